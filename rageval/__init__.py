@@ -1,0 +1,72 @@
+"""rageval: evaluation of retrieval and RAG with nuggets, as a library and a command.
+
+    import rageval
+    from rageval import alpha_ndcg, coverage, recall
+
+    scores = rageval.evaluate([alpha_ndcg @ 10, coverage @ 20, "recall@50"], "run.trec", "qrels.nugget")
+    print(scores)
+
+Everything is imported when it is first used, so that `import rageval` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from rageval import interop, measures
+    from rageval.errors import InputError, MeasureError, RagevalError
+    from rageval.evaluation import Evaluator, evaluate
+    from rageval.measures.base import Measure, measure
+    from rageval.measures.novelty import alpha_ndcg
+    from rageval.measures.parsing import parse_measure
+    from rageval.measures.ranks import ap, ndcg, rr
+    from rageval.measures.sets import coverage, recall
+    from rageval.scores import Scores
+    from rageval.sources import read_qrels, read_run
+    from rageval.tables.qrels import Qrels
+    from rageval.tables.run import Run
+
+_HOME = {
+    "Evaluator": "evaluation",
+    "InputError": "errors",
+    "Measure": "measures.base",
+    "MeasureError": "errors",
+    "Qrels": "tables.qrels",
+    "RagevalError": "errors",
+    "Run": "tables.run",
+    "Scores": "scores",
+    "alpha_ndcg": "measures.novelty",
+    "ap": "measures.ranks",
+    "coverage": "measures.sets",
+    "evaluate": "evaluation",
+    "measure": "measures.base",
+    "ndcg": "measures.ranks",
+    "parse_measure": "measures.parsing",
+    "read_qrels": "sources",
+    "read_run": "sources",
+    "recall": "measures.sets",
+    "rr": "measures.ranks",
+}
+_MODULES = ("interop", "measures")
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOME:
+        value = getattr(import_module(f"rageval.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"rageval.{name}")
+    else:
+        raise AttributeError(f"module 'rageval' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])

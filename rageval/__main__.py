@@ -1,0 +1,6 @@
+"""`python -m rageval`."""
+
+from rageval.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="rageval")

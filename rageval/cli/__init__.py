@@ -1,0 +1,87 @@
+"""The command line: one file a command, imported when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from rageval.errors import RagevalError
+from rageval.text import visible
+from rageval.version import __version__
+
+# Linear algebra threads cost start-up and bring nothing here; must be said before numpy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+COMMANDS = {
+    "score": "Score runs against judgements (the default command).",
+    "measures": "List the measures, or show the page of one.",
+}
+DEFAULT_COMMAND = "score"
+INTERRUPTED = 130
+USAGE = 2
+
+
+class Commands(click.Group):
+    """Finds commands by name without importing the others; without a name it is `score`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"rageval.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
+            args = [DEFAULT_COMMAND, *args]
+        return super().parse_args(ctx, args)
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run, and leave with the documented exit code: no traceback for anything a user can cause."""
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except RagevalError as error:
+            _say(str(error))
+            code = error.exit_code
+        except click.ClickException as error:
+            error.show()
+            code = USAGE
+        except (click.Abort, KeyboardInterrupt):
+            _say("interrupted")
+            code = INTERRUPTED
+        except BrokenPipeError:  # the reader of our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str) -> None:
+    for line in message.split("\n"):
+        click.echo(f"rageval: {visible(line)}", err=True)
+
+
+@click.command(
+    cls=Commands,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 fine; 1 a gate failed (--fail-under); 2 usage or input error; 130 interrupted.",
+)
+@click.version_option(__version__, message="rageval %(version)s")
+def main() -> None:
+    """Evaluate retrieval and RAG.
+
+    \b
+    rageval run.trec qrels.nugget -m alpha_ndcg@10
+    rageval a.run b.run qrels -m coverage@20,recall@50
+    """

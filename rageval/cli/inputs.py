@@ -1,0 +1,174 @@
+"""Telling the words of a command line apart: runs, judgements, measures, by what they are."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rageval.errors import InputError, UsageError
+from rageval.files.opening import STDIN, head
+from rageval.files.trec import Reading
+from rageval.sources import RunSource, read_qrels, run_name
+from rageval.text import visible
+
+_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+
+
+@dataclass
+class Inputs:
+    """What the positional words were found to be."""
+
+    runs: list[Any] = field(default_factory=list)
+    qrels: list[Any] = field(default_factory=list)
+    measures: list[str] = field(default_factory=list)
+
+
+def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
+    """Every word in its place; a stream that cannot be looked into is what is still missing."""
+    inputs = Inputs()
+    unknown: list[Any] = []
+    for word in words:
+        source = _source(word)
+        if source is None:
+            _place_name(word, inputs)
+            continue
+        kind = _kind(source, word, reading)
+        if kind is None:
+            unknown.append(source)
+        else:
+            (inputs.runs if kind == "run" else inputs.qrels).append(source)
+    for source in unknown:
+        (inputs.runs if inputs.qrels else inputs.qrels).append(source)
+    return inputs
+
+
+def run_sources(runs: list[Any], reading: Reading, dedup: str | None) -> list[RunSource]:
+    """The runs, each with a name of its own."""
+    names = [run_name(run) for run in runs]
+    if len(set(names)) < len(names):
+        names = [str(run) if isinstance(run, str) else name for run, name in zip(runs, names, strict=True)]
+    return [
+        RunSource(name, path=run, reading=reading, dedup=dedup) for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
+    """The one set of judgements."""
+    if len(inputs.qrels) != 1 or not inputs.runs:
+        raise UsageError(_expectation(inputs))
+    (qrels,) = inputs.qrels
+    if isinstance(qrels, _Dataset):
+        return qrels.load()
+    return read_qrels(qrels, reading=reading, floor=floor)
+
+
+def _expectation(inputs: Inputs) -> str:
+    runs = ", ".join(visible(str(run)) for run in inputs.runs) or "none"
+    qrels = ", ".join(visible(str(found)) for found in inputs.qrels) or "none"
+    return (
+        "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns);"
+        f" found runs: {runs}; judgements: {qrels}"
+    )
+
+
+class _Dataset:
+    """Judgements of an ir_datasets id."""
+
+    def __init__(self, name: str, dataset: Any) -> None:
+        self.name, self._dataset = name, dataset
+
+    def load(self) -> Any:
+        from rageval.tables.qrels import Qrels
+
+        return Qrels.from_records(self._dataset.qrels_iter(), self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _source(word: str) -> Any:
+    """What can be read under this word: a path, or an open stream; None if nothing can."""
+    if word == STDIN:
+        return sys.stdin.buffer
+    path = Path(word)
+    if path.is_fifo() or path.is_char_device():
+        return path.open("rb")
+    return word if path.exists() else None
+
+
+def _place_name(word: str, inputs: Inputs) -> None:
+    """A word that is no file: a measure, or the id of a data set."""
+    from rageval.errors import MeasureError
+    from rageval.measures.parsing import spelled
+
+    try:
+        spelled(word)
+    except MeasureError as error:
+        if not _looks_like_id(word):
+            raise InputError(f"{word}: no such file, and no measure either ({error})") from None
+        inputs.qrels.append(_dataset(word))
+    else:
+        inputs.measures.append(word)
+
+
+def _looks_like_id(word: str) -> bool:
+    return "/" in word and not word.startswith(("/", ".")) and "@" not in word
+
+
+def _dataset(name: str) -> _Dataset:
+    try:
+        import ir_datasets
+    except ImportError:
+        raise InputError(
+            f"{name}: no such file; if it is an ir_datasets id: pip install 'rageval[datasets]'"
+        ) from None
+    try:
+        dataset = ir_datasets.load(name)
+    except KeyError:
+        raise InputError(f"{name}: no such file, and ir_datasets knows no such id") from None
+    if not dataset.has_qrels():
+        raise InputError(f"{name}: this data set has no judgements")
+    return _Dataset(name, dataset)
+
+
+def _kind(source: Any, word: str, reading: Reading) -> str | None:
+    if isinstance(source, str):
+        start = head(source, reading.limits)
+    else:
+        start = source.peek(2**16) if hasattr(source, "peek") else b""
+        if not start or start.startswith(_PACKED):
+            return None
+    return kind_of(start, word, reading)
+
+
+def kind_of(start: bytes, name: str, reading: Reading) -> str:
+    """`run` or `qrels`, by the columns of the first line that holds something."""
+    start = start.removeprefix(b"\xef\xbb\xbf")
+    lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
+    if reading.comments == "skip":
+        lines = [line for line in lines if not line.startswith(b"#")]
+    if not lines:
+        raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
+    widths = {len(lines[0].split(b"\t")), len(lines[0].split())}
+    if widths & {6}:
+        return "run"
+    if widths & {4}:
+        return "qrels"
+    return _odd(lines[0], min(widths - {1}, default=1), name, start)
+
+
+def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
+    from rageval.files.lines import quoted
+
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
+    if b"\x00" in line:
+        raise InputError(f"{name}:1: the file holds NUL bytes, expected text")
+    expected = "expected a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
+    if line.lstrip().startswith((b"{", b"[")):
+        raise InputError(f"{name}:1: looks like JSON; {expected}")
+    if line.startswith(b"#"):
+        raise InputError(f"{name}:1: begins with '#': say --comments skip if this is a comment; {expected}")
+    raise InputError(f"{name}:1: found {width} columns: {quoted(line)}; {expected}")

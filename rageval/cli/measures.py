@@ -1,0 +1,43 @@
+"""`rageval measures`: what can be measured, and what exactly a measure is."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("name", required=False)
+def measures(name: str | None) -> None:
+    """List the measures, or show the page of NAME: formula, range, caveats, how peers differ."""
+    click.echo(_page(name) if name else _listing())
+
+
+def _listing() -> str:
+    from rageval.measures import builtin
+    from rageval.measures.official import OFFICIAL
+    from rageval.plugins import plugin_names
+
+    width = max(map(len, builtin())) + 2
+    lines = [f"{name:<{width}}{measure.summary}" for name, measure in builtin().items()]
+    lines += [f"{name:<{width}}(plug-in)" for name in plugin_names("measures")]
+    lines += ["", "Named sets:"]
+    lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
+    lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or RBP(p=0.8)@10."]
+    lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
+    return "\n".join(lines)
+
+
+def _shortened(text: str, width: int = 88) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _page(name: str) -> str:
+    from rageval.measures.base import Measure
+    from rageval.measures.parsing import parse_measure
+
+    measure = parse_measure(name)
+    if not isinstance(measure, Measure):
+        return f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
+    parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
+    head = f"{measure.name}({', '.join(parameters)})@k"
+    return f"{head}\n\n{measure.page}"

@@ -1,0 +1,243 @@
+"""Scores as text: a function a format, each yielding lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from rageval.scores import Score, Scores
+from rageval.text import visible
+
+
+class Layout(NamedTuple):
+    """How to print: decimal places, a row a query or not, the means or not."""
+
+    places: int = 4
+    by_query: bool = False
+    summary: bool = True
+
+    def number(self, value: float) -> str:
+        return f"{value:.{self.places}f}"
+
+
+Row = tuple[str, str, str, float]  # run, measure, query, value
+
+
+def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """trec_eval's line: measure, query, value; in front the run, if there are several."""
+    for run, measure, query, value in _rows(results, layout):
+        head = f"{visible(run)}\t" if len(results) > 1 else ""
+        yield f"{head}{measure:<22}\t{visible(query)}\t{value:6.{layout.places}f}"
+
+
+def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """ir_measures' line: measure and value, or query, measure and value."""
+    for run, measure, query, value in _rows(results, layout):
+        head = f"{visible(run)}\t" if len(results) > 1 else ""
+        middle = f"{visible(query)}\t" if layout.by_query else ""
+        yield f"{head}{middle}{measure}\t{layout.number(value)}"
+
+
+def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """ndeval's table: a row a topic, then the mean as `amean`."""
+    names = [str(score.measure) for score in results[0].scores]
+    yield _csv_line(["runid", "topic", *names])
+    for scores in results:
+        if layout.by_query:
+            for at, query in enumerate(scores.scores[0].query_ids):
+                values = [layout.number(float(score.values[at])) for score in scores.scores]
+                yield _csv_line([scores.run, query, *values])
+        if layout.summary:
+            yield _csv_line([scores.run, "amean", *(layout.number(score.value) for score in scores.scores)])
+
+
+def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """One object with everything, at full precision."""
+    found = [_record(scores, score, layout) for scores in results for score in scores.scores]
+    topics = {scores.run: _topics(scores) for scores in results}
+    yield json.dumps({"results": found, "topics": topics}, indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """One object a line, for each run and measure."""
+    for scores in results:
+        for score in scores.scores:
+            yield json.dumps(_record(scores, score, layout), ensure_ascii=True, allow_nan=False)
+
+
+def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """run, query_id, measure, value; cells that a spreadsheet would compute are quoted."""
+    yield "run,query_id,measure,value"
+    for run, measure, query, value in _rows(results, layout):
+        yield _csv_line([run, query, measure]) + f",{layout.number(value)}"
+
+
+def md(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """A Markdown table, a column a measure."""
+    head, *body = _grid(results, layout)
+    yield "| " + " | ".join(map(_md, head)) + " |"
+    labels = _labels(layout)
+    yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
+    for row in body:
+        yield "| " + " | ".join(map(_md, row)) + " |"
+
+
+def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """A LaTeX tabular for booktabs, a column a measure."""
+    head, *body = _grid(results, layout)
+    labels = _labels(layout)
+    yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
+    yield "\\toprule"
+    yield " & ".join(map(_latex, head)) + r" \\"
+    yield "\\midrule"
+    for row in body:
+        yield " & ".join(map(_latex, row)) + r" \\"
+    yield "\\bottomrule"
+    yield "\\end{tabular}"
+
+
+def table(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """Columns for reading; a row a measure where a column each would not fit the terminal."""
+    grid = [[visible(cell) for cell in row] for row in _grid(results, layout)]
+    if _width(grid) > shutil.get_terminal_size((100, 24)).columns:
+        grid = [["run", "measure", "query", "value"]]
+        grid += [[visible(run), name, visible(query), layout.number(v)] for run, name, query, v in _rows(results, layout)]
+        labels = 3
+    else:
+        labels = _labels(layout)
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    for at, row in enumerate(grid):
+        cells = [
+            cell.ljust(width) if column < labels else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+        if at == 0:
+            yield "  ".join("─" * width for width in widths)
+    yield from _footnote(results)
+
+
+FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
+    "trec": trec,
+    "ir_measures": ir_measures,
+    "ndeval": ndeval,
+    "json": as_json,
+    "jsonl": jsonl,
+    "csv": csv,
+    "md": md,
+    "latex": latex,
+    "table": table,
+}
+
+
+def _rows(results: list[Scores], layout: Layout) -> Iterator[Row]:
+    for scores in results:
+        for score in scores.scores:
+            if layout.by_query:
+                for query, value in score.by_query.items():
+                    yield scores.run, str(score.measure), query, value
+            if layout.summary:
+                yield scores.run, str(score.measure), "all", score.value
+
+
+def _labels(layout: Layout) -> int:
+    """How many columns of the grid are text: the run, and the query where there is a row for each."""
+    return 2 if layout.by_query else 1
+
+
+def _grid(results: list[Scores], layout: Layout) -> list[list[str]]:
+    """Rows of cells: a run (and query) and its value by each measure, with a header."""
+    names = [str(score.measure) for score in results[0].scores]
+    grid = [["run", *(["query"] if layout.by_query else []), *names]]
+    for scores in results:
+        if layout.by_query:
+            for at, query in enumerate(scores.scores[0].query_ids):
+                grid.append([scores.run, query, *(layout.number(float(s.values[at])) for s in scores.scores)])
+        if layout.summary:
+            label = ["all"] if layout.by_query else []
+            grid.append([scores.run, *label, *(layout.number(score.value) for score in scores.scores)])
+    return grid
+
+
+def _width(grid: list[list[str]]) -> int:
+    return sum(max(map(len, column)) + 2 for column in zip(*grid, strict=True)) - 2
+
+
+def _footnote(results: list[Scores]) -> Iterator[str]:
+    """How many queries the means rest on, said once if it is the same everywhere."""
+    counts = {(score.queries, score.undefined) for scores in results for score in scores.scores}
+    if len(counts) == 1:
+        queries, undefined = counts.pop()
+        yield f"n={queries:,}" + (f", undefined={undefined:,}" if undefined else "")
+        return
+    for scores in results:
+        for score in scores.scores:
+            yield f"{visible(scores.run)} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
+
+
+def _record(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "run": scores.run,
+        "measure": str(score.measure),
+        "value": _json_number(score.value),
+        "queries": score.queries,
+        "undefined": score.undefined,
+        "missing": score.missing,
+        "signature": score.signature,
+    }
+    if layout.by_query:
+        record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
+    return record
+
+
+def _topics(scores: Scores) -> dict[str, Any]:
+    notes = scores.notes
+    if notes is None:
+        return {}
+    in_both = notes.queries_in_run - notes.queries_only_in_run
+    return {
+        "in_qrels": in_both + notes.queries_missing,
+        "in_run": notes.queries_in_run,
+        "in_both": in_both,
+        "only_in_qrels": notes.queries_missing,
+        "only_in_run": notes.queries_only_in_run,
+        "tied_at_cutoff": {str(cutoff): count for cutoff, count in sorted(notes.tied_at.items())},
+        "rank_conflicts": notes.rank_conflicts,
+    }
+
+
+def _json_number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _csv_line(cells: list[str]) -> str:
+    return ",".join(map(_csv, cells))
+
+
+def _csv(cell: str) -> str:
+    """A cell no spreadsheet takes for a formula and no terminal for a command."""
+    shown = visible(cell)
+    if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        shown = "'" + shown
+    if any(character in shown for character in ",\"'\n"):
+        shown = '"' + shown.replace('"', '""') + '"'
+    return shown
+
+
+def _md(cell: str) -> str:
+    return visible(cell).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+
+
+def _latex(cell: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in visible(cell))

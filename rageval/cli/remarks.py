@@ -1,0 +1,43 @@
+"""What should be known of a result beside the numbers, said on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rageval.measures.base import Measure
+
+if TYPE_CHECKING:
+    from rageval.evaluation import Evaluator
+    from rageval.scores import Scores
+
+_OF_NUGGETS = {"alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
+
+
+def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """One sentence for each thing a careful reader would ask about."""
+    notes = scores.notes
+    if notes is None:
+        return
+    total = len(evaluator.qrels.queries)
+    if notes.queries_missing:
+        what = "are left out" if evaluator.rules.intersection else "score 0; --intersection leaves them out"
+        yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
+    if notes.queries_only_in_run:
+        yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
+    tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
+    if tied and evaluator.rules.compat is None:
+        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {evaluator.rules.ties})"
+    if notes.rank_conflicts:
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries (scores count; see --ties)"
+    yield from _above_one(scores)
+    if not evaluator.qrels.has_nuggets and any(score.measure.name in _OF_NUGGETS for score in scores.scores):
+        yield "the judgements have one nugget a query everywhere; are these plain qrels?"
+
+
+def _above_one(scores: Scores) -> Iterator[str]:
+    for score in scores.scores:
+        if isinstance(score.measure, Measure) and score.measure.name in ("alpha_ndcg", "nerr_ia", "nnrbp"):
+            above = int((score.values > 1 + 1e-9).sum())
+            if above:
+                yield f"{score.measure} is above 1 in {above:,} queries: the greedy ideal is not the best ranking there"

@@ -1,0 +1,44 @@
+"""Every error rageval raises for something a user can cause.
+
+RagevalError
+├── InputError        a file or a table holds something that cannot be scored (also a ValueError)
+├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
+│   └── UnknownParameter
+├── UsageError        options that do not go together (also a ValueError)
+└── MissingPackage    an optional package is needed for what was asked (also an ImportError)
+
+The message always says what was found, what was expected and the way out. Anything else that is
+raised is a bug of rageval's and stays a traceback.
+"""
+
+from __future__ import annotations
+
+
+class RagevalError(Exception):
+    """Base of all errors a user can cause; `exit_code` is what the command line returns for it."""
+
+    exit_code = 2
+
+
+class InputError(RagevalError, ValueError):
+    """A file, or data handed over in Python, that cannot be scored as it is."""
+
+
+class MeasureError(RagevalError, ValueError):
+    """A measure name, parameter or cut-off that rageval does not know."""
+
+
+class UnknownParameter(MeasureError):
+    """A parameter that the measure does not have."""
+
+
+class UsageError(RagevalError, ValueError):
+    """Options or arguments that do not make sense together."""
+
+
+class MissingPackage(RagevalError, ImportError):
+    """A feature needs an optional package that is not installed."""
+
+    def __init__(self, package: str, purpose: str, extra: str | None = None) -> None:
+        install = f"rageval[{extra}]" if extra else package
+        super().__init__(f"{purpose} needs the package {package!r}: pip install '{install}'")

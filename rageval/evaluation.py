@@ -1,0 +1,238 @@
+"""Measures meet data: one run and one set of judgements in, a value a measure and query out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rageval import compat
+from rageval.errors import InputError, UsageError
+from rageval.measures import builtin
+from rageval.measures.base import Measure
+from rageval.measures.foreign import ForeignMeasure, by_provider
+from rageval.measures.parsing import AnyMeasure, parse_measures
+from rageval.scores import Score, Scores
+from rageval.sources import RunSource, as_qrels, run_source
+from rageval.tables.ids import Bool
+from rageval.tables.joining import Notes, View, join
+from rageval.tables.judged import Judged, Judgements
+from rageval.tables.qrels import EVERYTHING, Qrels
+from rageval.tables.ranking import Order
+from rageval.tables.ranked import collapsed, nuggets, ranking_of
+from rageval.text import visible
+from rageval.version import __version__
+
+ZERO_REL = ("zero", "skip", "nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Everything besides measures and data that a number depends on.
+
+    `ties`: how equal scores are ordered (`trec`, `docid_asc`, `input`, `rank`, `error`); `depth`: only the
+    first documents of each ranking count; `judged_only`: unjudged documents are taken out first;
+    `intersection`: only queries in both run and judgements count; `zero_rel`: a query whose judgements hold
+    nothing relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`); `rel`: the lowest grade
+    that counts, for measures that do not say; `groups`: the mean of means over groups of queries; `compat`:
+    another tool's rules (`ndeval`, `trec_eval`, `freshstack`); `provider`: an ir_measures provider computes.
+    """
+
+    ties: str = "trec"
+    depth: int | None = None
+    judged_only: bool = False
+    intersection: bool = False
+    zero_rel: str = "zero"
+    rel: int | None = None
+    groups: Mapping[str, str] | None = field(default=None, hash=False)
+    compat: str | None = None
+    provider: str | None = None
+
+    def __post_init__(self) -> None:
+        Order(self.ties)
+        compat.check(self.compat)
+        if self.zero_rel not in ZERO_REL:
+            raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(ZERO_REL)}")
+        if self.depth is not None and self.depth < 1:
+            raise UsageError(f"depth={self.depth}: expected a whole number from 1")
+        if self.compat and self.ties != "trec":
+            raise UsageError(f"compat={self.compat!r} brings its own rule for ties; leave out ties={self.ties!r}")
+
+    def signature(self, measure: AnyMeasure, view: View) -> str:
+        """The measure's signature under these rules."""
+        context = {name: getattr(self, name) for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")}
+        changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
+        if self.groups is not None:
+            changed["mean"] = "of-groups"
+        return measure.signature(ties=view.order.ties, **changed, v=__version__)
+
+
+class Evaluator:
+    """Measures and judgements, prepared once for any number of runs.
+
+    >>> evaluator = Evaluator("alpha_ndcg@2, recall@1", {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
+    >>> for docs in ({"a": 2.0, "b": 1.0}, {"x": 2.0, "b": 1.0}):
+    ...     scores = evaluator.evaluate({"q": docs})
+    ...     print([round(score.value, 4) for score in scores.values()])
+    [1.0, 0.5]
+    [0.3869, 0.0]
+    """
+
+    def __init__(self, measures: object, qrels: Any, **rules: Any) -> None:
+        self.rules = _rules(rules)
+        parsed = [self._with_rel(measure) for measure in parse_measures(measures)]
+        self.measures: list[AnyMeasure] = [self._provided(measure) for measure in parsed]
+        self.qrels: Qrels = as_qrels(qrels, self._floor())
+        self._judgements = Judgements(self.qrels)
+        self._plans = [self._plan(measure) for measure in self.measures]
+        self._documents: Any = None
+        if not len(self.qrels.queries):
+            raise InputError(f"{self.qrels.name}: holds no judgements")
+        if self.qrels.floor > self._floor():
+            raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
+
+    def evaluate(self, run: Any) -> Scores:
+        """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records."""
+        source = run_source(run)
+        views = list(dict.fromkeys(view for _, view in self._plans))
+        if len(views) > 1 or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
+            source = source.in_memory()
+        joined = {view: self._join(source, view) for view in views}
+        notes = joined[views[0]][1]
+        self._refuse_strangers(source.name, notes)
+        included = self._included(source)
+        names = self.qrels.query_ids
+        query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
+        scores = []
+        for (measure, view), shown in zip(self._plans, self.measures, strict=True):
+            values = self._values(measure, joined[view][0], source, view)[included]
+            scores.append(self._score(shown, measure, view, query_ids, values, notes))
+        return Scores(source.name, tuple(scores), notes)
+
+    def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
+        """The measure at the rules' grade, unless it names its own."""
+        rel = self.rules.rel
+        if rel is None or not isinstance(measure, Measure) or "rel" not in measure.declared:
+            return measure
+        return measure if "rel" in measure.changed else measure(rel=rel)
+
+    def _provided(self, measure: AnyMeasure) -> AnyMeasure:
+        return by_provider(measure, self.rules.provider) if self.rules.provider else measure
+
+    def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
+        order = Order(self.rules.ties)
+        if self.rules.compat and isinstance(measure, Measure):
+            measure, order = compat.as_in(self.rules.compat, measure, self.measures)
+        return measure, View(order, self.rules.depth, self.rules.judged_only)
+
+    def _floor(self) -> int:
+        return lowest_grade(self.measures, self.rules.rel, self.rules.judged_only)
+
+    def _deepest(self) -> int | None:
+        cutoffs = [measure.k for measure in self.measures]
+        return None if None in cutoffs else max((k for k in cutoffs if k), default=None)
+
+    def _join(self, source: RunSource, view: View) -> tuple[Judged, Notes]:
+        cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
+        return source.each(lambda queries, blocks: join(
+            blocks, queries, self._judgements, view, cutoffs, self._deepest()
+        ))
+
+    def _refuse_strangers(self, name: str, notes: Notes) -> None:
+        if notes.queries_in_run == notes.queries_only_in_run:
+            raise InputError(
+                f"{visible(name)}: none of its {notes.queries_in_run:,} queries is judged in"
+                f" {visible(self.qrels.name)} ({len(self.qrels.queries):,} queries, such as"
+                f" {visible(self.qrels.query_ids[0])!r}); expected a run and judgements of the same topics"
+            )
+
+    def _included(self, source: RunSource) -> Bool:
+        included = np.ones(len(self.qrels.queries), bool)
+        if self.rules.intersection or self.rules.compat == "trec_eval":
+            present = map(self.qrels.queries.find, source.queries.to_bytes())
+            included[:] = False
+            included[[query for query in present if query >= 0]] = True
+        if self.rules.zero_rel == "skip":
+            included &= self._has_relevant()
+        return included
+
+    def _has_relevant(self) -> Bool:
+        rel = self.rules.rel if self.rules.rel is not None else 1
+        return self._judgements.relevant(rel).docs > 0
+
+    def _values(self, measure: AnyMeasure, judged: Judged, source: RunSource, view: View) -> Any:
+        if isinstance(measure, ForeignMeasure):
+            values = self._foreign_values(measure, source, view)
+        else:
+            values = np.asarray(measure.compute(judged), np.float64)
+            if values.shape != (len(self.qrels.queries),):
+                raise UsageError(
+                    f"{measure}: returned an array of shape {values.shape}, expected one value for each of the"
+                    f" {len(self.qrels.queries):,} judged queries"
+                )
+        if self.rules.zero_rel == "nan":
+            values = np.where(self._has_relevant(), values, np.nan)
+        return values
+
+    def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
+        if self._documents is None:
+            self._documents = collapsed(self.qrels)
+        qrels = nuggets(self.qrels) if measure.wants_nuggets else self._documents
+        return measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
+
+    def _score(
+        self, shown: AnyMeasure, measure: AnyMeasure, view: View, query_ids: list[str], values: Any, notes: Notes
+    ) -> Score:
+        signature = self.rules.signature(measure, view)
+        return Score(shown, query_ids, values, notes.queries_missing, signature, self._groups(query_ids))
+
+    def _groups(self, query_ids: list[str]) -> Mapping[str, str] | None:
+        groups = self.rules.groups
+        if groups is None:
+            return None
+        lost = [query for query in query_ids if query not in groups]
+        if lost:
+            raise InputError(f"groups: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r}")
+        return groups
+
+
+def evaluate(measures: object, run: Any, qrels: Any, **rules: Any) -> Scores:
+    """Score one run against judgements.
+
+    `measures` is a measure, its name, several names in one text, or a list of these; `run` and `qrels` are
+    paths, tables (`Run`, `Qrels`), dicts, DataFrames or records; the options are those of `Rules`.
+
+    >>> scores = evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
+    >>> scores["coverage@1"].value
+    0.5
+    """
+    return Evaluator(measures, qrels, **rules).evaluate(run)
+
+
+def _rules(given: Mapping[str, Any]) -> Rules:
+    try:
+        return replace(_USUAL, **given)
+    except TypeError:
+        known = list(Rules.__dataclass_fields__)
+        unknown = next(name for name in given if name not in known)
+        raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
+
+
+def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bool = False) -> int:
+    """The lowest grade that any measure asks for; judgements below need not be kept."""
+    if everything or any(not _graded(measure) for measure in measures):
+        return EVERYTHING
+    return min([1, *(grade for grade in (rel, *(measure.rel for measure in measures)) if grade is not None)])
+
+
+def _graded(measure: AnyMeasure) -> bool:
+    """Whether it is known to ask only for relevant documents, not for all judged ones."""
+    if not isinstance(measure, Measure) or builtin().get(measure.name) != Measure(measure.function):
+        return False
+    return measure.rel is not None or measure.name == "ndcg"
+
+
+_USUAL = Rules()
+

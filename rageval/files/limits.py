@@ -1,0 +1,40 @@
+"""How much a file may ask of us, so that no input can eat the machine; every limit can be raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from rageval.errors import UsageError
+from rageval.tables.objects import LARGEST_GRADE
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes of a line and of an id, the largest grade, and what a compressed file may unpack to."""
+
+    line: int = 2**20
+    id: int = 1024
+    grade: int = LARGEST_GRADE
+    ratio: int = 200
+    unpacked: int = 32 * 2**30
+
+    def changed(self, assignments: tuple[str, ...]) -> Limits:
+        """The limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""
+        limits = self
+        names = [field.name for field in fields(self)]
+        for assignment in assignments:
+            name, _, value = assignment.partition("=")
+            number = value.strip().lower().removesuffix("ib").removesuffix("b")
+            unit = number[-1:] if number[-1:] in "kmg" else ""
+            digits = number.removesuffix(unit)
+            if name not in names or not digits.isascii() or not digits.isdigit():
+                raise UsageError(
+                    f"--limit {assignment!r}: expected NAME=NUMBER, NAME one of {', '.join(names)} (as in line=4M)"
+                )
+            limits = replace(limits, **{name: int(digits) * _UNITS[unit]})
+        return limits
+
+
+DEFAULT = Limits()

@@ -1,0 +1,171 @@
+"""Lines one by one, the plain way: what is unusual but right is read, what is wrong is explained.
+
+The fast road (`files.tokens`) hands over every chunk it does not understand. This is also the oracle
+it is tested against.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.tokens import Fields
+from rageval.tables import numbers
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_SHOWN_ERRORS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A format of lines and columns: its name, its columns, which of them are ids, where the number is."""
+
+    name: str
+    columns: tuple[str, ...]
+    ids: tuple[int, ...]
+    number: int
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+
+RUN = Kind("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
+QRELS = Kind("qrels", ("qid", "nugget", "docid", "grade"), (0, 1, 2), 3)
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with a file: the first ten in full, the others as a count."""
+
+    shown: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, message: str) -> None:
+        self.count += 1
+        if len(self.shown) < _SHOWN_ERRORS:
+            self.shown.append(message)
+
+    def raise_if_any(self) -> None:
+        if self.count:
+            more = self.count - len(self.shown)
+            raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))
+
+
+def read_lines(
+    text: bytes, kind: Kind, source: str, first_line: int, comments: str = "error", limits: Limits = DEFAULT
+) -> Fields:
+    """Start and end of every field, and the number of each line from 0; `InputError` if one is wrong."""
+    spans: list[list[tuple[int, int]]] = []
+    lines: list[int] = []
+    findings = Findings()
+    for line, start, end in _lines(text):
+        content = text[start:end]
+        if not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#")):
+            continue
+        found = _fields(content, kind.width)
+        problem = _problem(content, found, kind, comments, limits)
+        if problem:
+            findings.add(f"{source}:{first_line + line}: {problem}")
+        else:
+            spans.append([(start + left, start + right) for left, right in found])
+            lines.append(line)
+    findings.raise_if_any()
+    table = np.array(spans, np.int64).reshape(-1, kind.width, 2)
+    return table[:, :, 0], table[:, :, 1], np.array(lines, np.int64)
+
+
+def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
+    """Number, start and end of every line."""
+    start = line = 0
+    while start < len(text):
+        end = text.find(b"\n", start)
+        if end < 0:
+            end = len(text)
+        yield line, start, end
+        start, line = end + 1, line + 1
+
+
+def _fields(content: bytes, width: int) -> list[tuple[int, int]]:
+    """Spans of the fields: parted by tabs where exactly the right number of tabs is there, else by blanks."""
+    if content.count(b"\t") == width - 1:
+        spans = []
+        start = 0
+        for part in content.split(b"\t"):
+            left = start + len(part) - len(part.lstrip(b" "))
+            spans.append((left, max(left, start + len(part.rstrip(b" ")))))
+            start += len(part) + 1
+        return spans
+    return [match.span() for match in re.finditer(rb"[^ \t]+", content)]
+
+
+def _problem(
+    content: bytes, found: list[tuple[int, int]], kind: Kind, comments: str, limits: Limits
+) -> str | None:
+    """What is wrong with a line, or None."""
+    return (
+        _bad_bytes(content, limits)
+        or _comment(content, comments)
+        or _bad_shape(content, found, kind)
+        or _bad_value([content[left:right] for left, right in found], kind, limits)
+    )
+
+
+def _bad_bytes(content: bytes, limits: Limits) -> str | None:
+    if len(content) > limits.line:
+        return f"a line of more than {limits.line:,} bytes; raise the limit with --limit line=…"
+    control = _CONTROL.search(content)
+    if control:
+        at, byte = control.start() + 1, control.group()[0]
+        if byte == 13:
+            return f"byte {at} is a carriage return inside the line; expected lines that end in \\n or \\r\\n"
+        return f"byte {at} is the control byte 0x{byte:02x}; expected text (is the file binary, or UTF-16?)"
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        byte = content[error.start]
+        return f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert the file (iconv -t UTF-8)"
+    return None
+
+
+def _comment(content: bytes, comments: str) -> str | None:
+    if content.startswith(b"#") and comments != "data":
+        return (
+            "begins with '#': say --comments skip if this is a comment,"
+            " or --comments data if ids begin with '#'"
+        )
+    return None
+
+
+def _bad_shape(content: bytes, found: list[tuple[int, int]], kind: Kind) -> str | None:
+    expected = " ".join(kind.columns)
+    if len(found) != kind.width:
+        hint = "; ids with spaces need a tab-separated file" if len(found) > kind.width else ""
+        return f"expected {kind.width} columns ({expected}), found {len(found)}: {quoted(content)}{hint}"
+    empty = [kind.columns[at] for at, (left, right) in enumerate(found) if left == right]
+    return f"expected {kind.width} columns ({expected}), found nothing in {empty[0]}: {quoted(content)}" if empty else None
+
+
+def _bad_value(values: list[bytes], kind: Kind, limits: Limits) -> str | None:
+    for at in kind.ids:
+        if len(values[at]) > limits.id:
+            column = kind.columns[at]
+            return f"a {column} of {len(values[at]):,} bytes, expected at most {limits.id:,}; see --limit id=…"
+    text = values[kind.number]
+    if kind.columns[kind.number] == "score":
+        if numbers.score(text) is None:
+            return f"expected a finite decimal number as score, found {quoted(text)}"
+    elif numbers.grade(text, limits.grade) is None:
+        return f"expected a whole number from -{limits.grade:,} to {limits.grade:,} as grade, found {quoted(text)}"
+    return None
+
+
+def quoted(content: bytes, longest: int = 80) -> str:
+    """The text as an error message may show it: short, and with nothing a terminal would obey."""
+    text = content[: 4 * longest].decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= longest else text[:longest] + "…")

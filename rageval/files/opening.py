@@ -1,0 +1,175 @@
+"""Bytes out of a path, standard input or an open file, unpacked, in chunks that end at a line end."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from rageval.errors import InputError, MissingPackage
+from rageval.files.limits import DEFAULT, Limits
+
+CHUNK = 2**19  # fits the processor's cache with all that is computed from it
+STDIN = "-"
+Source = str | os.PathLike[str] | IO[bytes]
+
+_GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
+
+
+def name_of(source: Source) -> str:
+    """What error messages call this source."""
+    if isinstance(source, str | os.PathLike):
+        return "<stdin>" if source == STDIN else str(source)
+    return str(getattr(source, "name", "<stream>"))
+
+
+def can_read_again(source: Source) -> bool:
+    """Whether the source can be opened a second time from its beginning."""
+    return isinstance(source, str | os.PathLike) and source != STDIN and Path(source).is_file()
+
+
+def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
+    """The unpacked content, cut only behind line ends; the last chunk may lack its line end."""
+    name = name_of(source)
+    with _opened(source, name) as raw:
+        rest = b""
+        for block in _unpacked(raw, name, limits, size):
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                rest += block
+                if len(rest) > limits.line:
+                    yield rest  # the reader reports the line as too long, with its number
+                    return
+                continue
+            yield rest + block[:cut]
+            rest = block[cut:]
+        if rest:
+            yield rest
+
+
+def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:
+    """The first lines, for telling one kind of file from another."""
+    return next(chunks(source, limits, size), b"")
+
+
+@contextmanager
+def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
+    if source == STDIN:
+        yield sys.stdin.buffer
+    elif isinstance(source, str | os.PathLike):
+        path = Path(source)
+        try:
+            stream = path.open("rb", buffering=0)
+        except FileNotFoundError:
+            raise InputError(f"{name}: no such file") from None
+        except IsADirectoryError:
+            raise InputError(f"{name}: is a directory, expected a file") from None
+        except OSError as error:
+            raise InputError(f"{name}: cannot be opened: {error.strerror}") from error
+        with stream:
+            yield cast("IO[bytes]", stream)
+    elif isinstance(source, io.TextIOBase):
+        raise InputError(f"{name}: is open in text mode, expected a file opened with mode 'rb'")
+    else:
+        yield source
+
+
+def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[bytes]:
+    """Blocks of the content; a compressed stream that breaks or swells is refused."""
+    counted = _Counted(raw)
+    stream = _decompressor(counted)
+    total = 0
+    while True:
+        try:
+            block = stream.read(size)
+        except InputError:
+            raise
+        except MemoryError:
+            raise
+        except Exception as error:  # each of the decompressors has its own errors
+            raise InputError(f"{name}: breaks off or is damaged after {total:,} unpacked bytes: {error}") from error
+        if not block:
+            return
+        total += len(block)
+        if stream is not counted:
+            _refuse_bombs(name, total, counted.count, limits)
+        yield block
+
+
+def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
+    if total > limits.unpacked:
+        raise InputError(f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…")
+    if total > _LENIENT and total > limits.ratio * packed:
+        raise InputError(
+            f"{name}: unpacks to more than {limits.ratio} times its size (a decompression bomb?);"
+            " raise it with --limit ratio=…"
+        )
+
+
+class _Counted(io.RawIOBase):
+    """A raw stream that knows how many bytes were taken from it, and can be looked into first."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._ahead = b""
+        self.count = 0
+
+    def peek(self, size: int) -> bytes:
+        while len(self._ahead) < size:
+            more = self._raw.read(size - len(self._ahead))
+            if not more:
+                break
+            self._ahead += more
+        return self._ahead
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._ahead:
+            block, self._ahead = self._ahead, b""
+        else:
+            block = self._raw.read(size) or b""
+        self.count += len(block)
+        return block
+
+    def readinto(self, target: Any) -> int:
+        block = self.read(len(target))
+        target[: len(block)] = block
+        return len(block)
+
+
+def _decompressor(raw: _Counted) -> IO[bytes] | _Counted:
+    start = raw.peek(6)
+    packed = cast("IO[bytes]", raw)
+    if start.startswith(_GZIP):
+        import gzip
+
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=packed, mode="rb"))
+    if start.startswith(_BZIP2):
+        import bz2
+
+        return cast("IO[bytes]", bz2.BZ2File(packed))
+    if start.startswith(_XZ):
+        import lzma
+
+        return cast("IO[bytes]", lzma.LZMAFile(packed))
+    if start.startswith(_ZSTD):
+        return _zstandard(packed)
+    return raw
+
+
+def _zstandard(packed: IO[bytes]) -> IO[bytes]:
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError:
+        raise MissingPackage("backports.zstd", "a .zst file", extra="zst") from None
+    return cast("IO[bytes]", zstd.ZstdFile(packed))

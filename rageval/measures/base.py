@@ -1,0 +1,222 @@
+"""What a measure is: a function of columns, declared once, that prints as what one types.
+
+    @measure
+    def coverage(judged, *, k=None, rel: int = 1): ...
+
+    coverage @ 20            coverage(rel=2) @ 20            str(coverage @ 20) == "coverage@20"
+
+The keyword-only arguments are the parameters: their annotations say what is allowed, their defaults
+what is meant when nothing is said, the docstring is the measure's page.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import MeasureError, UnknownParameter
+from rageval.names import suggestion
+from rageval.tables.judged import Judged
+
+
+class Between(NamedTuple):
+    """The range a number parameter must lie in."""
+
+    low: float
+    high: float
+
+
+Alpha = Annotated[float, Between(0.0, 1.0)]
+Grade = Annotated[int, Between(-(10**6), 10**6)]
+Values = NDArray[np.float64]
+
+
+class Function(Protocol):
+    """What `@measure` takes: one value a query out of a run joined with judgements."""
+
+    def __call__(self, judged: Judged, /, **parameters: Any) -> Values: ...
+
+
+class Parameter(NamedTuple):
+    """One parameter of a measure: what it may be, and its default."""
+
+    name: str
+    kind: type
+    default: Any
+    choices: tuple[Any, ...] = ()
+    limits: Between | None = None
+
+    def read(self, value: Any, measure: str) -> Any:
+        """The value checked, and read from text where it is text."""
+        if self.choices:
+            chosen = str(value).lower().replace("-", "_")
+            if chosen not in self.choices:
+                raise MeasureError(
+                    f"{measure}: {self.name}={value!r}, expected one of {', '.join(map(str, self.choices))}"
+                    + suggestion(chosen, self.choices)
+                )
+            return chosen
+        number = self._number(value, measure)
+        if self.limits and not self.limits.low <= number <= self.limits.high:
+            low, high = (f"{limit:g}" for limit in self.limits)
+            raise MeasureError(f"{measure}: {self.name}={value}, expected a number from {low} to {high}")
+        return number
+
+    def _number(self, value: Any, measure: str) -> Any:
+        kind = "a whole number" if self.kind is int else "a number"
+        try:
+            number = self.kind(value)
+            if isinstance(value, bool) or number != float(value):
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            raise MeasureError(f"{measure}: {self.name}={value!r}, expected {kind}") from None
+        return number
+
+
+class Measure:
+    """A measure with its parameters and cut-off; immutable, hashable, equal if it computes the same."""
+
+    def __init__(self, function: Callable[..., Values], parameters: Mapping[str, Any] | None = None, k: int | None = None) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.k = k
+        given = dict(parameters or {})
+        self.parameters: dict[str, Any] = {
+            name: parameter.read(given.pop(name), self.name) if name in given else parameter.default
+            for name, parameter in self.declared.items()
+        }
+        if given:
+            unknown = next(iter(given))
+            raise UnknownParameter(
+                f"{self.name} has no parameter {unknown!r}; it takes {', '.join(self.declared) or 'none'}"
+                + suggestion(unknown, self.declared)
+            )
+
+    def __call__(self, **parameters: Any) -> Measure:
+        """The same measure with other parameters."""
+        k = parameters.pop("k", self.k)
+        changed = Measure(self.function, self.changed | parameters)
+        return changed if k is None else changed @ k
+
+    def __matmul__(self, k: int) -> Measure:
+        """The measure at cut-off k: `coverage @ 20`."""
+        return Measure(self.function, self.changed, checked_cutoff(k, self.name))
+
+    def compute(self, judged: Judged) -> Values:
+        """One value a query."""
+        return self.function(judged, k=self.k, **self.parameters)
+
+    @cached_property
+    def declared(self) -> dict[str, Parameter]:
+        """The parameters the function declares, without k."""
+        return _declared(self.function)
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults."""
+        return {n: value for n, value in self.parameters.items() if value != self.declared[n].default}
+
+    @property
+    def rel(self) -> int | None:
+        """The lowest grade that counts as relevant, if the measure has that notion."""
+        return self.parameters.get("rel")
+
+    @property
+    def totals(self) -> bool:
+        """Whether values are added up over queries, not averaged: never, for measures of our own."""
+        return False
+
+    @property
+    def summary(self) -> str:
+        """The first line of the measure's page."""
+        return (inspect.getdoc(self.function) or self.name).splitlines()[0]
+
+    @property
+    def page(self) -> str:
+        """The measure's page: formula, range, caveats, how peers differ, an example."""
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return self.page
+
+    def signature(self, **context: object) -> str:
+        """Everything a stranger needs to compute the same number, in one line.
+
+        >>> from rageval import alpha_ndcg
+        >>> (alpha_ndcg @ 10).signature(ties="trec")
+        'alpha_ndcg@10|alpha:0.5|rel:1|ideal:greedy|ties:trec'
+        """
+        name = self.name if self.k is None else f"{self.name}@{self.k}"
+        return "|".join([name, *(f"{key}:{value}" for key, value in {**self.parameters, **context}.items())])
+
+    def __str__(self) -> str:
+        inner = ",".join(f"{name}={value}" for name, value in self.changed.items())
+        return self.name + (f"({inner})" if inner else "") + ("" if self.k is None else f"@{self.k}")
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from rageval.measures.parsing import parse_measure
+
+        return parse_measure, (str(self),)  # the function's name now stands for a measure
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.function, self.k, tuple(self.parameters.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measure) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+def measure(function: Callable[..., Values]) -> Measure:
+    """Make a measure of a function `f(judged, *, k=None, …)` that returns one value a query.
+
+    >>> import rageval
+    >>> @rageval.measure
+    ... def first_find(judged, *, k=None, rel: int = 1):
+    ...     "1 if the very first document is relevant."
+    ...     return judged.sum(judged.hits(1, rel).query)
+    >>> rageval.evaluate(first_find, {"q": {"d": 1.0}}, {"q": {"d": 1}})["first_find"].value
+    1.0
+    """
+    return Measure(function)
+
+
+def checked_cutoff(k: Any, name: str) -> int:
+    """A cut-off is a whole number from 1."""
+    if isinstance(k, str) and k.isascii() and k.isdigit():
+        k = int(k)
+    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1 or k >= 2**31:
+        raise MeasureError(f"{name}@{k}: expected a whole number from 1 as cut-off, as in {name}@10")
+    return int(k)
+
+
+def _declared(function: Callable[..., Values]) -> dict[str, Parameter]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    declared = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is not parameter.KEYWORD_ONLY or name == "k":
+            continue
+        declared[name] = _parameter(name, hints.get(name), parameter.default, function.__name__)
+    return declared
+
+
+def _parameter(name: str, hint: Any, default: Any, measure: str) -> Parameter:
+    if default is inspect.Parameter.empty:
+        raise MeasureError(f"{measure}: the parameter {name!r} needs a default")
+    if typing.get_origin(hint) is Literal:
+        return Parameter(name, str, default, choices=typing.get_args(hint))
+    limits = None
+    if typing.get_origin(hint) is Annotated:
+        hint, *extras = typing.get_args(hint)
+        limits = next((extra for extra in extras if isinstance(extra, Between)), None)
+    return Parameter(name, hint or type(default), default, limits=limits)

@@ -1,0 +1,17 @@
+"""Named sets of measures: what a benchmark or a tool reports, as `-m official:NAME`."""
+
+from __future__ import annotations
+
+OFFICIAL: dict[str, tuple[str, ...]] = {
+    # FreshStack's leaderboard (paper, section 6)
+    "freshstack": ("alpha_ndcg@10", "coverage@20", "recall@50"),
+    # the columns that ndeval prints
+    "ndeval": tuple(
+        [f"{name}@{k}" for name in ("err_ia", "nerr_ia") for k in (5, 10, 20)]
+        + [f"{name}@{k}" for name in ("alpha_dcg(normalise=independent)", "alpha_ndcg") for k in (5, 10, 20)]
+        + ["nrbp", "nnrbp", "map_ia"]
+        + [f"{name}@{k}" for name in ("p_ia", "strec") for k in (5, 10, 20)]
+    ),
+    # the retrieval task of TREC 2024 RAG
+    "rag24": ("ndcg@20", "ndcg@100", "recall@100"),
+}

@@ -1,0 +1,156 @@
+"""From what people type to measures: `alpha-nDCG@10`, `R@50`, `coverage@20,recall@50`, `official:ndeval`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rageval.errors import MeasureError, UnknownParameter
+from rageval.measures import builtin
+from rageval.measures.base import Measure, checked_cutoff
+from rageval.measures.foreign import ForeignMeasure, foreign_measure
+from rageval.measures.official import OFFICIAL
+from rageval.names import suggestion
+from rageval.plugins import plugin, plugin_names
+
+AnyMeasure = Measure | ForeignMeasure
+
+# What other tools call our measures. Names are compared in lower case, with _ for -.
+ALIASES = {
+    "r": "recall",
+    "map": "ap",
+    "mrr": "rr",
+    "recip_rank": "rr",
+    "precision": "p",
+    "ap_ia": "map_ia",
+    "strecall": "strec",
+    "s_recall": "strec",
+    "subtopic_recall": "strec",
+    "ndcg_cut": "ndcg",
+    "map_cut": "ap",
+    "hit": "success",
+    "hits": "success",
+}
+_PART = re.compile(r"(?P<name>[^()@]+)(?:\((?P<parameters>.*)\))?(?:@(?P<k>.*))?", re.DOTALL)
+_TREC_EVAL = re.compile(r"(?P<name>p|recall|success|ndcg_cut|map_cut)[_.](?P<k>\d+)", re.IGNORECASE)
+
+
+def parse_measure(text: str) -> AnyMeasure:
+    """One measure, in any spelling.
+
+    >>> parse_measure("α-nDCG(alpha=0.7)@5"), parse_measure("R@50"), parse_measure("ndcg_cut_10")
+    (alpha_ndcg(alpha=0.7)@5, recall@50, ndcg@10)
+    """
+    found = parse_measures(text)
+    if len(found) != 1:
+        raise MeasureError(f"expected one measure, found {len(found)}: {text!r}")
+    return found[0]
+
+
+def parse_measures(measures: object) -> list[AnyMeasure]:
+    """Measures from one, from text with commas or blanks between, or from any collection of these."""
+    if isinstance(measures, Measure | ForeignMeasure):
+        return [measures]
+    if isinstance(measures, str):
+        return [measure for _, measure in spelled(measures)]
+    if isinstance(measures, Iterable):
+        return list(dict.fromkeys(found for item in measures for found in parse_measures(item)))
+    foreign = foreign_measure(measures)
+    if foreign is None:
+        raise MeasureError(f"expected a measure or its name, found {measures!r:.80}")
+    return [_own(str(measures)) or foreign]
+
+
+def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
+    """(spelling, measure) of all measures in the text; a bare number is one more cut-off of the last."""
+    found: list[tuple[str, AnyMeasure]] = []
+    for part in _parts(text):
+        if part.lower().startswith("official:"):
+            found.extend((str(measure), measure) for measure in _official(part))
+        elif part.isascii() and part.isdigit() and found and "@" in found[-1][0]:
+            spelling = found[-1][0].rpartition("@")[0] + "@" + part
+            found.append((spelling, _parsed(spelling)))
+        else:
+            found.append((part, _parsed(part)))
+    if not found:
+        raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
+    return found
+
+
+def _parts(text: str) -> list[str]:
+    """The text cut at commas and blanks outside parentheses and quotes."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0 and (character == "," or character.isspace()):
+            parts.append("")
+        else:
+            parts[-1] += character
+    if depth:
+        raise MeasureError(f"{text!r}: a parenthesis is not closed, expected something like alpha_ndcg(alpha=0.7)@10")
+    return [part for part in parts if part]
+
+
+def _official(text: str) -> list[AnyMeasure]:
+    name = text.partition(":")[2].lower()
+    if name not in OFFICIAL:
+        raise MeasureError(f"{text}: expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL))
+    return [_parsed(measure) for measure in OFFICIAL[name]]
+
+
+def _parsed(text: str) -> AnyMeasure:
+    """Ours if we have it, else ir_measures', else an error that helps."""
+    try:
+        own = _own(text)
+    except UnknownParameter:
+        foreign = foreign_measure(text)  # a parameter only ir_measures knows, such as judged_only
+        if foreign is None:
+            raise
+        return foreign
+    found = own or foreign_measure(text)
+    if found is None:
+        raise _unknown(text)
+    return found
+
+
+def _own(text: str) -> Measure | None:
+    """The measure if the name is ours (or a plug-in's); errors in parameters and cut-off are ours to tell."""
+    trec_eval = _TREC_EVAL.fullmatch(text)
+    if trec_eval:
+        text = f"{trec_eval['name']}@{trec_eval['k']}"
+    part = _PART.fullmatch(text.strip())
+    if part is None:
+        return None
+    name = _folded(part["name"])
+    name = ALIASES.get(name, name)
+    found = builtin().get(name) or plugin("measures", name)
+    if found is None:
+        return None
+    if not isinstance(found, Measure):
+        raise MeasureError(f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure")
+    if part["parameters"] is not None:
+        found = found(**_parameters(part["parameters"], text))
+    return found if part["k"] is None else found @ checked_cutoff(part["k"], name)
+
+
+def _folded(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace("α", "alpha").replace("β", "beta").replace("alphan", "alpha_n")
+
+
+def _parameters(text: str, whole: str) -> Mapping[str, Any]:
+    parameters = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise MeasureError(f"{whole}: expected NAME=VALUE in the parentheses, found {part!r}")
+        name = {"α": "alpha", "β": "beta", "normalize": "normalise"}.get(name.strip(), name.strip().lower())
+        parameters[name] = value.strip().strip("'\"")
+    return parameters
+
+
+def _unknown(text: str) -> MeasureError:
+    name = text.partition("@")[0].partition("(")[0]
+    known = [*builtin(), *ALIASES, *plugin_names("measures")]
+    hint = suggestion(_folded(name), known) or "; see: rageval measures"
+    return MeasureError(f"unknown measure {text!r}{hint}")

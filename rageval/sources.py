@@ -1,0 +1,164 @@
+"""Whatever people hand over as a run or as judgements, as something that can be scored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rageval.errors import InputError, UsageError
+from rageval.files.opening import Source, can_read_again, name_of
+from rageval.files.trec import PLAIN, Reading, qrels_blocks, run_blocks
+from rageval.tables.blocks import RunBlock, Scattered, whole_queries
+from rageval.tables.names import Names
+from rageval.tables.qrels import EVERYTHING, Qrels, gathered
+from rageval.tables.run import Run, checked
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class RunSource:
+    """A run to be scored: in memory, or a file that is read as it is scored."""
+
+    name: str
+    table: Run | None = None
+    path: Source | None = None
+    reading: Reading = PLAIN
+    dedup: str | None = None
+
+    def __post_init__(self) -> None:
+        self.queries = self.table.queries if self.table else Names()
+
+    def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
+        """Hand the blocks of whole queries over; a file whose queries are scattered is read once more."""
+        if self.table is None and self.path is not None and can_read_again(self.path):
+            self.queries = Names()
+            try:
+                return use(self.queries, self._streamed(self.path))
+            except Scattered:
+                pass
+        run = self.run()
+        return use(run.queries, iter(run.blocks))
+
+    def run(self) -> Run:
+        """The run, in memory."""
+        if self.table is None:
+            if self.path is None:
+                raise UsageError(f"{self.name}: nothing to read")
+            self.table = read_run(self.path, reading=self.reading, dedup=self.dedup)
+            self.queries = self.table.queries
+        return self.table
+
+    def in_memory(self) -> RunSource:
+        """The same run, read now."""
+        self.run()
+        return self
+
+    def _streamed(self, path: Source) -> Iterator[RunBlock]:
+        for block in whole_queries(run_blocks(path, self.queries, self.reading)):
+            yield checked(block, self.queries, self.dedup)
+
+
+def read_run(
+    source: Source,
+    *,
+    dedup: str | None = None,
+    comments: str = "error",
+    limits: Any = None,
+    reading: Reading | None = None,
+) -> Run:
+    """A run from a file in TREC format: a path, `-` for standard input, or a file open in binary mode.
+
+    Compressed files (gz, bz2, xz, zst) are known by their content. `dedup="first"` keeps the first of a
+    document's rows instead of refusing the second.
+    """
+    if dedup not in (None, "first"):
+        raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
+    reading = reading or _reading(comments, limits)
+    queries = Names()
+    return Run(run_name(source), queries, run_blocks(source, queries, reading), dedup)
+
+
+def read_qrels(
+    source: Source,
+    *,
+    comments: str = "error",
+    limits: Any = None,
+    reading: Reading | None = None,
+    floor: int = EVERYTHING,
+) -> Qrels:
+    """Judgements from a file of `qid nugget docid grade` lines: nugget qrels, or plain ones with 0 as nugget.
+
+    Rows with a grade below `floor` are checked and counted, but not kept.
+    """
+    reading = reading or _reading(comments, limits)
+    queries, nuggets = Names(), Names()
+    blocks = qrels_blocks(source, queries, nuggets, reading)
+    if not can_read_again(source):
+        return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
+    try:
+        return Qrels(name_of(source), queries, nuggets, whole_queries(blocks), floor)
+    except Scattered:
+        queries, nuggets = Names(), Names()
+        blocks = qrels_blocks(source, queries, nuggets, reading)
+        return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
+
+
+def run_source(run: Any) -> RunSource:
+    """Any form of a run that `evaluate` takes."""
+    if isinstance(run, RunSource):
+        return run
+    if isinstance(run, str | os.PathLike):
+        return RunSource(run_name(run), path=run)
+    table = _run_table(run)
+    return RunSource(table.name, table)
+
+
+def _run_table(run: Any) -> Run:
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, Mapping):
+        return Run.from_dict(run)
+    if hasattr(run, "columns"):
+        return Run.from_pandas(run)
+    if hasattr(run, "read"):
+        return read_run(run)
+    if hasattr(run, "scoreddocs_iter"):  # an ir_datasets object
+        return Run.from_records(run.scoreddocs_iter())
+    if hasattr(run, "__iter__"):
+        return Run.from_records(run)
+    raise InputError(f"expected a run (a path, dict, DataFrame or records), found {run!r:.80}")
+
+
+def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
+    """Any form of judgements that `evaluate` takes."""
+    if isinstance(qrels, Qrels):
+        return qrels
+    if isinstance(qrels, str | os.PathLike):
+        return read_qrels(qrels, floor=floor)
+    if isinstance(qrels, Mapping):
+        return Qrels.from_dict(qrels)
+    if hasattr(qrels, "columns"):
+        return Qrels.from_pandas(qrels)
+    if hasattr(qrels, "read"):
+        return read_qrels(qrels, floor=floor)
+    if hasattr(qrels, "qrels_iter"):  # an ir_datasets object
+        return Qrels.from_records(qrels.qrels_iter())
+    if hasattr(qrels, "__iter__"):
+        return Qrels.from_records(qrels)
+    raise InputError(f"expected judgements (a path, dict, DataFrame or records), found {qrels!r:.80}")
+
+
+def run_name(source: Source) -> str:
+    """A run is called after its file."""
+    name = name_of(source)
+    return name if name.startswith("<") else Path(name).name
+
+
+def _reading(comments: str, limits: Any) -> Reading:
+    return Reading(comments, limits) if limits is not None else Reading(comments)
+
+

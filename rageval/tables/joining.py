@@ -1,0 +1,137 @@
+"""A run meets the judgements: which retrieved documents are judged, and at which ranks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rageval.tables.blocks import RunBlock, stretches
+from rageval.tables.ids import Int, keyed, same
+from rageval.tables.judged import Hits, Judged, Judgements
+from rageval.tables.names import Names
+from rageval.tables.qrels import Qrels
+from rageval.tables.ranking import Order, rank_rows
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a run counts: the order, how deep, and whether unjudged documents are taken out first."""
+
+    order: Order = Order()
+    depth: int | None = None
+    judged_only: bool = False
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a reader should be told of a run beside its scores."""
+
+    queries_in_run: int = 0
+    queries_only_in_run: int = 0
+    queries_missing: int = 0
+    rows: int = 0
+    rank_conflicts: int = 0
+    tied_at: Counter[int] = field(default_factory=Counter)
+
+
+def join(
+    blocks: Iterable[RunBlock],
+    run_queries: Names,
+    judgements: Judgements,
+    view: View,
+    cutoffs: tuple[int, ...] = (),
+    deepest: int | None = None,
+) -> tuple[Judged, Notes]:
+    """Rank the blocks (of whole queries) and look their documents up among the judged ones.
+
+    Hits below rank `deepest` are forgotten at once: no measure will ask for them.
+    """
+    qrels = judgements.qrels
+    codes = _Codes(run_queries, qrels)
+    retrieved = np.zeros(len(qrels.queries), np.int64)
+    notes = Notes()
+    parts = [_empty()]
+    for block in blocks:
+        begin = stretches(block.query)
+        query = codes.of(block.query[begin])
+        notes.rows += len(block)
+        notes.queries_in_run += len(begin)
+        notes.queries_only_in_run += int((query < 0).sum())
+        hits, depth = _block_hits(block, query, begin, qrels, view, cutoffs, notes)
+        retrieved[query[query >= 0]] = depth[query >= 0]
+        parts.append(hits if deepest is None or view.judged_only else _top(hits, deepest))
+    notes.queries_missing = len(qrels.queries) - (notes.queries_in_run - notes.queries_only_in_run)
+    hits = Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return _judged(judgements, hits, retrieved, view), notes
+
+
+def _block_hits(
+    block: RunBlock, query: Int, begin: Int, qrels: Qrels, view: View, cutoffs: tuple[int, ...], notes: Notes
+) -> tuple[Hits, Int]:
+    """The judged documents of a block, by query and rank, and how many documents each query has."""
+    length = np.diff(begin, append=len(block))
+    rows, doc = _lookup(block, np.repeat(query, length), qrels)
+    ranked = rank_rows(block, rows, view.order, cutoffs)
+    notes.rank_conflicts += ranked.rank_conflicts
+    notes.tied_at.update(ranked.tied_at)
+    hits = Hits(qrels.doc_query[doc].astype(np.int64), ranked.rank, doc)
+    if len(rows) > 1 and (np.diff(rows) < 0).any() or (np.diff(ranked.rank) < 0).any():
+        stretch = np.repeat(np.arange(len(begin)), length)[rows]
+        by_rank = np.lexsort((ranked.rank, stretch))
+        hits = Hits(*(column[by_rank] for column in hits))
+    return hits, ranked.depth
+
+
+def _lookup(block: RunBlock, query: Int, qrels: Qrels) -> tuple[Int, Int]:
+    """Rows whose document is judged for their query, and which judged document it is."""
+    candidates = np.flatnonzero(query >= 0)
+    if not len(candidates):
+        return candidates, candidates
+    row, doc = qrels.doc_index.find(keyed(block.hashed[candidates], query[candidates]))
+    row = candidates[row]
+    equal = (qrels.doc_query[doc] == query[row]) & same(block.doc.take(row), qrels.doc_ids.take(doc))
+    row, doc = row[equal], doc[equal]
+    by_row = np.argsort(row, kind="stable")
+    return row[by_row], doc[by_row]
+
+
+def _judged(judgements: Judgements, hits: Hits, retrieved: Int, view: View) -> Judged:
+    if view.judged_only:
+        new = np.concatenate(([True], hits.query[1:] != hits.query[:-1])) if len(hits.query) else np.zeros(0, bool)
+        begin = np.flatnonzero(new)
+        length = np.diff(begin, append=len(hits.query))
+        rank = np.arange(1, len(hits.query) + 1) - np.repeat(begin, length)
+        hits = hits._replace(rank=rank)
+        retrieved = np.bincount(hits.query, minlength=len(retrieved))
+    if view.depth is not None:
+        hits = _top(hits, view.depth)
+        retrieved = np.minimum(retrieved, view.depth)
+    return Judged(judgements, hits, retrieved)
+
+
+def _top(hits: Hits, k: int) -> Hits:
+    return Hits(*(column[hits.rank <= k] for column in hits))
+
+
+class _Codes:
+    """The qrels' code of each of the run's query codes; -1 for a query that is not judged."""
+
+    def __init__(self, run_queries: Names, qrels: Qrels) -> None:
+        self._run_queries = run_queries
+        self._qrels = qrels
+        self._code = np.zeros(0, np.int64)
+
+    def of(self, query: Int) -> Int:
+        if len(self._code) < len(self._run_queries):
+            names = self._run_queries.to_bytes()[len(self._code) :]
+            more = np.fromiter(map(self._qrels.queries.find, names), np.int64, len(names))
+            self._code = np.concatenate((self._code, more))
+        return self._code[query]
+
+
+def _empty() -> Hits:
+    nothing = np.zeros(0, np.int64)
+    return Hits(nothing, nothing, nothing)

@@ -1,0 +1,85 @@
+"""Columns out of Python objects: dicts, records of any library, data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import InputError
+
+LARGEST_GRADE = 10**6
+
+def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
+    """The named fields of every record, a list a field; a record may be an object, a dict or a tuple."""
+    columns: list[list[Any]] = [[] for _ in names]
+    for number, record in enumerate(records, 1):
+        for column, value in zip(columns, _values(record, names, number), strict=True):
+            column.append(value)
+    return columns
+
+
+def _values(record: Any, names: Sequence[str], number: int) -> Sequence[Any]:
+    try:
+        if isinstance(record, Mapping):
+            return [record[name] for name in names]
+        if isinstance(record, tuple) and not hasattr(record, "_fields") and len(record) == len(names):
+            return record
+        return [getattr(record, name) for name in names]
+    except (KeyError, AttributeError):
+        raise InputError(f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}") from None
+
+
+def is_frame(data: Any, names: Sequence[str]) -> bool:
+    """Whether this is a DataFrame (of pandas, or one that behaves alike) with these columns."""
+    return hasattr(data, "columns") and all(name in data.columns for name in names)
+
+
+def text(values: Iterable[Any], table: str, column: str) -> list[str]:
+    """Ids, which are text; anything else is refused rather than turned into something that looks alike."""
+    values = list(values)
+    for number, value in enumerate(values, 1):
+        if not isinstance(value, str):
+            raise InputError(
+                f"{table}:{number}: expected text as {column}, found {value!r:.80}; ids are strings: str({column})"
+            )
+    return values
+
+
+def finite(values: Iterable[Any], table: str, column: str) -> NDArray[np.float64]:
+    """Numbers, none of them NaN or infinite."""
+    values = list(values)
+    try:
+        if any(isinstance(value, str) for value in values):
+            raise TypeError  # numpy would read the text as a number
+        numbers = np.array(values, np.float64).reshape(len(values))
+    except (TypeError, ValueError):
+        numbers = np.array([_number(value) for value in values], np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        number = int(bad[0]) if len(bad) else 0
+        raise InputError(f"{table}:{number + 1}: expected a finite number as {column}, found {values[number]!r:.80}")
+    return numbers
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value) if not isinstance(value, str) else float("nan")
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def whole(values: Iterable[Any], table: str, column: str, largest: int) -> NDArray[np.int32]:
+    """Grades: whole numbers within the limit."""
+    values = list(values)
+    numbers = finite(values, table, column)
+    bad = np.flatnonzero((numbers != np.trunc(numbers)) | (np.abs(numbers) > largest))
+    if len(bad):
+        number = int(bad[0])
+        raise InputError(
+            f"{table}:{number + 1}: expected a whole number from -{largest:,} to {largest:,} as {column},"
+            f" found {values[number]!r:.80}"
+        )
+    return numbers.astype(np.int32)

@@ -1,0 +1,231 @@
+"""Judgements in memory: which document supports which nugget of which query, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import InputError
+from rageval.records import Qrel
+from rageval.tables.blocks import QrelsBlock, Scattered, regroup, whole_queries
+from rageval.tables.checks import without_repetitions
+from rageval.tables.ids import Int, Word, byte_order, hashes, ids_of, joined, keyed, same
+from rageval.tables.index import KeyIndex
+from rageval.tables.names import Names
+from rageval.tables.objects import LARGEST_GRADE, columns_of, text, whole
+
+_FIELDS = ("query_id", "doc_id", "relevance")
+_NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
+EVERYTHING = -(2**31)
+
+
+class Qrels:
+    """Judgements of documents. Make one with `read_qrels`, `from_dict`, `from_records` or `from_pandas`.
+
+    Documents and nuggets are numbered over all queries. `doc_*` columns have a row a judged document of a
+    query, `nugget_*` columns a row a nugget of a query, `pair_*` columns a row a judgement (a document and
+    a nugget). Judgements below `floor` are checked and counted, but not kept.
+
+    >>> qrels = Qrels.from_dict({"q1": {"n1": {"a": 1, "b": 0}, "n2": {"a": 1}}})
+    >>> len(qrels), qrels.query_ids, qrels.nuggets_listed.tolist()
+    (3, ['q1'], [2])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queries: Names,
+        nuggets: Names,
+        blocks: Iterable[QrelsBlock],
+        floor: int = EVERYTHING,
+    ) -> None:
+        self.name = name
+        self.queries = queries
+        self.nugget_names = nuggets
+        self.floor = floor
+        self.judgements = 0
+        parts = [self._part(block) for block in blocks]
+        self._join(parts)
+
+    @classmethod
+    def from_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str = "qrels") -> Qrels:
+        """Judgements from `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`."""
+        rows: list[tuple[Any, Any, Any, Any]] = []
+        for query, inner in judgements.items():
+            for key, value in inner.items():
+                if isinstance(value, Mapping):
+                    rows.extend((query, doc, grade, key) for doc, grade in value.items())
+                else:
+                    rows.append((query, key, value, "0"))
+        return cls._from_columns(list(zip(*rows, strict=True)), name, list(judgements))
+
+    @classmethod
+    def from_records(cls, records: Iterable[Any], name: str = "qrels") -> Qrels:
+        """Judgements from records (or dicts) with `query_id`, `doc_id`, `relevance` and perhaps a nugget,
+        called `iteration`, `subtopic_id` or `nugget_id`."""
+        records = list(records)
+        nugget = _nugget_field(records[0]) if records else None
+        columns = columns_of(records, (*_FIELDS, nugget) if nugget else _FIELDS)
+        return cls._from_columns(columns if nugget else [*columns, ["0"] * len(records)], name)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, name: str = "qrels") -> Qrels:
+        """Judgements from a DataFrame with the columns `from_records` takes as fields."""
+        missing = [column for column in _FIELDS if column not in frame.columns]
+        if missing:
+            raise InputError(f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}")
+        nugget = [column for column in _NUGGET_NAMES if column in frame.columns]
+        columns = [frame[column].tolist() for column in (*_FIELDS, *nugget[-1:])]
+        return cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
+
+    @classmethod
+    def _from_columns(cls, columns: list[Any], name: str, empty_queries: Iterable[str] = ()) -> Qrels:
+        query_id, doc_id, relevance, nugget_id = columns or ((), (), (), ())
+        queries, nuggets = Names(), Names()
+        doc = ids_of(text(doc_id, name, "doc_id"))
+        query = queries.codes(ids_of(text(query_id, name, "query_id")))
+        for empty in text(empty_queries, name, "query_id"):
+            queries.code(empty.encode("utf-8", "surrogatepass"))
+        nugget = nuggets.codes(ids_of(text(nugget_id, name, "nugget")))
+        grade = whole(relevance, name, "relevance", LARGEST_GRADE)
+        block = QrelsBlock(name, query, np.arange(1, len(query) + 1), doc, hashes(doc), nugget, grade)
+        return cls(name, queries, nuggets, [regroup([block])] if len(query) else [])
+
+    def _part(self, block: QrelsBlock) -> _Part:
+        block = without_repetitions(block, self.queries, self.nugget_names)
+        self.judgements += len(block)
+        listed = np.unique(block.query * len(self.nugget_names) + block.nugget)
+        kept = block.take(block.grade >= self.floor) if self.floor != EVERYTHING else block
+        return _Part(kept, listed // len(self.nugget_names), listed % len(self.nugget_names))
+
+    def _join(self, parts: list[_Part]) -> None:
+        doc_shift = np.cumsum([0, *(len(part.doc_query) for part in parts)])
+        nugget_shift = np.cumsum([0, *(len(part.nugget_query) for part in parts)])
+
+        def column(name: str, kind: type, shift: Int | None = None) -> NDArray[Any]:
+            pieces = [getattr(part, name) for part in parts]
+            if shift is not None:
+                pieces = [piece + offset for piece, offset in zip(pieces, shift, strict=False)]
+            return np.concatenate([piece.astype(kind) for piece in pieces] or [np.zeros(0, kind)])
+
+        self.doc_query = column("doc_query", np.int32)
+        self.doc_key: Word = column("doc_key", np.uint64)
+        self.doc_ids = joined([part.doc_ids for part in parts] or [ids_of([])])
+        self.nugget_query = column("nugget_query", np.int32)
+        self.nugget_code = column("nugget_code", np.int32)
+        self.pair_doc = column("pair_doc", np.int32, doc_shift)
+        self.pair_nugget = column("pair_nugget", np.int32, nugget_shift)
+        self.pair_grade = column("pair_grade", np.int32)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """The judged queries, in order of first appearance."""
+        return self.queries.to_str()
+
+    @property
+    def nuggets_listed(self) -> Int:
+        """How many nuggets each query has in the judgements, supported or not."""
+        return np.bincount(self.nugget_query, minlength=len(self.queries))
+
+    @property
+    def has_nuggets(self) -> bool:
+        """Whether some query has more than one nugget; otherwise these are plain qrels."""
+        return len(self.nugget_query) > len(np.unique(self.nugget_query))
+
+    @cached_property
+    def doc_grade(self) -> NDArray[np.int32]:
+        """The grade of a document: the highest that any nugget gives it."""
+        grade = np.full(len(self.doc_query), EVERYTHING, np.int32)
+        np.maximum.at(grade, self.pair_doc, self.pair_grade)
+        return grade
+
+    @cached_property
+    def doc_index(self) -> KeyIndex:
+        """For finding a run's documents among the judged ones."""
+        return KeyIndex(self.doc_key)
+
+    @cached_property
+    def doc_order(self) -> Int:
+        """The documents by query, and within a query by id descending: how ties of the ideal are broken."""
+        return byte_order(self.doc_ids, self.doc_query.astype(np.int64))[::-1]
+
+    def __len__(self) -> int:
+        return self.judgements
+
+    def __iter__(self) -> Iterator[Qrel]:
+        queries, names = self.query_ids, self.nugget_names.to_str()
+        docs = self.doc_ids.to_str()
+        for doc, nugget, grade in zip(
+            self.pair_doc.tolist(), self.pair_nugget.tolist(), self.pair_grade.tolist(), strict=True
+        ):
+            query = queries[self.doc_query[doc]]
+            yield Qrel(query, docs[doc], grade, names[self.nugget_code[nugget]])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Qrels {self.name!r}: {len(self):,} judgements of {len(self.queries):,} queries"
+            f" and {len(self.nugget_query):,} nuggets>"
+        )
+
+
+class _Part:
+    """The columns of one block: its documents and nuggets, each numbered from 0."""
+
+    def __init__(self, block: QrelsBlock, nugget_query: Int, nugget_code: Int) -> None:
+        self.nugget_query, self.nugget_code = nugget_query, nugget_code
+        order, self.pair_doc = _distinct_docs(block)
+        first = order[_first_of_each(self.pair_doc)]
+        self.doc_query = block.query[first]
+        self.doc_key = keyed(block.hashed[first], self.doc_query)
+        self.doc_ids = block.doc.compact(first)
+        self.pair_grade = block.grade[order]
+        width = int(nugget_code.max(initial=0)) + 1
+        listed = nugget_query * width + nugget_code
+        self.pair_nugget = np.searchsorted(listed, block.query[order] * width + block.nugget[order])
+
+
+def _distinct_docs(block: QrelsBlock) -> tuple[Int, Int]:
+    """Rows sorted by document, then by nugget, and the number of each row's document."""
+    order = np.lexsort((block.nugget, block.hashed, block.query))
+    new = _new(order, block.query, block.hashed)
+    again = np.flatnonzero(~new)
+    if not same(block.doc.take(order[again]), block.doc.take(order[again - 1])).all():
+        order = np.argsort(block.nugget, kind="stable")  # two documents with one hash: compare in full
+        order = order[byte_order(block.doc.take(order), block.query[order])]
+        new = _new(order, block.query)
+        new[1:] |= ~same(block.doc.take(order[1:]), block.doc.take(order[:-1]))
+    return order, np.cumsum(new) - 1
+
+
+def _new(order: Int, *columns: NDArray[Any]) -> NDArray[np.bool_]:
+    new = np.zeros(len(order), bool)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[order][1:] != column[order][:-1]
+    return new
+
+
+def _first_of_each(number: Int) -> Int:
+    return np.flatnonzero(np.diff(number, prepend=-1))
+
+
+def _nugget_field(record: Any) -> str | None:
+    """Which field names the nugget; a nugget or subtopic id says more than an iteration."""
+    has = (lambda name: name in record) if isinstance(record, Mapping) else (lambda name: hasattr(record, name))
+    names = [name for name in reversed(_NUGGET_NAMES) if has(name)]
+    if not names and isinstance(record, tuple) and not hasattr(record, "_fields") and len(record) == 4:
+        return _NUGGET_NAMES[0]
+    return names[0] if names else None
+
+
+def gathered(blocks: Iterable[QrelsBlock]) -> list[QrelsBlock]:
+    """Blocks of whole queries from rows in any order, with everything in memory."""
+    kept = list(blocks)
+    try:
+        return list(whole_queries(iter(kept)))
+    except Scattered:
+        return [regroup(kept)]

@@ -1,0 +1,157 @@
+"""The one ranking every measure shares: scores descending, ties by a stated rule.
+
+Only rows somebody asks about get an exact place among rows of equal score: ids are compared for tied
+groups that hold a judged document, and for no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import InputError, UsageError
+from rageval.tables.blocks import RunBlock, stretches
+from rageval.tables.ids import Bool, Int, byte_order, numeric_keys
+from rageval.tables.numbers import scores
+
+TIES = ("trec", "docid_asc", "input", "rank", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How documents are ordered.
+
+    `ties`: `trec` (by document id descending), `docid_asc`, `input` (as they stand in the file), `rank`
+    (by the rank column), `error`. `single` compares scores as 32-bit floats, as trec_eval before 10 did.
+    `by_rank` ignores the scores and believes the rank column. `pool` keeps only the first documents by
+    score and input order before anything else, as FreshStack does.
+    """
+
+    ties: str = "trec"
+    single: bool = False
+    by_rank: bool = False
+    pool: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.ties == "expected":
+            raise UsageError("ties='expected' is not in this version; expected one of " + ", ".join(TIES))
+        if self.ties not in TIES:
+            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
+
+
+class Ranked(NamedTuple):
+    """Ranks (from 1) of some rows of a block, and what the ranking showed on the way."""
+
+    rank: Int
+    depth: Int  # rows of each stretch of one query
+    tied_at: dict[int, int]  # cut-off -> queries whose documents around it have equal scores
+    rank_conflicts: int  # queries whose rank column contradicts their scores
+
+
+def rank_rows(block: RunBlock, wanted: Int, order: Order, cutoffs: tuple[int, ...]) -> Ranked:
+    """Rank the `wanted` rows among all rows of their query."""
+    begin = stretches(block.query)
+    depth = np.diff(begin, append=len(block))
+    stretch = np.repeat(np.arange(len(begin)), depth)
+    key = _sort_key(block, order)
+    permutation, position = _sorted(key, stretch)
+    key = key if permutation is None else key[permutation]
+    ties = np.zeros(len(block), bool)
+    ties[1:] = (key[1:] == key[:-1]) & (stretch[1:] == stretch[:-1])
+    rows = np.arange(len(block)) if permutation is None else permutation
+    place = wanted if position is None else position[wanted]
+    if ties.any():
+        if order.ties == "error":
+            _refuse_ties(block, rows, ties)
+        place = _settled(block, order, rows, ties, wanted, place)
+    rank = place - begin[stretch[wanted]] + 1
+    return Ranked(rank, depth, _tied_at(ties, begin, depth, cutoffs), _rank_conflicts(block, stretch))
+
+
+def _sort_key(block: RunBlock, order: Order) -> NDArray[np.float64]:
+    if order.by_rank:
+        return -_rank_column(block)
+    if order.single:
+        return block.score.astype(np.float32).astype(np.float64)
+    return block.score
+
+
+def _sorted(key: NDArray[np.float64], stretch: Int) -> tuple[Int | None, Int | None]:
+    """The permutation that sorts and its inverse; None where the rows are sorted as they stand."""
+    if not ((key[1:] > key[:-1]) & (stretch[1:] == stretch[:-1])).any():
+        return None, None
+    permutation = np.lexsort((-key, stretch))
+    position = np.empty_like(permutation)
+    position[permutation] = np.arange(len(permutation))
+    return permutation, position
+
+
+def _settled(block: RunBlock, order: Order, rows: Int, ties: Bool, wanted: Int, place: Int) -> Int:
+    """The places of the wanted rows, with tied groups ordered by the rule."""
+    if order.ties == "input":
+        return place  # the sort was stable
+    group = np.cumsum(~ties) - 1
+    tied_group = np.zeros(int(group[-1]) + 1, bool)
+    tied_group[group[ties]] = True
+    asked = np.zeros_like(tied_group)
+    asked[group[place]] = True
+    places = np.flatnonzero((tied_group & asked)[group])
+    if not len(places):
+        return place
+    members = rows[places]
+    inside = _by_rule(block, order, members, group[places])
+    final = np.arange(len(block))
+    final[members[inside]] = places
+    final_place = place.copy()
+    tied = (tied_group & asked)[group[place]]
+    final_place[tied] = final[wanted[tied]]
+    return final_place
+
+
+def _by_rule(block: RunBlock, order: Order, members: Int, group: Int) -> Int:
+    """The members' order by group, and within a group by the rule for ties."""
+    if order.ties == "rank":
+        return np.lexsort((_rank_column(block)[members], group))
+    if order.ties == "docid_asc":
+        return byte_order(block.doc.take(members), group)
+    return byte_order(block.doc.take(members), -group)[::-1]
+
+
+def _rank_column(block: RunBlock) -> NDArray[np.float64]:
+    """The rank column as numbers."""
+    if block.rank is None:
+        raise InputError(f"{block.source}: has no rank column, which ties='rank' and compat='ndeval' go by")
+    rank = scores(block.rank)
+    if rank is None:
+        raise InputError(f"{block.source}: the rank column holds something that is not a number; use another --ties")
+    return rank
+
+
+def _refuse_ties(block: RunBlock, rows: Int, ties: Bool) -> None:
+    at = int(np.flatnonzero(ties)[0])
+    first, second = int(rows[at - 1]), int(rows[at])
+    raise InputError(
+        f"{block.where(second)}: score {block.score[second]:g} is tied with line {int(block.line[first])}"
+        f" ({int(ties.sum()):,} tied rows here), refused by --ties error; choose a rule, such as --ties trec"
+    )
+
+
+def _tied_at(ties: Bool, begin: Int, depth: Int, cutoffs: tuple[int, ...]) -> dict[int, int]:
+    """For each cut-off: how many queries have equal scores right above and right below it."""
+    if not ties.any():
+        return dict.fromkeys(cutoffs, 0)
+    return {cutoff: int(ties[begin[depth > cutoff] + cutoff].sum()) for cutoff in cutoffs}
+
+
+def _rank_conflicts(block: RunBlock, stretch: Int) -> int:
+    """Queries with two neighbouring rows whose ranks say the opposite of their scores."""
+    if block.rank is None or len(block) < 2:
+        return 0
+    rank, score = numeric_keys(block.rank), block.score
+    opposite = ((rank[1:] > rank[:-1]) & (score[1:] > score[:-1])) | (
+        (rank[1:] < rank[:-1]) & (score[1:] < score[:-1])
+    )
+    return len(np.unique(stretch[1:][opposite & (stretch[1:] == stretch[:-1])])) if opposite.any() else 0
