@@ -20,8 +20,8 @@ from rageval.tables.ids import Bool
 from rageval.tables.joining import Notes, View, join
 from rageval.tables.judged import Judged, Judgements
 from rageval.tables.qrels import EVERYTHING, Qrels
-from rageval.tables.ranking import Order
 from rageval.tables.ranked import collapsed, nuggets, ranking_of
+from rageval.tables.ranking import Order
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -58,11 +58,16 @@ class Rules:
         if self.depth is not None and self.depth < 1:
             raise UsageError(f"depth={self.depth}: expected a whole number from 1")
         if self.compat and self.ties != "trec":
-            raise UsageError(f"compat={self.compat!r} brings its own rule for ties; leave out ties={self.ties!r}")
+            raise UsageError(
+                f"compat={self.compat!r} brings its own rule for ties; leave out ties={self.ties!r}"
+            )
 
     def signature(self, measure: AnyMeasure, view: View) -> str:
         """The measure's signature under these rules."""
-        context = {name: getattr(self, name) for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")}
+        context = {
+            name: getattr(self, name)
+            for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")
+        }
         changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
         if self.groups is not None:
             changed["mean"] = "of-groups"
@@ -136,9 +141,9 @@ class Evaluator:
 
     def _join(self, source: RunSource, view: View) -> tuple[Judged, Notes]:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
-        return source.each(lambda queries, blocks: join(
-            blocks, queries, self._judgements, view, cutoffs, self._deepest()
-        ))
+        return source.each(
+            lambda queries, blocks: join(blocks, queries, self._judgements, view, cutoffs, self._deepest())
+        )
 
     def _refuse_strangers(self, name: str, notes: Notes) -> None:
         if notes.queries_in_run == notes.queries_only_in_run:
@@ -169,7 +174,7 @@ class Evaluator:
             values = np.asarray(measure.compute(judged), np.float64)
             if values.shape != (len(self.qrels.queries),):
                 raise UsageError(
-                    f"{measure}: returned an array of shape {values.shape}, expected one value for each of the"
+                    f"{measure}: returned an array of shape {values.shape}, expected a value for each of the"
                     f" {len(self.qrels.queries):,} judged queries"
                 )
         if self.rules.zero_rel == "nan":
@@ -183,7 +188,13 @@ class Evaluator:
         return measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
 
     def _score(
-        self, shown: AnyMeasure, measure: AnyMeasure, view: View, query_ids: list[str], values: Any, notes: Notes
+        self,
+        shown: AnyMeasure,
+        measure: AnyMeasure,
+        view: View,
+        query_ids: list[str],
+        values: Any,
+        notes: Notes,
     ) -> Score:
         signature = self.rules.signature(measure, view)
         return Score(shown, query_ids, values, notes.queries_missing, signature, self._groups(query_ids))
@@ -194,7 +205,9 @@ class Evaluator:
             return None
         lost = [query for query in query_ids if query not in groups]
         if lost:
-            raise InputError(f"groups: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r}")
+            raise InputError(
+                f"groups: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r}"
+            )
         return groups
 
 
@@ -229,10 +242,12 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
 
 def _graded(measure: AnyMeasure) -> bool:
     """Whether it is known to ask only for relevant documents, not for all judged ones."""
-    if not isinstance(measure, Measure) or builtin().get(measure.name) != Measure(measure.function):
+    if not isinstance(measure, Measure):
+        return False
+    own = builtin().get(measure.name)
+    if own is None or own.function is not measure.function:
         return False
     return measure.rel is not None or measure.name == "ndcg"
 
 
 _USUAL = Rules()
-

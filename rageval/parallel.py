@@ -18,7 +18,7 @@ def each_in_a_process(task: Callable[[Item], Result], items: Iterable[Item], job
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    global _task  # noqa: PLW0603 - the way to hand a large object to a forked process
+    global _task
     if "fork" not in multiprocessing.get_all_start_methods():
         raise UsageError("--jobs needs an operating system that can fork; leave it out")
     _task = task

@@ -145,8 +145,8 @@ class Scores(Mapping[Any, Score]):
         from html import escape
 
         rows = "".join(
-            f"<tr><td>{escape(str(score.measure))}</td><td style='text-align:right'>{score.value:.4f}</td>"
-            f"<td style='text-align:right'>{score.queries:,}</td><td><code>{escape(score.signature)}</code></td></tr>"
+            f"<tr><td>{escape(str(score.measure))}</td><td>{score.value:.4f}</td>"
+            f"<td>{score.queries:,}</td><td><code>{escape(score.signature)}</code></td></tr>"
             for score in self.scores
         )
         head = "<tr><th>measure</th><th>value</th><th>queries</th><th>signature</th></tr>"

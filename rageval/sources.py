@@ -160,5 +160,3 @@ def run_name(source: Source) -> str:
 
 def _reading(comments: str, limits: Any) -> Reading:
     return Reading(comments, limits) if limits is not None else Reading(comments)
-
-

@@ -163,7 +163,9 @@ def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
     from rageval.files.lines import quoted
 
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
+        raise InputError(
+            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+        )
     if b"\x00" in line:
         raise InputError(f"{name}:1: the file holds NUL bytes, expected text")
     expected = "expected a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"

@@ -37,7 +37,9 @@ def _page(name: str) -> str:
 
     measure = parse_measure(name)
     if not isinstance(measure, Measure):
-        return f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
+        return (
+            f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
+        )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
     head = f"{measure.name}({', '.join(parameters)})@k"
     return f"{head}\n\n{measure.page}"

@@ -104,7 +104,10 @@ def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     grid = [[visible(cell) for cell in row] for row in _grid(results, layout)]
     if _width(grid) > shutil.get_terminal_size((100, 24)).columns:
         grid = [["run", "measure", "query", "value"]]
-        grid += [[visible(run), name, visible(query), layout.number(v)] for run, name, query, v in _rows(results, layout)]
+        grid += [
+            [visible(run), name, visible(query), layout.number(v)]
+            for run, name, query, v in _rows(results, layout)
+        ]
         labels = 3
     else:
         labels = _labels(layout)

@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from rageval.evaluation import Evaluator
     from rageval.scores import Scores
 
-_OF_NUGGETS = {"alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
+_OF_NUGGETS = {
+    "alpha_ndcg",
+    "alpha_dcg",
+    "coverage",
+    "strec",
+    "err_ia",
+    "nerr_ia",
+    "nrbp",
+    "nnrbp",
+    "map_ia",
+    "p_ia",
+}
 
 
 def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
@@ -27,9 +38,10 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
     tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
     if tied and evaluator.rules.compat is None:
-        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {evaluator.rules.ties})"
+        ties = evaluator.rules.ties
+        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
     if notes.rank_conflicts:
-        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries (scores count; see --ties)"
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries (scores count)"
     yield from _above_one(scores)
     if not evaluator.qrels.has_nuggets and any(score.measure.name in _OF_NUGGETS for score in scores.scores):
         yield "the judgements have one nugget a query everywhere; are these plain qrels?"
@@ -40,4 +52,4 @@ def _above_one(scores: Scores) -> Iterator[str]:
         if isinstance(score.measure, Measure) and score.measure.name in ("alpha_ndcg", "nerr_ia", "nnrbp"):
             above = int((score.values > 1 + 1e-9).sum())
             if above:
-                yield f"{score.measure} is above 1 in {above:,} queries: the greedy ideal is not the best ranking there"
+                yield f"{score.measure} is above 1 in {above:,} queries: greedy is not the best ideal there"

@@ -23,26 +23,96 @@ TIES = ("trec", "rank", "docid_asc", "input", "error")
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]")
-@click.option("-m", "--measure", "measures", multiple=True, metavar="MEASURES", help="What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack. See: rageval measures.")
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURES",
+    help="What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack. See: rageval measures.",
+)
 @click.option("-q", "--by-query", is_flag=True, help="Also print the value of every query.")
 @click.option("-n", "--no-summary", is_flag=True, help="Do not print the means.")
-@click.option("--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else trec.")
-@click.option("-p", "--places", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimal places to print.")
+@click.option(
+    "--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else trec."
+)
+@click.option(
+    "-p",
+    "--places",
+    type=click.IntRange(0, 17),
+    default=4,
+    show_default=True,
+    help="Decimal places to print.",
+)
 @click.option("-l", "--rel", type=int, help="The lowest grade that counts as relevant (default 1).")
 @click.option("-M", "--depth", type=click.IntRange(1), help="Only the first N documents of each ranking.")
 @click.option("-J", "--judged-only", is_flag=True, help="Take unjudged documents out first.")
-@click.option("--ties", type=click.Choice(TIES), default="trec", show_default=True, help="Order of equal scores: docid descending (trec), ascending, as in the file, by the rank column; or refuse them.")
-@click.option("--intersection", is_flag=True, help="Average over queries in both run and judgements (default: all judged queries; a missing one scores 0).")
-@click.option("-c", "--complete", is_flag=True, hidden=True, help="Average over all judged queries, as trec_eval -c: the default here.")
-@click.option("--zero-rel", type=click.Choice(("zero", "skip", "nan")), default="zero", show_default=True, help="A query with nothing relevant: counts as 0, is left out, is undefined.")
-@click.option("--dedup", type=click.Choice(("first",)), help="Accept documents ranked twice, and keep the first.")
-@click.option("--group-by", type=click.Path(path_type=Path), metavar="FILE", help="Mean of the means over groups; FILE has lines 'query_id group'.")
+@click.option(
+    "--ties",
+    type=click.Choice(TIES),
+    default="trec",
+    show_default=True,
+    help="Order of equal scores: docid descending (trec), ascending, rank column, file; or refuse.",
+)
+@click.option(
+    "--intersection",
+    is_flag=True,
+    help="Average over queries in both run and judgements (default: all judged; a missing one scores 0).",
+)
+@click.option(
+    "-c",
+    "--complete",
+    is_flag=True,
+    hidden=True,
+    help="Average over all judged queries, as trec_eval -c: the default here.",
+)
+@click.option(
+    "--zero-rel",
+    type=click.Choice(("zero", "skip", "nan")),
+    default="zero",
+    show_default=True,
+    help="A query with nothing relevant: counts as 0, is left out, is undefined.",
+)
+@click.option(
+    "--dedup", type=click.Choice(("first",)), help="Accept documents ranked twice, and keep the first."
+)
+@click.option(
+    "--group-by",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Mean of the means over groups; FILE has lines 'query_id group'.",
+)
 @click.option("--provider", metavar="NAME", help="Let this provider of ir_measures compute.")
-@click.option("--compat", type=click.Choice(("ndeval", "freshstack", "trec_eval")), help="Another tool's rules, to match its numbers.")
-@click.option("--fail-under", multiple=True, metavar="MEASURE=VALUE", help="Exit 1 if the mean of any run is lower.")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Score this many runs at a time.")
-@click.option("--comments", type=click.Choice(("error", "skip", "data")), default="error", show_default=True, help="Lines that begin with '#'.")
-@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help="Raise a safety limit: line, id, grade, ratio, unpacked (as in line=4M).")
+@click.option(
+    "--compat",
+    type=click.Choice(("ndeval", "freshstack", "trec_eval")),
+    help="Another tool's rules, to match its numbers.",
+)
+@click.option(
+    "--fail-under", multiple=True, metavar="MEASURE=VALUE", help="Exit 1 if the mean of any run is lower."
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Score this many runs at a time.",
+)
+@click.option(
+    "--comments",
+    type=click.Choice(("error", "skip", "data")),
+    default="error",
+    show_default=True,
+    help="Lines that begin with '#'.",
+)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Raise a safety limit: line, id, grade, ratio, unpacked (as in line=4M).",
+)
 @click.pass_context
 def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     """Score runs against judgements.
@@ -70,7 +140,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     ctx.exit(_gates_passed(results, gates))
 
 
-def _prepared(words: tuple[str, ...], options: dict[str, Any], gates: list[tuple[Any, float]]) -> tuple[Evaluator, list[RunSource]]:
+def _prepared(
+    words: tuple[str, ...], options: dict[str, Any], gates: list[tuple[Any, float]]
+) -> tuple[Evaluator, list[RunSource]]:
     """The judgements read and prepared, and the runs still to be read."""
     from rageval.cli.inputs import judgements, run_sources, sorted_out
     from rageval.evaluation import Evaluator, lowest_grade
@@ -82,13 +154,20 @@ def _prepared(words: tuple[str, ...], options: dict[str, Any], gates: list[tuple
     inputs = sorted_out(words, reading)
     typed = [*options["measures"], *inputs.measures]
     if not typed and not gates:
-        raise UsageError("no measure named; say -m alpha_ndcg@10, or -m official:freshstack (see: rageval measures)")
+        raise UsageError(
+            "no measure named; say -m alpha_ndcg@10, or -m official:freshstack (see: rageval measures)"
+        )
     measures = list(dict.fromkeys([*parse_measures(typed), *(measure for measure, _ in gates)]))
-    rules = {name: options[name] for name in ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider")}
+    rules = {
+        name: options[name]
+        for name in ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider")
+    }
     groups = _groups(options["group_by"]) if options["group_by"] else None
     floor = lowest_grade(measures, options["rel"], options["judged_only"] or bool(options["provider"]))
     qrels = judgements(inputs, reading, floor)
-    return Evaluator(measures, qrels, groups=groups, **rules), run_sources(inputs.runs, reading, options["dedup"])
+    return Evaluator(measures, qrels, groups=groups, **rules), run_sources(
+        inputs.runs, reading, options["dedup"]
+    )
 
 
 def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:
@@ -113,7 +192,9 @@ def _groups(path: Path) -> dict[str, str]:
         if len(words) != 2:
             raise InputError(f"{path}:{number}: expected 2 columns (query_id group), found {len(words)}")
         if groups.setdefault(words[0], words[1]) != words[1]:
-            raise InputError(f"{path}:{number}: query {visible(words[0])} has a group already: {visible(groups[words[0]])}")
+            raise InputError(
+                f"{path}:{number}: query {visible(words[0])} has a group already: {visible(groups[words[0]])}"
+            )
     return groups
 
 
@@ -139,7 +220,9 @@ def _gates_passed(results: list[Scores], gates: list[tuple[Any, float]]) -> int:
             value = scores[measure].value
             if not value >= least:
                 failed = 1
-                click.echo(f"rageval: {visible(scores.run)}: {measure} is {value:.4f}, below {least:g}", err=True)
+                click.echo(
+                    f"rageval: {visible(scores.run)}: {measure} is {value:.4f}, below {least:g}", err=True
+                )
     return failed
 
 

@@ -31,7 +31,7 @@ class Limits:
             digits = number.removesuffix(unit)
             if name not in names or not digits.isascii() or not digits.isdigit():
                 raise UsageError(
-                    f"--limit {assignment!r}: expected NAME=NUMBER, NAME one of {', '.join(names)} (as in line=4M)"
+                    f"--limit {assignment!r}: expected NAME=NUMBER with a NAME of {', '.join(names)}"
                 )
             limits = replace(limits, **{name: int(digits) * _UNITS[unit]})
         return limits

@@ -64,6 +64,7 @@ def read_lines(
     spans: list[list[tuple[int, int]]] = []
     lines: list[int] = []
     findings = Findings()
+    line = -1
     for line, start, end in _lines(text):
         content = text[start:end]
         if not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#")):
@@ -77,7 +78,7 @@ def read_lines(
             lines.append(line)
     findings.raise_if_any()
     table = np.array(spans, np.int64).reshape(-1, kind.width, 2)
-    return table[:, :, 0], table[:, :, 1], np.array(lines, np.int64)
+    return Fields(table[:, :, 0], table[:, :, 1], np.array(lines, np.int64), line + 1)
 
 
 def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
@@ -129,7 +130,9 @@ def _bad_bytes(content: bytes, limits: Limits) -> str | None:
         content.decode()
     except UnicodeDecodeError as error:
         byte = content[error.start]
-        return f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert the file (iconv -t UTF-8)"
+        return (
+            f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert the file (iconv -t UTF-8)"
+        )
     return None
 
 
@@ -148,20 +151,27 @@ def _bad_shape(content: bytes, found: list[tuple[int, int]], kind: Kind) -> str 
         hint = "; ids with spaces need a tab-separated file" if len(found) > kind.width else ""
         return f"expected {kind.width} columns ({expected}), found {len(found)}: {quoted(content)}{hint}"
     empty = [kind.columns[at] for at, (left, right) in enumerate(found) if left == right]
-    return f"expected {kind.width} columns ({expected}), found nothing in {empty[0]}: {quoted(content)}" if empty else None
+    return (
+        f"expected {kind.width} columns ({expected}), found nothing in {empty[0]}: {quoted(content)}"
+        if empty
+        else None
+    )
 
 
 def _bad_value(values: list[bytes], kind: Kind, limits: Limits) -> str | None:
     for at in kind.ids:
         if len(values[at]) > limits.id:
             column = kind.columns[at]
-            return f"a {column} of {len(values[at]):,} bytes, expected at most {limits.id:,}; see --limit id=…"
+            return (
+                f"a {column} of {len(values[at]):,} bytes, expected at most {limits.id:,}; see --limit id=…"
+            )
     text = values[kind.number]
     if kind.columns[kind.number] == "score":
         if numbers.score(text) is None:
             return f"expected a finite decimal number as score, found {quoted(text)}"
     elif numbers.grade(text, limits.grade) is None:
-        return f"expected a whole number from -{limits.grade:,} to {limits.grade:,} as grade, found {quoted(text)}"
+        largest = f"{limits.grade:,}"
+        return f"expected a whole number from -{largest} to {largest} as grade, found {quoted(text)}"
     return None
 
 

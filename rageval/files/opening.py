@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import DEFAULT, Limits
 
-CHUNK = 2**19  # fits the processor's cache with all that is computed from it
+CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
 Source = str | os.PathLike[str] | IO[bytes]
 
@@ -92,7 +92,9 @@ def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[
         except MemoryError:
             raise
         except Exception as error:  # each of the decompressors has its own errors
-            raise InputError(f"{name}: breaks off or is damaged after {total:,} unpacked bytes: {error}") from error
+            raise InputError(
+                f"{name}: breaks off or is damaged after {total:,} unpacked bytes: {error}"
+            ) from error
         if not block:
             return
         total += len(block)
@@ -103,7 +105,9 @@ def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[
 
 def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
     if total > limits.unpacked:
-        raise InputError(f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…")
+        raise InputError(
+            f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…"
+        )
     if total > _LENIENT and total > limits.ratio * packed:
         raise InputError(
             f"{name}: unpacks to more than {limits.ratio} times its size (a decompression bomb?);"

@@ -16,7 +16,7 @@ from rageval.files.opening import Source, chunks, name_of
 from rageval.files.tokens import Fields, tokenise
 from rageval.tables import numbers
 from rageval.tables.blocks import QrelsBlock, RunBlock
-from rageval.tables.ids import PADDING, Ids, hashes
+from rageval.tables.ids import PADDING, Ids, hashes, numeric_keys
 from rageval.tables.names import Names
 
 COMMENTS = ("error", "skip", "data")
@@ -50,19 +50,19 @@ class _Table:
     number: NDArray[Any]
 
     def column(self, at: int) -> Ids:
-        start, end, _ = self.fields
-        return Ids(self.buffer, start[:, at], end[:, at] - start[:, at])
+        return _column(self.buffer, self.fields, at)
 
     @property
     def line(self) -> NDArray[np.int64]:
-        return self.fields[2] + self.first_line
+        return self.fields.line + self.first_line
 
 
 def run_blocks(source: Source, queries: Names, reading: Reading = PLAIN) -> Iterator[RunBlock]:
     """The rows of a run, a block a chunk; query ids get codes in `queries`."""
     for table in _tables(source, RUN, reading):
         query, doc = queries.codes(table.column(0)), table.column(2)
-        yield RunBlock(table.source, query, table.line, doc, hashes(doc), table.number, table.column(3))
+        rank = numeric_keys(table.column(3))
+        yield RunBlock(table.source, query, table.line, doc, hashes(doc), table.number, rank)
 
 
 def qrels_blocks(
@@ -81,15 +81,15 @@ def _tables(source: Source, kind: Kind, reading: Reading) -> Iterator[_Table]:
     for text in chunks(source, reading.limits):
         if line == 1:
             text = _without_bom(text, name)
-        text = _with_newlines(text)
-        if text.strip():
-            table = _table(text, kind, name, line, reading)
+        table = _table(_with_newlines(text), kind, name, line, reading)
+        line += table.fields.lines
+        if len(table.number):
             rows += len(table.number)
-            if len(table.number):
-                yield table
-        line += text.count(b"\n")
+            yield table
     if not rows:
-        raise InputError(f"{name}: is empty, expected lines of {kind.width} columns ({' '.join(kind.columns)})")
+        raise InputError(
+            f"{name}: is empty, expected lines of {kind.width} columns ({' '.join(kind.columns)})"
+        )
 
 
 def _table(text: bytes, kind: Kind, name: str, line: int, reading: Reading) -> _Table:
@@ -107,13 +107,17 @@ def _table(text: bytes, kind: Kind, name: str, line: int, reading: Reading) -> _
 
 
 def _numbers(buffer: NDArray[np.uint8], fields: Fields, kind: Kind, limits: Limits) -> NDArray[Any] | None:
-    start, end = fields[0][:, kind.number], fields[1][:, kind.number]
-    column = Ids(buffer, start, end - start)
+    column = _column(buffer, fields, kind.number)
     return numbers.scores(column) if kind is RUN else numbers.grades(column, limits.grade)
 
 
+def _column(buffer: NDArray[np.uint8], fields: Fields, at: int) -> Ids:
+    start = fields.start[:, at]
+    return Ids(buffer, start, fields.end[:, at] - start)
+
+
 def _within_limits(fields: Fields, kind: Kind, limits: Limits) -> bool:
-    start, end, _ = fields
+    start, end = fields.start, fields.end
     longest_line = int((end[:, -1] - start[:, 0]).max(initial=0))
     return longest_line <= limits.id or (
         longest_line <= limits.line
@@ -123,7 +127,9 @@ def _within_limits(fields: Fields, kind: Kind, limits: Limits) -> bool:
 
 def _without_bom(text: bytes, name: str) -> bytes:
     if text.startswith(_UTF16_BOMS):
-        raise InputError(f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
+        raise InputError(
+            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+        )
     return text.removeprefix(_UTF8_BOM)
 
 

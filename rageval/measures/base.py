@@ -82,21 +82,24 @@ class Parameter(NamedTuple):
 class Measure:
     """A measure with its parameters and cut-off; immutable, hashable, equal if it computes the same."""
 
-    def __init__(self, function: Callable[..., Values], parameters: Mapping[str, Any] | None = None, k: int | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Values],
+        parameters: Mapping[str, Any] | None = None,
+        k: int | None = None,
+    ) -> None:
         self.function = function
         self.name = function.__name__
         self.k = k
-        given = dict(parameters or {})
-        self.parameters: dict[str, Any] = {
-            name: parameter.read(given.pop(name), self.name) if name in given else parameter.default
-            for name, parameter in self.declared.items()
-        }
-        if given:
-            unknown = next(iter(given))
+        self._given = {name: self._read(name, value) for name, value in (parameters or {}).items()}
+
+    def _read(self, name: str, value: Any) -> Any:
+        if name not in self.declared:
             raise UnknownParameter(
-                f"{self.name} has no parameter {unknown!r}; it takes {', '.join(self.declared) or 'none'}"
-                + suggestion(unknown, self.declared)
+                f"{self.name} has no parameter {name!r}; it takes {', '.join(self.declared) or 'none'}"
+                + suggestion(name, self.declared)
             )
+        return self.declared[name].read(value, self.name)
 
     def __call__(self, **parameters: Any) -> Measure:
         """The same measure with other parameters."""
@@ -116,6 +119,12 @@ class Measure:
     def declared(self) -> dict[str, Parameter]:
         """The parameters the function declares, without k."""
         return _declared(self.function)
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter and its value, in the order of declaration."""
+        defaults = {name: parameter.default for name, parameter in self.declared.items()}
+        return defaults | self._given
 
     @property
     def changed(self) -> dict[str, Any]:

@@ -56,7 +56,9 @@ class ForeignMeasure:
         """Whether it scores nuggets rather than documents."""
         return self.name in _OF_NUGGETS
 
-    def compute(self, qrels: Any, ranking: Mapping[str, Mapping[str, float]], query_ids: list[str]) -> NDArray[np.float64]:
+    def compute(
+        self, qrels: Any, ranking: Mapping[str, Mapping[str, float]], query_ids: list[str]
+    ) -> NDArray[np.float64]:
         """One value a query, 0 for a query that gets none."""
         ir_measures = _ir_measures()
         source = _provider(ir_measures, self.provider) if self.provider else ir_measures
@@ -78,7 +80,10 @@ class ForeignMeasure:
     __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ForeignMeasure) and (str(self), self.provider) == (str(other), other.provider)
+        return isinstance(other, ForeignMeasure) and (str(self), self.provider) == (
+            str(other),
+            other.provider,
+        )
 
     def __hash__(self) -> int:
         return hash((str(self), self.provider))
@@ -134,7 +139,8 @@ def _provider(ir_measures: Any, name: str) -> Any:
     if name not in providers:
         raise UsageError(f"--provider {name!r}: expected one of {', '.join(providers)}")
     if not providers[name].is_available():
-        raise UsageError(f"--provider {name}: is not installed here; ir_measures says: {providers[name].install_instructions()}")
+        how = providers[name].install_instructions()
+        raise UsageError(f"--provider {name}: is not installed here; ir_measures says: {how}")
     return providers[name]
 
 

@@ -192,11 +192,11 @@ def nnrbp(
 
 def _logarithmic(depth: int) -> Values:
     """1/log2(1+i) for the ranks 1 to depth."""
-    return 1.0 / np.log2(np.arange(2.0, depth + 2))
+    return np.divide(1.0, np.log2(np.arange(2.0, depth + 2)), dtype=np.float64)
 
 
 def _reciprocal(depth: int) -> Values:
-    return 1.0 / np.arange(1.0, depth + 1)
+    return np.divide(1.0, np.arange(1.0, depth + 1), dtype=np.float64)
 
 
 def _geometric(beta: float) -> Discount:
@@ -213,7 +213,9 @@ def _of_run(judged: Judged, k: int | None, alpha: float, rel: int, discount: Dis
     return judged.sum(hits.query, gain * weight[hits.rank - 1])
 
 
-def _of_ideal(judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount, key: object) -> Values:
+def _of_ideal(
+    judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount, key: object
+) -> Values:
     """The same sum over the ideal ranking; it depends on the judgements alone, so it is kept."""
 
     def compute() -> Values:
@@ -232,7 +234,9 @@ def _independently(
     if normalise == "none" or (normalise == "ndeval" and k == 1):
         return total
     if k is not None and k > _DEEPEST_INDEPENDENT:
-        raise MeasureError(f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}")
+        raise MeasureError(
+            f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
+        )
     depth = judged.retrieved if k is None else np.full(judged.n_queries, k)
     ranks = int(depth.max(initial=0))
     a_nugget = np.concatenate(([0.0], np.cumsum((1 - alpha) ** np.arange(float(ranks)) * discount(ranks))))
@@ -242,4 +246,3 @@ def _independently(
 def _only_greedy(ideal: str) -> None:
     if ideal != "greedy":
         raise MeasureError("alpha_ndcg: ideal='exact' is not in this version; expected ideal=greedy")
-

@@ -88,7 +88,9 @@ def _parts(text: str) -> list[str]:
         else:
             parts[-1] += character
     if depth:
-        raise MeasureError(f"{text!r}: a parenthesis is not closed, expected something like alpha_ndcg(alpha=0.7)@10")
+        raise MeasureError(
+            f"{text!r}: a parenthesis is not closed, expected something like alpha_ndcg(alpha=0.7)@10"
+        )
     return [part for part in parts if part]
 
 
@@ -128,14 +130,23 @@ def _own(text: str) -> Measure | None:
     if found is None:
         return None
     if not isinstance(found, Measure):
-        raise MeasureError(f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure")
+        raise MeasureError(
+            f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure"
+        )
     if part["parameters"] is not None:
         found = found(**_parameters(part["parameters"], text))
     return found if part["k"] is None else found @ checked_cutoff(part["k"], name)
 
 
 def _folded(name: str) -> str:
-    return name.strip().lower().replace("-", "_").replace("α", "alpha").replace("β", "beta").replace("alphan", "alpha_n")
+    return (
+        name.strip()
+        .lower()
+        .replace("-", "_")
+        .replace("α", "alpha")
+        .replace("β", "beta")
+        .replace("alphan", "alpha_n")
+    )
 
 
 def _parameters(text: str, whole: str) -> Mapping[str, Any]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rageval.measures.base import Grade, Values, measure
 from rageval.measures.sets import divided
-from rageval.tables.ids import Int
 from rageval.tables.judged import Judged, earlier
 
 
 @measure
-def ndcg(
-    judged: Judged, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2"
-) -> Values:
+def ndcg(judged: Judged, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2") -> Values:
     """Normalised discounted cumulative gain over graded documents (Järvelin and Kekäläinen, TOIS 2002).
 
     Formula:
@@ -34,7 +32,7 @@ def ndcg(
     True
     """
 
-    def gain_of(grade: Int) -> Values:
+    def gain_of(grade: NDArray[np.int32]) -> Values:
         gain = np.maximum(grade, 0).astype(np.float64)
         return gain if dcg == "log2" else np.exp2(gain) - 1
 

@@ -100,7 +100,8 @@ def all_gold(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     (0.0, 1.0)
     """
     total = judged.relevant(rel).docs
-    return ((total > 0) & (_relevant_found(judged, k, rel) == total)).astype(np.float64)
+    complete: NDArray[np.bool_] = (total > 0) & (_relevant_found(judged, k, rel) == total)
+    return complete.astype(np.float64)
 
 
 @measure

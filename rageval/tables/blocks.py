@@ -42,10 +42,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class RunBlock(Block):
-    """Rows of a run; `rank` is the file's rank column as text, where there is one."""
+    """Rows of a run; `rank` is the file's rank column as numeric keys, where there is one."""
 
     score: NDArray[np.float64]
-    rank: Ids | None = field(default=None)
+    rank: Word | None = field(default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class QrelsBlock(Block):
     grade: NDArray[np.int32]
 
 
-class Scattered(Exception):  # noqa: N818 - a signal between modules, never shown
+class Scattered(Exception):
     """A query's rows are not all adjacent: read everything, then `regroup`."""
 
 
@@ -71,7 +71,7 @@ def merged(blocks: Sequence[BlockType]) -> BlockType:
     if len(blocks) == 1:
         return blocks[0]
     first = blocks[0]
-    columns = []
+    columns: list[Any] = []
     for column in fields(first):
         parts = [getattr(block, column.name) for block in blocks]
         if isinstance(parts[0], np.ndarray):
@@ -97,27 +97,29 @@ def stretches(query: Int) -> Int:
 def whole_queries(blocks: Iterator[BlockType]) -> Iterator[BlockType]:
     """The same rows in blocks that never part a query; `Scattered` where the file itself does."""
     finished: set[int] = set()
-    waiting: list[BlockType] = []
+    waiting: list[BlockType] = []  # rows of one query, which may go on in the next block
     for block in blocks:
         begins = stretches(block.query)
-        last = int(begins[-1])
-        if waiting and last == 0 and waiting[-1].query[-1] == block.query[0]:
-            waiting.append(block)  # a query longer than a block
-            continue
-        complete = merged([*waiting, block.take(slice(0, last))]) if last or waiting else None
-        if complete is not None and len(complete):
-            _finish(complete, finished)
-            yield complete
-        waiting = [block.take(slice(last, None))]
+        if waiting and waiting[0].query[0] != block.query[0]:
+            yield _closed(waiting, finished)
+            waiting = []
+        elif waiting and len(begins) > 1:
+            yield _closed([*waiting, block.take(slice(0, begins[1]))], finished)
+            block, begins = block.take(slice(begins[1], None)), begins[1:] - begins[1]
+            waiting = []
+        if begins[-1]:
+            yield _closed([block.take(slice(0, begins[-1]))], finished)
+        waiting.append(block.take(slice(begins[-1], None)))
     if waiting:
-        complete = merged(waiting)
-        _finish(complete, finished)
-        yield complete
+        yield _closed(waiting, finished)
 
 
-def _finish(block: Block, finished: set[int]) -> None:
+def _closed(parts: list[BlockType], finished: set[int]) -> BlockType:
+    """The parts as one block, none of whose queries may come again."""
+    block = merged(parts)
     queries = block.query[stretches(block.query)].tolist()
     before = len(finished)
     finished.update(queries)
     if len(finished) != before + len(queries):
         raise Scattered
+    return block

@@ -36,9 +36,12 @@ def without_duplicates(block: RunBlock) -> RunBlock:
     return block if keep.all() else block.take(keep)
 
 
-def without_repetitions(block: QrelsBlock, queries: Names, nuggets: Names) -> QrelsBlock:
-    """The block with equal judgements once; `InputError` if two judgements contradict one another."""
-    key = keyed(keyed(block.hashed, block.query), block.nugget)
+def without_repetitions(block: QrelsBlock, key: Word, queries: Names, nuggets: Names) -> QrelsBlock:
+    """The block with equal judgements once; `InputError` if two judgements contradict one another.
+
+    `key` is a hash of each row's query and document.
+    """
+    key = keyed(key, block.nugget)
     first, second = _equal_rows(block, key, (block.query, block.nugget))
     if not len(first):
         return block
@@ -56,14 +59,17 @@ def _conflicts(block: QrelsBlock, first: Int, second: Int, queries: Names, nugge
         f"{block.where(later)}: document {visible(block.doc[later])}, nugget"
         f" {visible(nugget_names[int(block.nugget[later])])} of query"
         f" {visible(query_names[int(block.query[later])])} is judged {int(block.grade[later])} here and"
-        f" {int(block.grade[earlier])} in line {int(block.line[earlier])}; expected one judgement, remove the wrong one"
+        f" {int(block.grade[earlier])} in line {int(block.line[earlier])}; expected one judgement, remove"
+        " the wrong one"
         for earlier, later in list(zip(first.tolist(), second.tolist(), strict=True))[:_SHOWN]
     ]
     return _listed(messages, len(first))
 
 
 def _listed(messages: list[str], count: int) -> str:
-    return "\n".join([*messages, *([f"… and {count - len(messages):,} more"] if count > len(messages) else [])])
+    return "\n".join(
+        [*messages, *([f"… and {count - len(messages):,} more"] if count > len(messages) else [])]
+    )
 
 
 def _repeated(block: RunBlock) -> tuple[Int, Int]:

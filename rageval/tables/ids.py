@@ -19,7 +19,7 @@ Word = NDArray[np.uint64]
 Bool = NDArray[np.bool_]
 
 WORD = 8
-PADDING = bytes(WORD)  # so that the last id of a buffer can be read word by word, too
+PADDING = bytes(4 * WORD)  # behind the last id, so that reading it in whole words stays inside
 _KEEP = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes of a word
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FINAL = np.uint64(0xD6E8FEB86659FD93)
@@ -55,9 +55,11 @@ class Ids:
 
     def to_bytes(self) -> list[bytes]:
         """Every id as a Python byte string."""
-        raw = memoryview(self.buffer)
+        raw = memoryview(self.buffer.data)
         ends = self.start + self.length
-        return [raw[start:end].tobytes() for start, end in zip(self.start.tolist(), ends.tolist(), strict=True)]
+        return [
+            raw[start:end].tobytes() for start, end in zip(self.start.tolist(), ends.tolist(), strict=True)
+        ]
 
     def to_str(self) -> list[str]:
         """Every id as text."""
@@ -65,8 +67,8 @@ class Ids:
 
 
 def padded(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The buffer with room behind its end for one whole word."""
-    return np.concatenate((buffer, np.zeros(WORD, np.uint8)))
+    """The buffer with `PADDING` behind its end."""
+    return np.concatenate((buffer, np.frombuffer(PADDING, np.uint8)))
 
 
 def ids_of(names: Iterable[str]) -> Ids:
@@ -81,32 +83,44 @@ def joined(columns: Sequence[Ids]) -> Ids:
     """Several columns under one another."""
     if len(columns) == 1:
         return columns[0]
-    shift = np.cumsum([0] + [len(column.buffer) for column in columns])
-    return Ids(
-        np.concatenate([column.buffer for column in columns]),
-        np.concatenate([column.start + offset for column, offset in zip(columns, shift, strict=False)]),
-        np.concatenate([column.length for column in columns]),
-    )
+    spans = [_span(column) for column in columns]
+    shift = np.cumsum([0] + [last - first for first, last in spans])
+    buffers = [column.buffer[first:last] for column, (first, last) in zip(columns, spans, strict=True)]
+    starts = [
+        column.start + (offset - first)
+        for column, offset, (first, _) in zip(columns, shift, spans, strict=False)
+    ]
+    length = np.concatenate([column.length for column in columns])
+    return Ids(np.concatenate([*buffers, np.frombuffer(PADDING, np.uint8)]), np.concatenate(starts), length)
 
 
-def _unaligned(buffer: NDArray[np.uint8]) -> Word:
-    """Every eight consecutive bytes of the buffer as one word, without copying."""
-    return np.ndarray((max(len(buffer) - WORD + 1, 0),), "<u8", buffer, 0, (1,))
+def _span(ids: Ids) -> tuple[int, int]:
+    """The part of the buffer that the rows lie in."""
+    if not len(ids):
+        return 0, 0
+    return int(ids.start.min()), int((ids.start + ids.length).max())
+
+
+def _whole_words(ids: Ids, at: int, rows: Int | slice = slice(None)) -> Word:
+    """The eight bytes from position `at` on of each row, whatever follows the id's end."""
+    every_eight_bytes: Word = np.ndarray((len(ids.buffer) - at - WORD + 1,), "<u8", ids.buffer, at, (1,))
+    return every_eight_bytes[ids.start[rows]]
 
 
 def _words(ids: Ids, at: int, rows: Int | slice = slice(None)) -> Word:
     """The eight bytes from position `at` on of each row, bytes behind the id's end as zero."""
-    left = ids.length[rows] - at
-    return _unaligned(ids.buffer)[ids.start[rows] + at] & _KEEP[np.minimum(left, WORD)]
+    return _whole_words(ids, at, rows) & _KEEP[np.minimum(ids.length[rows] - at, WORD)]
 
 
 def hashes(ids: Ids) -> Word:
     """A 64-bit hash a row, equal for equal ids."""
     hashed = ids.length.astype(np.uint64) * _FINAL
     longest = int(ids.length.max(initial=0))
-    shortest = int(ids.length.min(initial=0))
+    shortest = int(ids.length.min()) if len(ids) else 0
     for at in range(0, longest, WORD):
-        if at < shortest:
+        if at + WORD <= shortest:
+            hashed = _stirred(hashed ^ _whole_words(ids, at))
+        elif at < shortest:
             hashed = _stirred(hashed ^ _words(ids, at))
         else:
             rows = np.flatnonzero(ids.length > at)
@@ -120,14 +134,14 @@ def keyed(hashed: Word, group: Int) -> Word:
 
 
 def _stirred(hashed: Word) -> Word:
-    hashed = hashed * _MULTIPLIER
+    hashed *= _MULTIPLIER  # the argument is always a fresh array
     hashed ^= hashed >> _SHIFT
     return hashed
 
 
 def same(left: Ids, right: Ids) -> Bool:
     """Row by row: are the two ids equal, byte for byte?"""
-    equal = left.length == right.length
+    equal: Bool = left.length == right.length
     longest = int(left.length.max(initial=0))
     for at in range(0, longest, WORD):
         rows = np.flatnonzero(equal & (left.length > at))
@@ -148,16 +162,41 @@ def changes(ids: Ids) -> Bool:
     return different
 
 
+NOT_A_NUMBER = np.uint64(2**64 - 1)
+
+
 def numeric_keys(ids: Ids) -> Word:
     """Words that sort as the numbers do, for whole numbers of up to eight digits (a rank column)."""
     short = np.minimum(ids.length, WORD)
-    return _words(ids, 0).byteswap() >> (np.uint64(8) * (WORD - short).astype(np.uint64))
+    key = _words(ids, 0).byteswap() >> (np.uint64(8) * (WORD - short).astype(np.uint64))
+    key[ids.length > WORD] = NOT_A_NUMBER
+    return key
+
+
+def are_digits(key: Word) -> bool:
+    """Whether every numeric key was made of digits alone."""
+    byte = key.view(np.uint8)
+    return bool(((byte == 0) | ((byte >= 0x30) & (byte <= 0x39))).all())
+
+
+def numbered(keys: Int) -> Int:
+    """A small number for each row, equal where the keys are equal, in the order of the keys."""
+    order = np.argsort(keys)
+    number = np.empty(len(keys), np.int64)
+    number[order] = np.cumsum(_differs(keys[order]))
+    return number
+
+
+def distinct(numbers: Int) -> Int:
+    """The distinct values, ascending: `np.unique`, by sorting, which is faster for whole numbers."""
+    ordered = np.sort(numbers)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
 def byte_order(ids: Ids, group: Int) -> Int:
     """The permutation that sorts rows by group, then by id, compared as bytes, ascending."""
     order: Int = np.argsort(group, kind="stable")
-    rank = np.cumsum(_differs(group[order]))
+    rank = _ranks(_differs(group[order]))
     longest = int(ids.length.max(initial=0))
     for at in range(0, longest, WORD):
         # Rows whose place is still open: they share group and all bytes so far with a neighbour.
@@ -185,7 +224,11 @@ def _refined(rank: Int, rows: Int, value: Word) -> Int:
     """Split ranks further wherever two neighbouring rows of the same rank differ in value."""
     step = _differs(rank)
     step[rows] |= _differs(value)
-    return np.cumsum(step)
+    return _ranks(step)
+
+
+def _ranks(step: Bool) -> Int:
+    return np.cumsum(step, dtype=np.int64)
 
 
 def _differs(column: NDArray[Any]) -> Bool:

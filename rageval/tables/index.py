@@ -18,7 +18,7 @@ class KeyIndex:
     def __init__(self, keys: Word) -> None:
         self._order = np.argsort(keys).astype(np.int32)
         self._sorted = keys[self._order]
-        bits = max(int(len(keys)).bit_length() + 1, 1)
+        bits = len(keys).bit_length() + 1
         self._shift = np.uint64(64 - bits)
         bounds = np.arange(2**bits, dtype=np.uint64) << self._shift
         begin = np.searchsorted(self._sorted, bounds)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.ids import Int, keyed, same
+from rageval.tables.ids import Bool, Int, keyed, same
 from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 from rageval.tables.qrels import Qrels
@@ -20,7 +20,7 @@ from rageval.tables.ranking import Order, rank_rows
 class View:
     """What of a run counts: the order, how deep, and whether unjudged documents are taken out first."""
 
-    order: Order = Order()
+    order: Order = field(default_factory=Order)
     depth: int | None = None
     judged_only: bool = False
 
@@ -60,8 +60,12 @@ def join(
         notes.rows += len(block)
         notes.queries_in_run += len(begin)
         notes.queries_only_in_run += int((query < 0).sum())
-        hits, depth = _block_hits(block, query, begin, qrels, view, cutoffs, notes)
-        retrieved[query[query >= 0]] = depth[query >= 0]
+        length = np.diff(begin, append=len(block))
+        asked = np.repeat(query, length)
+        if deepest is not None and not view.judged_only:
+            asked[_out_of_reach(block, begin, length, deepest)] = -1
+        hits = _block_hits(block, asked, qrels, view, cutoffs, notes)
+        retrieved[query[query >= 0]] = length[query >= 0]
         parts.append(hits if deepest is None or view.judged_only else _top(hits, deepest))
     notes.queries_missing = len(qrels.queries) - (notes.queries_in_run - notes.queries_only_in_run)
     hits = Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -69,20 +73,37 @@ def join(
 
 
 def _block_hits(
-    block: RunBlock, query: Int, begin: Int, qrels: Qrels, view: View, cutoffs: tuple[int, ...], notes: Notes
-) -> tuple[Hits, Int]:
-    """The judged documents of a block, by query and rank, and how many documents each query has."""
-    length = np.diff(begin, append=len(block))
-    rows, doc = _lookup(block, np.repeat(query, length), qrels)
+    block: RunBlock, query: Int, qrels: Qrels, view: View, cutoffs: tuple[int, ...], notes: Notes
+) -> Hits:
+    """The judged documents among the rows whose query is asked for, by query and rank."""
+    rows, doc = _lookup(block, query, qrels)
     ranked = rank_rows(block, rows, view.order, cutoffs)
     notes.rank_conflicts += ranked.rank_conflicts
     notes.tied_at.update(ranked.tied_at)
     hits = Hits(qrels.doc_query[doc].astype(np.int64), ranked.rank, doc)
-    if len(rows) > 1 and (np.diff(rows) < 0).any() or (np.diff(ranked.rank) < 0).any():
-        stretch = np.repeat(np.arange(len(begin)), length)[rows]
-        by_rank = np.lexsort((ranked.rank, stretch))
+    same_query = hits.query[1:] == hits.query[:-1]
+    if (same_query & (hits.rank[1:] < hits.rank[:-1])).any():
+        by_rank = np.lexsort((hits.rank, hits.query))
         hits = Hits(*(column[by_rank] for column in hits))
-    return hits, ranked.depth
+    return hits
+
+
+def _out_of_reach(block: RunBlock, begin: Int, length: Int, deepest: int) -> Bool:
+    """Rows that stand below the deepest rank anybody asks for, whatever the rule for ties."""
+    score = block.score
+    deep = np.flatnonzero(length > deepest)
+    out = np.zeros(len(block), bool)
+    if not len(deep):
+        return out
+    same_query = block.query[1:] == block.query[:-1]
+    if (same_query & (score[1:] > score[:-1])).any():
+        return out  # not sorted by score as it stands: no short cut
+    last_in = np.repeat(score[begin[deep] + (deepest - 1)], length[deep])
+    rows = np.repeat(begin[deep] - (np.cumsum(length[deep]) - length[deep]), length[deep]) + np.arange(
+        len(last_in)
+    )
+    out[rows] = score[rows].astype(np.float32) < last_in.astype(np.float32)
+    return out
 
 
 def _lookup(block: RunBlock, query: Int, qrels: Qrels) -> tuple[Int, Int]:
@@ -100,7 +121,11 @@ def _lookup(block: RunBlock, query: Int, qrels: Qrels) -> tuple[Int, Int]:
 
 def _judged(judgements: Judgements, hits: Hits, retrieved: Int, view: View) -> Judged:
     if view.judged_only:
-        new = np.concatenate(([True], hits.query[1:] != hits.query[:-1])) if len(hits.query) else np.zeros(0, bool)
+        new = (
+            np.concatenate(([True], hits.query[1:] != hits.query[:-1]))
+            if len(hits.query)
+            else np.zeros(0, bool)
+        )
         begin = np.flatnonzero(new)
         length = np.diff(begin, append=len(hits.query))
         rank = np.arange(1, len(hits.query) + 1) - np.repeat(begin, length)

@@ -46,7 +46,10 @@ class Relevant:
     def __init__(self, qrels: Qrels, rel: int) -> None:
         self.qrels = qrels
         pairs = np.flatnonzero(qrels.pair_grade >= rel)
-        doc, self.pair_nugget = qrels.pair_doc[pairs], qrels.pair_nugget[pairs]
+        doc, nugget = qrels.pair_doc[pairs], qrels.pair_nugget[pairs]
+        if ((nugget[1:] <= nugget[:-1]) & (doc[1:] == doc[:-1])).any():
+            nugget = nugget[np.lexsort((nugget, doc))]  # sorted within each document
+        self.pair_nugget = nugget
         self.nuggets_of_doc = np.bincount(doc, minlength=len(qrels.doc_query))
         self.pair_begin = np.concatenate(([0], np.cumsum(self.nuggets_of_doc)))
         self.n_queries = len(qrels.queries)

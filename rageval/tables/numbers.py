@@ -23,6 +23,9 @@ _POINT, _PLUS, _MINUS, _ZERO = b".+-0"
 
 def scores(ids: Ids) -> NDArray[np.float64] | None:
     """Every field as a finite float, or None if one of them is not a score."""
+    aligned = _aligned_decimals(ids)
+    if aligned is not None:
+        return aligned
     value, ordinary = _decimals(ids)
     for row in np.flatnonzero(~ordinary).tolist():
         number = score(ids[row])
@@ -42,6 +45,9 @@ def score(text: bytes) -> float | None:
 
 def grades(ids: Ids, largest: int) -> NDArray[np.int32] | None:
     """Every field as a whole number, or None if one of them is not a grade."""
+    if len(ids) and ids.length.max() == 1:
+        digit = ids.buffer[ids.start] - np.uint8(_ZERO)
+        return digit.astype(np.int32) if digit.max() <= 9 else None
     digits = ids.length - np.isin(ids.buffer[ids.start], (_PLUS, _MINUS))
     if (digits < 1).any() or (digits > 7).any():
         return None
@@ -58,6 +64,29 @@ def grade(text: bytes, largest: int) -> int | None:
         return None
     number = int(text)
     return number if abs(number) <= largest else None
+
+
+def _aligned_decimals(ids: Ids) -> NDArray[np.float64] | None:
+    """Values of fields that all have the same number of places, such as `12.50` and `9.25`; else None."""
+    longest, shortest = (int(ids.length.max()), int(ids.length.min())) if len(ids) else (0, 0)
+    places = ids[0][::-1].find(b".") if len(ids) else -1
+    if places < 1 or shortest < places + 2 or longest > _DIGITS_EXACT + 1:
+        return None
+    last = ids.start + ids.length - 1
+    if (ids.buffer[last - places] != _POINT).any():
+        return None
+    mantissa = np.zeros(len(ids), np.int64)
+    worth = 1
+    for back in [*range(places), *range(places + 1, longest)]:
+        digit = ids.buffer[np.maximum(last - back, 0)] - np.uint8(_ZERO)
+        if back >= shortest:
+            digit[ids.length <= back] = 0
+        if digit.max() > 9:
+            return None
+        mantissa += digit * np.int64(worth)
+        worth *= 10
+    value: NDArray[np.float64] = mantissa / _POWERS[places]
+    return value
 
 
 def _has_point(ids: Ids) -> bool:
@@ -79,13 +108,18 @@ def _decimals(ids: Ids) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     ordinary = ids.length <= _DIGITS_EXACT + 2
     start = ids.start + signed
     left = np.where(ordinary, ids.length - signed, 0)
+    shortest = int(left.min()) if len(left) else 0
     for at in range(int(left.max(initial=0))):
-        inside = left > at
-        byte = ids.buffer[np.where(inside, start + at, 0)]
+        byte = ids.buffer[start + at]  # the padding behind the buffer allows for the longest ordinary field
         digit = byte - np.uint8(_ZERO)
-        is_digit = (digit <= 9) & inside
-        is_point = (byte == _POINT) & inside
-        ordinary &= is_digit | ~inside | (is_point & ~seen_point)
+        is_digit, is_point = digit <= 9, byte == _POINT
+        if at >= shortest:
+            inside = left > at
+            is_digit &= inside
+            is_point &= inside
+            ordinary &= is_digit | ~inside | (is_point & ~seen_point)
+        else:
+            ordinary &= is_digit | (is_point & ~seen_point)
         seen_point |= is_point
         mantissa = np.where(is_digit, mantissa * 10 + digit, mantissa)
         digits += is_digit

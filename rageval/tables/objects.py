@@ -12,8 +12,9 @@ from rageval.errors import InputError
 
 LARGEST_GRADE = 10**6
 
+
 def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
-    """The named fields of every record, a list a field; a record may be an object, a dict or a tuple."""
+    """The named fields of every record, a list a field; a record may be an object, a dict ."""
     columns: list[list[Any]] = [[] for _ in names]
     for number, record in enumerate(records, 1):
         for column, value in zip(columns, _values(record, names, number), strict=True):
@@ -25,11 +26,11 @@ def _values(record: Any, names: Sequence[str], number: int) -> Sequence[Any]:
     try:
         if isinstance(record, Mapping):
             return [record[name] for name in names]
-        if isinstance(record, tuple) and not hasattr(record, "_fields") and len(record) == len(names):
-            return record
         return [getattr(record, name) for name in names]
     except (KeyError, AttributeError):
-        raise InputError(f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}") from None
+        raise InputError(
+            f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}"
+        ) from None
 
 
 def is_frame(data: Any, names: Sequence[str]) -> bool:
@@ -43,7 +44,7 @@ def text(values: Iterable[Any], table: str, column: str) -> list[str]:
     for number, value in enumerate(values, 1):
         if not isinstance(value, str):
             raise InputError(
-                f"{table}:{number}: expected text as {column}, found {value!r:.80}; ids are strings: str({column})"
+                f"{table}:{number}: expected text as {column}, found {value!r:.80}; ids are strings"
             )
     return values
 
@@ -60,7 +61,9 @@ def finite(values: Iterable[Any], table: str, column: str) -> NDArray[np.float64
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         number = int(bad[0]) if len(bad) else 0
-        raise InputError(f"{table}:{number + 1}: expected a finite number as {column}, found {values[number]!r:.80}")
+        raise InputError(
+            f"{table}:{number + 1}: expected a finite number as {column}, found {values[number]!r:.80}"
+        )
     return numbers
 
 

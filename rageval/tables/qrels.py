@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from rageval.errors import InputError
 from rageval.records import Qrel
 from rageval.tables.blocks import QrelsBlock, Scattered, regroup, whole_queries
 from rageval.tables.checks import without_repetitions
-from rageval.tables.ids import Int, Word, byte_order, hashes, ids_of, joined, keyed, same
+from rageval.tables.ids import Int, Word, byte_order, changes, distinct, hashes, ids_of, joined, keyed, same
 from rageval.tables.index import KeyIndex
 from rageval.tables.names import Names
 from rageval.tables.objects import LARGEST_GRADE, columns_of, text, whole
@@ -77,7 +78,9 @@ class Qrels:
         """Judgements from a DataFrame with the columns `from_records` takes as fields."""
         missing = [column for column in _FIELDS if column not in frame.columns]
         if missing:
-            raise InputError(f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}")
+            raise InputError(
+                f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}"
+            )
         nugget = [column for column in _NUGGET_NAMES if column in frame.columns]
         columns = [frame[column].tolist() for column in (*_FIELDS, *nugget[-1:])]
         return cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
@@ -96,11 +99,14 @@ class Qrels:
         return cls(name, queries, nuggets, [regroup([block])] if len(query) else [])
 
     def _part(self, block: QrelsBlock) -> _Part:
-        block = without_repetitions(block, self.queries, self.nugget_names)
+        block = replace(block, hashed=keyed(block.hashed, block.query))
+        block = without_repetitions(block, block.hashed, self.queries, self.nugget_names)
         self.judgements += len(block)
-        listed = np.unique(block.query * len(self.nugget_names) + block.nugget)
-        kept = block.take(block.grade >= self.floor) if self.floor != EVERYTHING else block
-        return _Part(kept, listed // len(self.nugget_names), listed % len(self.nugget_names))
+        nugget = block.query * len(self.nugget_names) + block.nugget
+        listed = distinct(nugget[np.flatnonzero(np.diff(nugget, prepend=-1))])
+        if self.floor != EVERYTHING:
+            block = block.take(np.flatnonzero(block.grade >= self.floor))
+        return _Part(block, listed // len(self.nugget_names), listed % len(self.nugget_names))
 
     def _join(self, parts: list[_Part]) -> None:
         doc_shift = np.cumsum([0, *(len(part.doc_query) for part in parts)])
@@ -134,7 +140,7 @@ class Qrels:
     @property
     def has_nuggets(self) -> bool:
         """Whether some query has more than one nugget; otherwise these are plain qrels."""
-        return len(self.nugget_query) > len(np.unique(self.nugget_query))
+        return bool((self.nuggets_listed > 1).any())
 
     @cached_property
     def doc_grade(self) -> NDArray[np.int32]:
@@ -173,14 +179,14 @@ class Qrels:
 
 
 class _Part:
-    """The columns of one block: its documents and nuggets, each numbered from 0."""
+    """The columns of one block, hashed by query and document: its documents and nuggets, numbered from 0."""
 
     def __init__(self, block: QrelsBlock, nugget_query: Int, nugget_code: Int) -> None:
         self.nugget_query, self.nugget_code = nugget_query, nugget_code
         order, self.pair_doc = _distinct_docs(block)
         first = order[_first_of_each(self.pair_doc)]
         self.doc_query = block.query[first]
-        self.doc_key = keyed(block.hashed[first], self.doc_query)
+        self.doc_key = block.hashed[first]
         self.doc_ids = block.doc.compact(first)
         self.pair_grade = block.grade[order]
         width = int(nugget_code.max(initial=0)) + 1
@@ -189,24 +195,19 @@ class _Part:
 
 
 def _distinct_docs(block: QrelsBlock) -> tuple[Int, Int]:
-    """Rows sorted by document, then by nugget, and the number of each row's document."""
-    order = np.lexsort((block.nugget, block.hashed, block.query))
-    new = _new(order, block.query, block.hashed)
-    again = np.flatnonzero(~new)
-    if not same(block.doc.take(order[again]), block.doc.take(order[again - 1])).all():
-        order = np.argsort(block.nugget, kind="stable")  # two documents with one hash: compare in full
-        order = order[byte_order(block.doc.take(order), block.query[order])]
-        new = _new(order, block.query)
-        new[1:] |= ~same(block.doc.take(order[1:]), block.doc.take(order[:-1]))
+    """Rows sorted so that those of one document are adjacent, and the number of each row's document."""
+    order = np.argsort(block.hashed, kind="stable")
+    hashed = block.hashed[order]
+    new = np.ones(len(order), bool)
+    new[1:] = hashed[1:] != hashed[:-1]
+    again, above = order[np.flatnonzero(~new)], order[np.flatnonzero(~new) - 1]
+    if not (
+        (block.query[again] == block.query[above]).all()
+        and same(block.doc.take(again), block.doc.take(above)).all()
+    ):  # two documents with one hash: compare all of them in full
+        order = byte_order(block.doc, block.query)
+        new = (np.diff(block.query[order], prepend=-1) != 0) | changes(block.doc.take(order))
     return order, np.cumsum(new) - 1
-
-
-def _new(order: Int, *columns: NDArray[Any]) -> NDArray[np.bool_]:
-    new = np.zeros(len(order), bool)
-    new[:1] = True
-    for column in columns:
-        new[1:] |= column[order][1:] != column[order][:-1]
-    return new
 
 
 def _first_of_each(number: Int) -> Int:
@@ -215,11 +216,11 @@ def _first_of_each(number: Int) -> Int:
 
 def _nugget_field(record: Any) -> str | None:
     """Which field names the nugget; a nugget or subtopic id says more than an iteration."""
-    has = (lambda name: name in record) if isinstance(record, Mapping) else (lambda name: hasattr(record, name))
-    names = [name for name in reversed(_NUGGET_NAMES) if has(name)]
-    if not names and isinstance(record, tuple) and not hasattr(record, "_fields") and len(record) == 4:
-        return _NUGGET_NAMES[0]
-    return names[0] if names else None
+    if isinstance(record, Mapping):
+        names = [name for name in _NUGGET_NAMES if name in record]
+    else:
+        names = [name for name in _NUGGET_NAMES if hasattr(record, name)]
+    return names[-1] if names else None
 
 
 def gathered(blocks: Iterable[QrelsBlock]) -> list[QrelsBlock]:

@@ -16,7 +16,7 @@ from rageval.tables.run import Run
 
 def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]]:
     """{query: {document: −rank}} of the judged queries: as scores, ranks leave no room for another order."""
-    ranking: dict[str, dict[str, float]] = {}
+    ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
     names = run.query_ids
     judged = _judged_documents(qrels) if view.judged_only else None
     for block in run.blocks:
@@ -28,7 +28,7 @@ def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]
             rows = sorted(range(first, last), key=rank.__getitem__)
             if judged is not None:
                 rows = [row for row in rows if (query, docs[row]) in judged]
-            if qrels.queries.find(query.encode("utf-8", "surrogatepass")) >= 0:
+            if query in ranking:
                 ranking[query] = {docs[row]: -float(at) for at, row in enumerate(rows[: view.depth], 1)}
     return ranking
 
@@ -50,6 +50,7 @@ def nuggets(qrels: Qrels) -> list[Qrel]:
 
 def _judged_documents(qrels: Qrels) -> set[tuple[str, str]]:
     names = qrels.query_ids
-    return {(names[query], doc) for query, doc in zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), strict=True)}
-
-
+    return {
+        (names[query], doc)
+        for query, doc in zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), strict=True)
+    }

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
 from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.ids import Bool, Int, byte_order, numeric_keys
-from rageval.tables.numbers import scores
+from rageval.tables.ids import Bool, Int, Word, are_digits, byte_order
 
 TIES = ("trec", "docid_asc", "input", "rank", "error")
 
@@ -26,13 +25,11 @@ class Order:
 
     `ties`: `trec` (by document id descending), `docid_asc`, `input` (as they stand in the file), `rank`
     (by the rank column), `error`. `single` compares scores as 32-bit floats, as trec_eval before 10 did.
-    `by_rank` ignores the scores and believes the rank column. `pool` keeps only the first documents by
-    score and input order before anything else, as FreshStack does.
+    `pool` keeps only the first documents by score and input order before anything else, as FreshStack.
     """
 
     ties: str = "trec"
     single: bool = False
-    by_rank: bool = False
     pool: int | None = None
 
     def __post_init__(self) -> None:
@@ -66,14 +63,16 @@ def rank_rows(block: RunBlock, wanted: Int, order: Order, cutoffs: tuple[int, ..
     if ties.any():
         if order.ties == "error":
             _refuse_ties(block, rows, ties)
-        place = _settled(block, order, rows, ties, wanted, place)
+        group = np.cumsum(~ties) - 1
+        if order.pool is not None:  # members inside the pool come before the others of their group
+            outside = np.arange(len(block)) - np.repeat(begin, depth) >= order.pool
+            group = np.cumsum(~ties | np.diff(outside, prepend=outside[:1])) - 1
+        place = _settled(block, order, rows, group, wanted, place)
     rank = place - begin[stretch[wanted]] + 1
     return Ranked(rank, depth, _tied_at(ties, begin, depth, cutoffs), _rank_conflicts(block, stretch))
 
 
 def _sort_key(block: RunBlock, order: Order) -> NDArray[np.float64]:
-    if order.by_rank:
-        return -_rank_column(block)
     if order.single:
         return block.score.astype(np.float32).astype(np.float64)
     return block.score
@@ -89,16 +88,14 @@ def _sorted(key: NDArray[np.float64], stretch: Int) -> tuple[Int | None, Int | N
     return permutation, position
 
 
-def _settled(block: RunBlock, order: Order, rows: Int, ties: Bool, wanted: Int, place: Int) -> Int:
-    """The places of the wanted rows, with tied groups ordered by the rule."""
+def _settled(block: RunBlock, order: Order, rows: Int, group: Int, wanted: Int, place: Int) -> Int:
+    """The places of the wanted rows, with groups of equal rows ordered by the rule."""
     if order.ties == "input":
         return place  # the sort was stable
-    group = np.cumsum(~ties) - 1
-    tied_group = np.zeros(int(group[-1]) + 1, bool)
-    tied_group[group[ties]] = True
-    asked = np.zeros_like(tied_group)
+    open_ = np.bincount(group) > 1
+    asked = np.zeros_like(open_)
     asked[group[place]] = True
-    places = np.flatnonzero((tied_group & asked)[group])
+    places = np.flatnonzero((open_ & asked)[group])
     if not len(places):
         return place
     members = rows[places]
@@ -106,7 +103,7 @@ def _settled(block: RunBlock, order: Order, rows: Int, ties: Bool, wanted: Int, 
     final = np.arange(len(block))
     final[members[inside]] = places
     final_place = place.copy()
-    tied = (tied_group & asked)[group[place]]
+    tied = open_[group[place]]
     final_place[tied] = final[wanted[tied]]
     return final_place
 
@@ -120,14 +117,17 @@ def _by_rule(block: RunBlock, order: Order, members: Int, group: Int) -> Int:
     return byte_order(block.doc.take(members), -group)[::-1]
 
 
-def _rank_column(block: RunBlock) -> NDArray[np.float64]:
-    """The rank column as numbers."""
+def _rank_column(block: RunBlock) -> Word:
+    """The rank column, as keys that sort as the numbers do."""
     if block.rank is None:
-        raise InputError(f"{block.source}: has no rank column, which ties='rank' and compat='ndeval' go by")
-    rank = scores(block.rank)
-    if rank is None:
-        raise InputError(f"{block.source}: the rank column holds something that is not a number; use another --ties")
-    return rank
+        raise InputError(
+            f"{block.source}: has no rank column, which ties='rank' goes by; choose another rule"
+        )
+    if not are_digits(block.rank):
+        raise InputError(
+            f"{block.source}: the rank column holds more than whole numbers; choose another --ties"
+        )
+    return block.rank
 
 
 def _refuse_ties(block: RunBlock, rows: Int, ties: Bool) -> None:
@@ -150,7 +150,7 @@ def _rank_conflicts(block: RunBlock, stretch: Int) -> int:
     """Queries with two neighbouring rows whose ranks say the opposite of their scores."""
     if block.rank is None or len(block) < 2:
         return 0
-    rank, score = numeric_keys(block.rank), block.score
+    rank, score = block.rank, block.score
     opposite = ((rank[1:] > rank[:-1]) & (score[1:] > score[:-1])) | (
         (rank[1:] < rank[:-1]) & (score[1:] < score[:-1])
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ class Run:
     ScoredDoc(query_id='q1', doc_id='d1', score=2.5)
     """
 
-    def __init__(self, name: str, queries: Names, blocks: Iterable[RunBlock], dedup: str | None = None) -> None:
+    def __init__(
+        self, name: str, queries: Names, blocks: Iterable[RunBlock], dedup: str | None = None
+    ) -> None:
         self.name = name
         self.queries = queries
         self.blocks = [checked(block, queries, dedup) for block in _whole(blocks)]
@@ -48,7 +51,9 @@ class Run:
     def from_pandas(cls, frame: Any, name: str = "run", dedup: str | None = None) -> Run:
         """A run from a DataFrame with the columns `query_id`, `doc_id` and `score`."""
         if not is_frame(frame, _FIELDS):
-            raise InputError(f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}")
+            raise InputError(
+                f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}"
+            )
         return cls._from_columns([frame[column].tolist() for column in _FIELDS], name, dedup)
 
     @classmethod
@@ -91,12 +96,7 @@ def checked(block: RunBlock, queries: Names, dedup: str | None) -> RunBlock:
 def _whole(blocks: Iterable[RunBlock]) -> list[RunBlock]:
     kept = []
     for block in blocks:
-        rank = block.rank.compact() if block.rank is not None else None
-        kept.append(
-            RunBlock(
-                block.source, block.query, block.line, block.doc.compact(), block.hashed, block.score, rank
-            )
-        )
+        kept.append(replace(block, doc=block.doc.compact()))
     try:
         return list(whole_queries(iter(kept)))
     except Scattered:
