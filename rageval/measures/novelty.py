@@ -45,10 +45,10 @@ def alpha_dcg(
 
     Example: two nuggets in the first document, one of them again in the second.
 
-    >>> import rageval
+    >>> import math, rageval
     >>> qrels = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}}}
     >>> run = {"q": {"a": 2.0, "b": 1.0}}
-    >>> rageval.evaluate("alpha_dcg@2", run, qrels)["alpha_dcg@2"].value == 2 + 0.5 / np.log2(3)
+    >>> rageval.evaluate("alpha_dcg@2", run, qrels)["alpha_dcg@2"].value == 2 + 0.5 / math.log2(3)
     True
     """
     return _independently(judged, k, alpha, rel, _logarithmic, normalise)
@@ -86,11 +86,11 @@ def alpha_ndcg(
 
     Example: the second document repeats a nugget; the ideal puts c second.
 
-    >>> import rageval
+    >>> import math, rageval
     >>> qrels = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}}
     >>> run = {"q": {"a": 2.0, "b": 1.0}}
     >>> value = rageval.evaluate("alpha_ndcg@2", run, qrels)["alpha_ndcg@2"].value
-    >>> value == (2 + 0.5 / np.log2(3)) / (2 + 1 / np.log2(3))
+    >>> value == (2 + 0.5 / math.log2(3)) / (2 + 1 / math.log2(3))
     True
     """
     _only_greedy(ideal)
@@ -192,11 +192,13 @@ def nnrbp(
 
 def _logarithmic(depth: int) -> Values:
     """1/log2(1+i) for the ranks 1 to depth."""
-    return np.divide(1.0, np.log2(np.arange(2.0, depth + 2)), dtype=np.float64)
+    weight: Values = 1.0 / np.log2(np.arange(2.0, depth + 2))
+    return weight
 
 
 def _reciprocal(depth: int) -> Values:
-    return np.divide(1.0, np.arange(1.0, depth + 1), dtype=np.float64)
+    weight: Values = 1.0 / np.arange(1.0, depth + 1)
+    return weight
 
 
 def _geometric(beta: float) -> Discount:

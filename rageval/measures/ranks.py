@@ -26,9 +26,9 @@ def ndcg(judged: Judged, *, k: int | None = None, dcg: Literal["log2", "exp_log2
     Parameters:
         dcg: `log2` as trec_eval; `exp_log2` takes 2^grade − 1 as gain
 
-    >>> import rageval
+    >>> import math, rageval
     >>> value = rageval.evaluate("ndcg", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["ndcg"].value
-    >>> value == 1 / np.log2(3)
+    >>> value == 1 / math.log2(3)
     True
     """
 

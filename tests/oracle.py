@@ -1,0 +1,225 @@
+"""Every measure once more, slowly, straight from its formula; gains exact, as fractions.
+
+Data is plain: a run `{query: {doc: score}}`, judgements `{query: {nugget: {doc: grade}}}`. Nothing here
+is shared with the package. `Rules` holds the choices that a planted fault can change (`test_power.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log2
+
+Run = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, dict[str, int]]]
+Nuggets = dict[str, frozenset[str]]
+
+
+def bytes_descending(doc: str) -> tuple[int, ...]:
+    """Sorts ids by bytes, the largest first (a shorter id after its extensions)."""
+    return (*(-byte for byte in doc.encode()), 1)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the formulas leave to convention, as the package has it."""
+
+    tie: Callable[[str], object] = bytes_descending
+    ideal_tie: Callable[[str], object] = bytes_descending
+    ideal_decay: Callable[[Fraction], Fraction] = lambda alpha: 1 - alpha
+    first_discount_rank: int = 2
+    document_grade: Callable[[Sequence[int]], int] = max
+    listed: bool = True
+    gain_sum: Callable[[Sequence[Fraction]], Fraction] = lambda terms: sum(terms, Fraction(0))
+
+
+RIGHT = Rules()
+
+
+class Query:
+    """One query's ranking and judgements at a grade `rel`."""
+
+    def __init__(self, ranking: dict[str, float], judged: dict[str, dict[str, int]], rel: int, rules: Rules):
+        self.rules = rules
+        self.ranking = sorted(ranking, key=lambda doc: (-ranking[doc], rules.tie(doc)))
+        self.listed = set(judged)
+        grades: dict[str, list[int]] = {}
+        for nugget in judged:
+            for doc, grade in judged[nugget].items():
+                grades.setdefault(doc, []).append(grade)
+        self.grade = {doc: rules.document_grade(found) for doc, found in grades.items()}
+        self.supports: Nuggets = {
+            doc: frozenset(n for n in judged if judged[n].get(doc, rel - 1) >= rel) for doc in self.grade
+        }
+        self.relevant = {doc for doc in self.grade if self.grade[doc] >= rel}
+        self.attainable = frozenset().union(*self.supports.values()) if self.supports else frozenset()
+
+    def top(self, k: int | None) -> list[str]:
+        return self.ranking[:k]
+
+    def gains(self, docs: Sequence[str], alpha: Fraction) -> list[Fraction]:
+        return gains([self.supports.get(doc, frozenset()) for doc in docs], 1 - alpha, self.rules)
+
+    def ideal(self, alpha: Fraction, k: int | None) -> list[Fraction]:
+        """Gains of the greedy ideal ranking of the documents that support something."""
+        left = [doc for doc in self.supports if self.supports[doc]]
+        taken: list[str] = []
+        decay = self.rules.ideal_decay(alpha)
+        while left and (k is None or len(taken) < k):
+            sets = [self.supports[doc] for doc in taken]
+            gain = {doc: gains([*sets, self.supports[doc]], decay, self.rules)[-1] for doc in left}
+            best = max(gain.values())
+            chosen = min((doc for doc in left if gain[doc] == best), key=self.rules.ideal_tie)
+            taken.append(chosen)
+            left.remove(chosen)
+        return self.gains(taken, alpha)
+
+
+def gains(sets: Sequence[frozenset[str]], decay: Fraction, rules: Rules = RIGHT) -> list[Fraction]:
+    """Σ over a document's nuggets of decay^(how often the nugget was seen above)."""
+    seen: dict[str, int] = {}
+    result = []
+    for nuggets in sets:
+        result.append(rules.gain_sum([decay ** seen.get(nugget, 0) for nugget in sorted(nuggets)]))
+        for nugget in nuggets:
+            seen[nugget] = seen.get(nugget, 0) + 1
+    return result
+
+
+def share(value: float | Fraction, total: float | Fraction) -> float:
+    return float(value) / float(total) if total else 0.0
+
+
+def dcg(values: Sequence[Fraction], rules: Rules = RIGHT) -> float:
+    return sum(float(value) / log2(rank) for rank, value in enumerate(values, rules.first_discount_rank))
+
+
+def err(values: Sequence[Fraction]) -> Fraction:
+    return sum((value / rank for rank, value in enumerate(values, 1)), Fraction(0))
+
+
+def rbp(values: Sequence[Fraction], beta: Fraction) -> Fraction:
+    return sum((value * beta**at for at, value in enumerate(values)), Fraction(0))
+
+
+def alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
+    return dcg(q.gains(q.top(k), alpha), q.rules)
+
+
+def alpha_ndcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
+    return share(alpha_dcg(q, k, alpha), dcg(q.ideal(alpha, k), q.rules))
+
+
+def err_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
+    depth = len(q.ranking) if k is None else k
+    most = err([len(q.attainable) * (1 - alpha) ** at for at in range(depth)])
+    return share(err(q.gains(q.top(k), alpha)), most)
+
+
+def nerr_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
+    return share(err(q.gains(q.top(k), alpha)), err(q.ideal(alpha, k)))
+
+
+def nrbp(
+    q: Query, k: int | None, alpha: Fraction = Fraction(1, 2), beta: Fraction = Fraction(1, 2)
+) -> float:
+    total = rbp(q.gains(q.top(k), alpha), beta) * (1 - (1 - alpha) * beta)
+    return share(total, len(q.attainable))
+
+
+def nnrbp(
+    q: Query, k: int | None, alpha: Fraction = Fraction(1, 2), beta: Fraction = Fraction(1, 2)
+) -> float:
+    return share(rbp(q.gains(q.top(k), alpha), beta), rbp(q.ideal(alpha, k), beta))
+
+
+def coverage(q: Query, k: int | None) -> float:
+    return share(len(found(q, k)), len(q.listed if q.rules.listed else q.attainable))
+
+
+def strec(q: Query, k: int | None) -> float:
+    return share(len(found(q, k)), len(q.attainable))
+
+
+def found(q: Query, k: int | None) -> set[str]:
+    return {nugget for doc in q.top(k) for nugget in q.supports.get(doc, ())}
+
+
+def map_ia(q: Query, k: int | None) -> float:
+    total = Fraction(0)
+    for nugget in q.attainable:
+        having = {doc for doc in q.supports if nugget in q.supports[doc]}
+        total += sum_of_precisions(q, k, having) / len(having)
+    return share(total, len(q.attainable))
+
+
+def sum_of_precisions(q: Query, k: int | None, having: set[str]) -> Fraction:
+    total, count = Fraction(0), 0
+    for rank, doc in enumerate(q.top(k), 1):
+        if doc in having:
+            count += 1
+            total += Fraction(count, rank)
+    return total
+
+
+def p_ia(q: Query, k: int | None) -> float:
+    hits = sum(len(q.supports.get(doc, ())) for doc in q.top(k))
+    return share(hits, len(q.attainable) * (len(q.ranking) if k is None else k))
+
+
+def retrieved(q: Query, k: int | None) -> int:
+    return sum(doc in q.relevant for doc in q.top(k))
+
+
+def recall(q: Query, k: int | None) -> float:
+    return share(retrieved(q, k), len(q.relevant))
+
+
+def all_gold(q: Query, k: int | None) -> float:
+    return float(bool(q.relevant) and q.relevant <= set(q.top(k)))
+
+
+def p(q: Query, k: int | None) -> float:
+    return share(retrieved(q, k), len(q.ranking) if k is None else k)
+
+
+def success(q: Query, k: int | None) -> float:
+    return float(retrieved(q, k) > 0)
+
+
+def ap(q: Query, k: int | None) -> float:
+    return share(sum_of_precisions(q, k, q.relevant), len(q.relevant))
+
+
+def rr(q: Query, k: int | None) -> float:
+    return next((1 / rank for rank, doc in enumerate(q.top(k), 1) if doc in q.relevant), 0.0)
+
+
+def ndcg(q: Query, k: int | None) -> float:
+    ideal = sorted((grade for grade in q.grade.values() if grade > 0), reverse=True)[:k]
+    gained = [Fraction(max(q.grade.get(doc, 0), 0)) for doc in q.top(k)]
+    return share(dcg(gained, q.rules), dcg([Fraction(grade) for grade in ideal], q.rules))
+
+
+def judged(q: Query, k: int | None) -> float:
+    return share(sum(doc in q.grade for doc in q.top(k)), len(q.top(k)))
+
+
+def hole(q: Query, k: int | None) -> float:
+    return share(sum(doc not in q.grade for doc in q.top(k)), len(q.ranking) if k is None else k)
+
+
+NOVELTY = (alpha_ndcg, alpha_dcg, err_ia, nerr_ia, nrbp, nnrbp)
+OTHERS = (coverage, strec, map_ia, p_ia, recall, ndcg, ap, rr, p, success, all_gold, judged, hole)
+MEASURES: dict[str, Callable[..., float]] = {function.__name__: function for function in (*NOVELTY, *OTHERS)}
+
+
+def evaluate(
+    name: str, run: Run, qrels: Qrels, k: int | None, rules: Rules = RIGHT, rel: int = 1, **parameters: Fraction
+) -> dict[str, float]:
+    """The values of one measure, by query."""
+    return {
+        query: MEASURES[name](Query(run.get(query, {}), qrels[query], rel, rules), k, **parameters)
+        for query in qrels
+    }

@@ -1,0 +1,95 @@
+"""Who may import whom, and that nothing heavy is imported that the command at hand does not need."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "rageval"
+
+# A room may import the rooms named here (and itself); packages outside the standard library after the bar.
+BASE = {"errors", "records", "text", "names", "version"}
+LAYERS: dict[str, tuple[set[str], set[str]]] = {
+    "errors": (set(), set()),
+    "records": (set(), set()),
+    "text": (set(), set()),
+    "names": (set(), set()),
+    "version": (set(), set()),
+    "tables": (BASE, {"numpy"}),
+    "files": (BASE | {"tables"}, {"numpy"}),
+    "plugins": (BASE, set()),
+    "measures": (BASE | {"tables", "plugins"}, {"numpy"}),
+    "compat": (BASE | {"measures", "tables"}, set()),
+    "scores": (BASE, {"numpy"}),
+    "sources": (BASE | {"files", "tables"}, set()),
+    "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables"}, {"numpy"}),
+    "interop": (BASE | {"measures"}, set()),
+    "parallel": (BASE, set()),
+    "__init__": (BASE, set()),
+    "__main__": ({"cli"}, set()),
+    "cli": (BASE | {"evaluation", "files", "measures", "parallel", "plugins", "scores", "sources"}, {"click"}),
+}
+FOREIGN = {"numpy", "click", "pandas", "scipy", "ir_measures", "ir_datasets", "openai", "anthropic"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_when_loaded(path: Path) -> set[str]:
+    """Dotted names a module imports at module level, but for type checkers only."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "rageval":
+            found |= {f"rageval.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_each_room_imports_only_what_it_may(path: Path) -> None:
+    rooms, packages = LAYERS[room(path)]
+    for name in imports_when_loaded(path):
+        head, _, rest = name.partition(".")
+        if head == "rageval":
+            assert rest.partition(".")[0] in rooms | {room(path)}, f"{path.name} imports {name}"
+        elif head in FOREIGN:
+            assert head in packages, f"{path.name} imports {name}"
+
+
+def test_the_table_names_every_room_and_no_other() -> None:
+    assert {room(path) for path in modules()} == set(LAYERS)
+
+
+def modules_loaded_by(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_rageval_imports_nothing_heavy() -> None:
+    assert not modules_loaded_by("import rageval") & (FOREIGN | {"dataclasses"})
+
+
+def test_scoring_imports_numpy_and_nothing_heavier() -> None:
+    code = (
+        "import rageval\n"
+        "rageval.evaluate('alpha_ndcg@10, recall, judged', {'q': {'a': 1.0}}, {'q': {'n': {'a': 1}}})"
+    )
+    assert modules_loaded_by(code) & FOREIGN == {"numpy"}
+
+
+def test_help_and_version_do_without_numpy() -> None:
+    code = "from rageval.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass"
+    assert modules_loaded_by(code) & FOREIGN == {"click"}
