@@ -121,9 +121,7 @@ def nerr_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
     return share(err(q.gains(q.top(k), alpha)), err(q.ideal(alpha, k)))
 
 
-def nrbp(
-    q: Query, k: int | None, alpha: Fraction = Fraction(1, 2), beta: Fraction = Fraction(1, 2)
-) -> float:
+def nrbp(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2), beta: Fraction = Fraction(1, 2)) -> float:
     total = rbp(q.gains(q.top(k), alpha), beta) * (1 - (1 - alpha) * beta)
     return share(total, len(q.attainable))
 
@@ -216,7 +214,13 @@ MEASURES: dict[str, Callable[..., float]] = {function.__name__: function for fun
 
 
 def evaluate(
-    name: str, run: Run, qrels: Qrels, k: int | None, rules: Rules = RIGHT, rel: int = 1, **parameters: Fraction
+    name: str,
+    run: Run,
+    qrels: Qrels,
+    k: int | None,
+    rules: Rules = RIGHT,
+    rel: int = 1,
+    **parameters: Fraction,
 ) -> dict[str, float]:
     """The values of one measure, by query."""
     return {

@@ -12,8 +12,32 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 # Around the borders of eight-byte words, composed and decomposed, in several scripts, prefixes of others.
-IDS = ["d", "d0", "d00", "1", "01", "é", "e\u0301", "文書", "x" * 7, "x" * 8, "x" * 9, "x" * 16, "x" * 17, "x" * 99]
-IDS += ["clueweb12-0000tw-05-12114", "clueweb12-0000tw-05-12115", "a#b", "a b".replace(" ", "_"), "Z", "z", "~", "!"]
+IDS = [
+    "d",
+    "d0",
+    "d00",
+    "1",
+    "01",
+    "é",
+    "e\u0301",
+    "文書",
+    "x" * 7,
+    "x" * 8,
+    "x" * 9,
+    "x" * 16,
+    "x" * 17,
+    "x" * 99,
+]
+IDS += [
+    "clueweb12-0000tw-05-12114",
+    "clueweb12-0000tw-05-12115",
+    "a#b",
+    "a b".replace(" ", "_"),
+    "Z",
+    "z",
+    "~",
+    "!",
+]
 
 
 @dataclass(frozen=True)
@@ -56,7 +80,9 @@ def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
 
 def ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
     known = sorted({doc for docs in judged.values() for doc in docs})
-    docs = rng.sample(known, rng.randint(1, len(known))) + rng.sample(["u1", "u2", "x" * 10], rng.randint(0, 3))
+    docs = rng.sample(known, rng.randint(1, len(known))) + rng.sample(
+        ["u1", "u2", "x" * 10], rng.randint(0, 3)
+    )
     rng.shuffle(docs)
     levels = rng.choice((1, 2, 3, 50))
     return {doc: rng.randrange(levels) / 4 - 1 for doc in docs}

@@ -31,7 +31,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "parallel": (BASE, set()),
     "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
-    "cli": (BASE | {"evaluation", "files", "measures", "parallel", "plugins", "scores", "sources"}, {"click"}),
+    "cli": (
+        BASE | {"evaluation", "files", "measures", "parallel", "plugins", "scores", "sources"},
+        {"click"},
+    ),
 }
 FOREIGN = {"numpy", "click", "pandas", "scipy", "ir_measures", "ir_datasets", "openai", "anthropic"}
 

@@ -104,7 +104,9 @@ def decimal_of(rng: random.Random) -> bytes:
         return repr(rng.random()).encode()
     if shape == 3:
         return b"".join(rng.choices([b"0", b"9", b"5", b".", b"-", b"+", b"e"], k=rng.randrange(1, 25)))
-    return rng.choice([b"0", b"-0", b"+1", b".5", b"5.", b"1e-7", b"9007199254740993", b"0.1", b"nan", b"1_0"])
+    return rng.choice(
+        [b"0", b"-0", b"+1", b".5", b"5.", b"1e-7", b"9007199254740993", b"0.1", b"nan", b"1_0"]
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -134,7 +136,10 @@ def test_scores_of_one_shape_equal_float_bit_for_bit(places: int) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [(b"1", 1), (b"-2", -2), (b"+3", 3), (b"0000001", 1), (b"1000000", 10**6), (b"00000001", None)]
-    + [(bad, None) for bad in (b"1000001", b"1.0", b"1.", b"x", b"", b"-", b"1e3", "٧".encode(), b"2147483648")],
+    + [
+        (bad, None)
+        for bad in (b"1000001", b"1.0", b"1.", b"x", b"", b"-", b"1e3", "٧".encode(), b"2147483648")
+    ],
 )
 def test_grades_are_whole_numbers_within_the_limit(text: bytes, value: int | None) -> None:
     assert numbers.grade(text, 10**6) == value

@@ -1,0 +1,102 @@
+"""Toy cases in closed form, and every counter-example of the mathematics with its number."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import log2
+
+import pytest
+
+import rageval
+
+ABOVE_1 = {"1": {"dA": 1, "dZ": 1}, "2": {"dA": 1}, "3": {"dB": 1, "dZ": 1}, "4": {"dB": 1}}
+
+
+def value(measure: str, run: dict[str, float] | str, qrels: dict) -> float:
+    """The value for one query; a run may be written as documents in order."""
+    if isinstance(run, str):
+        run = {doc: -float(rank) for rank, doc in enumerate(run.split())}
+    return rageval.evaluate(measure, {"q": run}, {"q": qrels})[measure].value
+
+
+def test_alpha_ndcg_above_1_and_its_dependence_on_names() -> None:
+    greedy = 2 + 1.5 / log2(3)
+    best = 2 + 2 / log2(3)
+    assert value("alpha_ndcg@2", "dA dB", ABOVE_1) == pytest.approx(best / greedy, abs=1e-15)
+    assert value("alpha_ndcg@2", "dA dB", ABOVE_1) == pytest.approx(1.1070681006, abs=1e-10)
+    assert value("nerr_ia@2", "dA dB", ABOVE_1) == pytest.approx(3 / 2.75, abs=1e-15)
+    assert value("nnrbp", "dA dB dZ", ABOVE_1) == pytest.approx(1.04, abs=5e-3)
+    renamed = {
+        n: {doc.replace("dZ", "d0"): grade for doc, grade in docs.items()} for n, docs in ABOVE_1.items()
+    }
+    assert value("alpha_ndcg@2", "dA dB", renamed) == 1.0
+
+
+def test_adding_an_unretrieved_document_can_raise_alpha_ndcg() -> None:
+    without = {n: {doc: grade for doc, grade in docs.items() if doc != "dZ"} for n, docs in ABOVE_1.items()}
+    assert value("alpha_ndcg@2", "dA dB", without) == 1.0
+
+
+def test_above_1_without_ties() -> None:
+    sets = {"A": "01456", "B": "01567", "C": "267", "D": "0135"}
+    qrels = {n: {doc: 1 for doc, found in sets.items() if n in found} for n in "01234567"}
+    found = max(value("alpha_ndcg@3", " ".join(order), qrels) for order in permutations("ABCD", 3))
+    assert found == pytest.approx(1.00766, abs=1e-5)
+
+
+def test_the_three_document_case() -> None:
+    qrels = {"0": {"b": 1, "c": 1}, "1": {"a": 1}, "2": {"b": 1}, "3": {"a": 1, "c": 1}}
+    assert value("alpha_ndcg", "a b c", qrels) == pytest.approx(1.0177, abs=1e-4)
+
+
+def test_the_order_of_nuggets_cannot_decide_a_greedy_tie() -> None:
+    sets = {"d0": "234", "d1": "0245", "d2": "124", "d3": "015"}
+    found = set()
+    for order in ("012345", "543210", "240135", "351024"):
+        qrels = {n: {doc: 1 for doc, nuggets in sets.items() if n in nuggets} for n in order}
+        found.add(value("alpha_ndcg(alpha=0.6)@3", "d0 d1 d2 d3", qrels))
+    assert len(found) == 1
+    assert round(found.pop(), 4) in (0.8991, 0.9363)
+
+
+def test_alpha_0_with_a_nugget_a_document_is_plain_dcg() -> None:
+    qrels = {"n1": {"a": 1}, "n2": {"c": 1}}
+    assert value("alpha_dcg(alpha=0)", "a b c", qrels) == 1 + 1 / log2(4)
+
+
+def test_alpha_1_with_one_nugget_is_the_discount_of_its_rank() -> None:
+    assert value("alpha_dcg(alpha=1)", "x a b", {"n": {"a": 1, "b": 1}}) == 1 / log2(3)
+
+
+def test_at_rank_1_it_is_a_share_of_nuggets() -> None:
+    qrels = {"1": {"a": 1, "b": 1}, "2": {"a": 1}, "3": {"a": 1}}
+    assert value("alpha_ndcg@1", "b a", qrels) == pytest.approx(1 / 3, abs=1e-15)
+
+
+def test_a_repeated_nugget_is_worth_half() -> None:
+    qrels = {"n": {"a": 1, "b": 1, "c": 1}}
+    assert value("alpha_dcg@3", "a b c", qrels) == 1 + 0.5 / log2(3) + 0.25 / log2(4)
+
+
+BASE_RUN = {
+    "101": {"dA": 9.0, "dC": 8.0, "dB": 7.0, "dX": 6.0, "dD": 5.0},
+    "102": {"dF": 9.0, "dE": 8.0},
+    "103": {"dG": 5.0, "dY": 4.0, "dH": 3.0},
+}
+BASE_PLAIN = {
+    "101": {"dA": 1, "dB": 1, "dC": 0, "dD": 1},
+    "102": {"dE": 1, "dF": 0},
+    "103": {"dG": 1, "dH": 1, "dZ": 1},
+}
+BASE_NUGGETS = {
+    "101": {"n1": {"dA": 1, "dB": 1}, "n2": {"dA": 1}, "n3": {"dD": 1}},
+    "102": {"n1": {"dE": 1}, "n2": {"dE": 1}},
+    "103": {"n1": {"dG": 1}, "n2": {"dH": 1}, "n3": {"dZ": 1}},
+}
+
+
+def test_the_base_data() -> None:
+    plain = rageval.evaluate("ndcg@5, recall@3", BASE_RUN, BASE_PLAIN)
+    assert [round(score.value, 4) for score in plain.values()] == [0.7401, 0.7778]
+    nuggets = rageval.evaluate("alpha_ndcg@5, strec@5", BASE_RUN, BASE_NUGGETS)
+    assert [round(score.value, 4) for score in nuggets.values()] == [0.7500, 0.8889]
