@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 from math import log2
 
 Run = dict[str, dict[str, float]]
@@ -227,3 +228,34 @@ def evaluate(
         query: MEASURES[name](Query(run.get(query, {}), qrels[query], rel, rules), k, **parameters)
         for query in qrels
     }
+
+
+def exponential_ndcg(q: Query, k: int | None) -> float:
+    ideal = sorted((grade for grade in q.grade.values() if grade > 0), reverse=True)[:k]
+    gained = [Fraction(2) ** max(q.grade.get(doc, 0), 0) - 1 for doc in q.top(k)]
+    return share(dcg(gained, q.rules), dcg([Fraction(2) ** grade - 1 for grade in ideal], q.rules))
+
+
+def independent_alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
+    depth = len(q.ranking) if k is None else k
+    most = dcg([len(q.attainable) * (1 - alpha) ** at for at in range(depth)], q.rules)
+    return share(alpha_dcg(q, k, alpha), most)
+
+
+def plain_err_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
+    return float(err(q.gains(q.top(k), alpha)))
+
+
+VARIANTS: dict[str, Callable[..., float]] = {
+    "ndcg(dcg=exp_log2)": exponential_ndcg,
+    "coverage(denominator=attainable)": strec,
+    "alpha_dcg(normalise=independent)": independent_alpha_dcg,
+    "err_ia(normalise=none)": plain_err_ia,
+}
+
+
+def optimum(q: Query, k: int, alpha: Fraction = Fraction(1, 2)) -> float:
+    """The largest alpha-DCG that any order of the judged documents has: all of them are tried."""
+    supporting = [doc for doc in q.supports if q.supports[doc]]
+    orders = permutations(supporting, min(k, len(supporting)))
+    return max(dcg(q.gains(order, alpha), q.rules) for order in orders)

@@ -42,8 +42,8 @@ def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """ndeval's table: a row a topic, then the mean as `amean`."""
-    names = [str(score.measure) for score in results[0].scores]
+    """ndeval's table, with its names: a row a topic, then the mean as `amean`."""
+    names = [_ndeval_name(score) for score in results[0].scores]
     yield _csv_line(["runid", "topic", *names])
     for scores in results:
         if layout.by_query:
@@ -134,6 +134,28 @@ FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "latex": latex,
     "table": table,
 }
+
+
+_NDEVAL_NAMES = {
+    "err_ia": "ERR-IA",
+    "nerr_ia": "nERR-IA",
+    "alpha_dcg": "alpha-DCG",
+    "alpha_ndcg": "alpha-nDCG",
+    "nrbp": "NRBP",
+    "nnrbp": "nNRBP",
+    "map_ia": "MAP-IA",
+    "p_ia": "P-IA",
+    "strec": "strec",
+}
+
+
+def _ndeval_name(score: Score) -> str:
+    """ndeval's name, for the very measure that ndeval prints; else ours."""
+    measure = score.measure
+    normalised = measure.name == "alpha_dcg" and set(measure.changed) == {"normalise"}
+    if measure.name not in _NDEVAL_NAMES or (measure.changed and not normalised):
+        return str(measure)
+    return _NDEVAL_NAMES[measure.name] + (f"@{measure.k}" if measure.k else "")
 
 
 def _rows(results: list[Scores], layout: Layout) -> Iterator[Row]:

@@ -40,9 +40,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "error")
     "-p",
     "--places",
     type=click.IntRange(0, 17),
-    default=4,
-    show_default=True,
-    help="Decimal places to print.",
+    help="Decimal places to print (default 4; 6 in ndeval's format).",
 )
 @click.option("-l", "--rel", type=int, help="The lowest grade that counts as relevant (default 1).")
 @click.option("-M", "--depth", type=click.IntRange(1), help="Only the first N documents of each ranking.")
@@ -134,7 +132,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     for scores in _evaluated(evaluator, sources, options["jobs"]):
         _tell(scores, evaluator)
         results.append(scores)
-    layout = output.Layout(options["places"], options["by_query"], not options["no_summary"])
+    places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
+    layout = output.Layout(places, options["by_query"], not options["no_summary"])
     for line in output.FORMATS[style](results, layout):
         click.echo(line)
     ctx.exit(_gates_passed(results, gates))

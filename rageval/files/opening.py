@@ -136,7 +136,8 @@ class _Counted(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if self._ahead:
-            block, self._ahead = self._ahead, b""
+            size = len(self._ahead) if size < 0 else size
+            block, self._ahead = self._ahead[:size], self._ahead[size:]
         else:
             block = self._raw.read(size) or b""
         self.count += len(block)

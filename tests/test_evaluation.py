@@ -1,0 +1,307 @@
+"""Evaluation from Python: every form of input, every rule, what comes out."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+import rageval
+from rageval import Qrels, Run, alpha_ndcg, coverage, recall
+from rageval.records import Qrel, ScoredDoc
+
+RUN = {"q1": {"a": 3.0, "b": 2.0, "x": 1.0}, "q2": {"c": 1.0}}
+QRELS = {"q1": {"n1": {"a": 1, "b": 0}, "n2": {"b": 2}}, "q2": {"n1": {"c": 0}}, "q3": {"n1": {"d": 1}}}
+RECORDS = [ScoredDoc(query, doc, score) for query, docs in RUN.items() for doc, score in docs.items()]
+JUDGED = [
+    Qrel(q, doc, g, n)
+    for q, nuggets in QRELS.items()
+    for n, docs in nuggets.items()
+    for doc, g in docs.items()
+]
+MEASURES = [alpha_ndcg @ 2, coverage @ 1, "recall@5"]
+
+
+def values(*data: object, **rules: object) -> list[dict[str, float]]:
+    return [score.by_query for score in rageval.evaluate(MEASURES, *data, **rules).values()]
+
+
+EXPECTED = values(RUN, QRELS)
+
+
+def files(folder: Path) -> tuple[Path, Path]:
+    run, qrels = folder / "run.trec", folder / "qrels.nugget"
+    run.write_text("".join(f"{r.query_id} Q0 {r.doc_id} 1 {r.score} t\n" for r in RECORDS))
+    qrels.write_text("".join(f"{j.query_id} {j.iteration} {j.doc_id} {j.relevance}\n" for j in JUDGED))
+    return run, qrels
+
+
+def test_every_form_of_input_gives_the_same(tmp_path: Path) -> None:
+    run_file, qrels_file = files(tmp_path)
+    runs = [run_file, str(run_file), Run.from_dict(RUN), RECORDS, iter(RECORDS), rageval.read_run(run_file)]
+    runs += [[record._asdict() for record in RECORDS], pandas.DataFrame(RECORDS)]
+    qrels = [qrels_file, str(qrels_file), Qrels.from_dict(QRELS), JUDGED, rageval.read_qrels(qrels_file)]
+    frame = pandas.DataFrame(JUDGED)
+    qrels += [frame, *(frame.rename(columns={"iteration": name}) for name in ("subtopic_id", "nugget_id"))]
+    for run in runs:
+        assert values(run, QRELS) == EXPECTED
+    for judged in qrels:
+        assert values(RUN, judged) == EXPECTED
+    with run_file.open("rb") as run, qrels_file.open("rb") as judged:
+        assert values(run, judged) == EXPECTED
+
+
+def test_objects_of_ir_datasets() -> None:
+    class Dataset:
+        def scoreddocs_iter(self):
+            return iter(RECORDS)
+
+        def qrels_iter(self):
+            return iter(JUDGED)
+
+    assert values(Dataset(), Dataset()) == EXPECTED
+
+
+def test_tables_give_back_what_they_were_made_of(tmp_path: Path) -> None:
+    run_file, qrels_file = files(tmp_path)
+    assert list(rageval.read_run(run_file)) == list(Run.from_dict(RUN)) == RECORDS
+    assert set(rageval.read_qrels(qrels_file)) == set(Qrels.from_dict(QRELS)) == set(JUDGED)
+    assert repr(Run.from_dict(RUN)) == "<Run 'run': 4 documents of 2 queries>"
+    assert repr(Qrels.from_dict(QRELS)) == "<Qrels 'qrels': 5 judgements of 3 queries and 4 nuggets>"
+
+
+def test_what_a_score_says() -> None:
+    scores = rageval.evaluate(MEASURES, RUN, QRELS)
+    score = scores["Coverage@1"]
+    assert scores[coverage @ 1] is score
+    assert (score.value, float(score), score.queries, score.undefined, score.missing) == (
+        0.5 / 3,
+        0.5 / 3,
+        3,
+        0,
+        1,
+    )
+    assert score.by_query == {"q1": 0.5, "q2": 0.0, "q3": 0.0}
+    assert score.signature == f"coverage@1|denominator:listed|rel:1|ties:trec|v:{rageval.__version__}"
+    assert list(scores) == ["alpha_ndcg@2", "coverage@1", "recall@5"]
+    assert "recall@5" in scores
+    assert "rr" not in scores
+    assert scores.to_pandas().groupby("measure")["value"].mean()["coverage@1"] == pytest.approx(0.5 / 3)
+    assert "<td>0.1667</td>" in scores._repr_html_()
+    assert str(scores).startswith("run: 3 queries\nalpha_ndcg@2  ")
+    with pytest.raises(KeyError, match="scored here: alpha_ndcg@2"):
+        scores["rr"]
+
+
+def test_a_name_cannot_smuggle_markup() -> None:
+    scores = rageval.evaluate("rr", Run.from_dict(RUN, name="<script>alert(1)</script>"), QRELS)
+    assert "<script>" not in scores._repr_html_()
+
+
+def test_queries_without_anything_relevant() -> None:
+    counted = {
+        rule: rageval.evaluate("rr", RUN, QRELS, zero_rel=rule)["rr"] for rule in ("zero", "skip", "nan")
+    }
+    assert [score.value for score in counted.values()] == [1 / 3, 1 / 2, 1 / 2]
+    assert [score.queries for score in counted.values()] == [3, 2, 2]
+    assert [score.undefined for score in counted.values()] == [0, 0, 1]
+    assert math.isnan(counted["nan"].by_query["q2"])
+
+
+def test_intersection_leaves_missing_queries_out() -> None:
+    score = rageval.evaluate("rr", RUN, QRELS, intersection=True)["rr"]
+    assert score.by_query == {"q1": 1.0, "q2": 0.0}
+
+
+def test_depth_and_judged_only() -> None:
+    run, qrels = {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 0, "b": 1}}
+    assert rageval.evaluate("rr", run, qrels, depth=2)["rr"].value == 0
+    assert rageval.evaluate("rr", run, qrels, judged_only=True)["rr"].value == 1 / 2
+    assert rageval.evaluate("rr", run, qrels, judged_only=True, depth=1)["rr"].value == 0
+    assert rageval.evaluate("Rprec", run, qrels, judged_only=True, depth=2)["Rprec"].value == 0
+    assert rageval.evaluate("judged, p@2", run, qrels, judged_only=True)["judged"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("ties", "first"), [("trec", "c"), ("docid_asc", "a"), ("input", "b"), ("rank", "a")]
+)
+def test_every_rule_for_ties(ties: str, first: str, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 b 30 1.0 t\nq Q0 a 4 1.0 t\nq Q0 c 10 1.0 t\n")
+    for doc in "abc":
+        score = rageval.evaluate("success@1", tmp_path / "run", {"q": {doc: 1}}, ties=ties)["success@1"]
+        assert score.value == (doc == first)
+        assert f"ties:{ties}" in score.signature
+
+
+def test_ties_can_be_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n")
+    with pytest.raises(rageval.InputError, match=r"run:2: score 1 is tied with line 1"):
+        rageval.evaluate("rr", tmp_path / "run", {"q": {"a": 1}}, ties="error")
+    with pytest.raises(rageval.InputError, match="no rank column"):
+        rageval.evaluate("rr", {"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}}, ties="rank")
+
+
+def test_an_evaluator_scores_many_runs_as_each_alone() -> None:
+    evaluator = rageval.Evaluator([*MEASURES, "Rprec", "judged@2"], QRELS)
+    for run in (RUN, {"q1": {"b": 1.0}}, {"q3": {"d": 1.0, "e": 2.0}}, RUN):
+        alone = rageval.evaluate([*MEASURES, "Rprec", "judged@2"], run, QRELS)
+        assert {str(m): s.by_query for m, s in evaluator.evaluate(run).items()} == {
+            str(m): s.by_query for m, s in alone.items()
+        }
+
+
+def test_scores_travel_between_processes() -> None:
+    scores = rageval.evaluate([*MEASURES, "alpha_ndcg(alpha=0.7)@3"], RUN, QRELS)
+    again = pickle.loads(pickle.dumps(scores))
+    assert [score.by_query for score in again.values()] == [score.by_query for score in scores.values()]
+    assert list(again) == list(scores)
+
+
+def test_judgements_read_without_low_grades_refuse_measures_that_need_them(tmp_path: Path) -> None:
+    _, path = files(tmp_path)
+    qrels = rageval.read_qrels(path, floor=1)
+    assert len(qrels) == 5
+    assert values(RUN, qrels) == EXPECTED
+    with pytest.raises(rageval.RagevalError, match="without grades below 1"):
+        rageval.evaluate("judged@5", RUN, qrels)
+
+
+def test_foreign_measures_get_documents_with_their_highest_grade() -> None:
+    qrels = {"q": {"n1": {"a": 1, "b": 0}, "n2": {"a": 0, "b": 1}}}
+    run = {"q": {"a": 2.0, "b": 1.0}, "r": {"z": 1.0}}
+    scores = rageval.evaluate("Rprec, NumRel, SetP", run, qrels)
+    assert [score.value for score in scores.values()] == [1.0, 2.0, 1.0]
+    assert "by:ir_measures" in scores["Rprec"].signature
+    counts = rageval.evaluate("NumRel", {"q": {"a": 1.0}}, {"q": {"a": 1}, "missing": {"b": 1, "c": 1}})
+    assert counts["NumRel"].value == 3
+
+
+def test_a_measure_of_ones_own() -> None:
+    @rageval.measure
+    def shallow(judged, *, k=None, rel: int = 1, weight: float = 1.0):
+        """Weighted count of relevant documents."""
+        return weight * judged.sum(judged.hits(k, rel).query)
+
+    scores = rageval.evaluate([shallow @ 1, shallow(weight=0.5)], RUN, QRELS)
+    assert scores[shallow @ 1].by_query == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
+    assert scores["shallow(weight=0.5)"].by_query["q1"] == 1.0
+    with pytest.raises(rageval.MeasureError, match="did you mean weight"):
+        shallow(weihgt=2)
+
+
+def test_a_measure_that_returns_the_wrong_shape_is_told_so() -> None:
+    @rageval.measure
+    def wrong(judged, *, k=None):
+        return np.zeros(1)
+
+    with pytest.raises(rageval.RagevalError, match="expected a value for each of the 3 judged queries"):
+        rageval.evaluate(wrong, RUN, QRELS)
+
+
+def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+    from rageval import plugins
+
+    entry = EntryPoint("Half-Recall", "test_evaluation:half_recall", "rageval.measures")
+    monkeypatch.setattr(plugins, "_entries", lambda group: EntryPoints([entry]))
+    assert rageval.evaluate("half_recall@5", RUN, QRELS)["half_recall@5"].by_query["q1"] == 0.5
+
+
+@rageval.measure
+def half_recall(judged, *, k=None):
+    """Half of recall, as a plug-in would bring it."""
+    return recall.function(judged, k=k) / 2
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"ties": "luck"},
+        {"ties": "expected"},
+        {"zero_rel": "one"},
+        {"depth": 0},
+        {"compat": "trec-eval"},
+        {"dept": 3},
+    ],
+)
+def test_rules_that_do_not_exist(rules: dict[str, object]) -> None:
+    with pytest.raises(rageval.RagevalError, match="expected"):
+        rageval.evaluate("rr", RUN, QRELS, **rules)
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels"),
+    [
+        ({"q": {"a": math.nan}}, {"q": {"a": 1}}),
+        ({"q": {"a": math.inf}}, {"q": {"a": 1}}),
+        ({"q": {"a": "1.0"}}, {"q": {"a": 1}}),
+        ({"q": {"a": None}}, {"q": {"a": 1}}),
+        ({1: {"a": 1.0}}, {"q": {"a": 1}}),
+        ({"q": {"a": 1.0}}, {"q": {"a": 0.5}}),
+        ({"q": {"a": 1.0}}, {"q": {"a": "1"}}),
+        ({"q": {"a": 1.0}}, {"q": {"a": 2**31}}),
+        ({"q": {"a": 1.0}}, {"other": {"a": 1}}),
+        ({"q": {"a": 1.0}}, {}),
+        ([{"query_id": "q", "doc_id": "a"}], {"q": {"a": 1}}),
+        ([ScoredDoc("q", "a", 1.0), ScoredDoc("q", "a", 2.0)], {"q": {"a": 1}}),
+        ({"q": {"a": 1.0}}, [Qrel("q", "a", 1), Qrel("q", "a", 0)]),
+        (pandas.DataFrame({"qid": ["q"]}), {"q": {"a": 1}}),
+        (42, {"q": {"a": 1}}),
+        ({"q": {"a": 1.0}}, 42),
+    ],
+)
+def test_data_that_cannot_be_scored(run: object, qrels: object) -> None:
+    with pytest.raises(rageval.InputError):
+        rageval.evaluate("rr", run, qrels)
+
+
+def test_measures_in_any_spelling() -> None:
+    same = [
+        "alpha_ndcg@10",
+        "alpha-nDCG@10",
+        "α-nDCG@10",
+        "ALPHA_NDCG @10".replace(" ", ""),
+        "αnDCG@10",
+        "alpha_nDCG@10",
+    ]
+    assert {str(rageval.parse_measure(text)) for text in same} == {"alpha_ndcg@10"}
+    pairs = {
+        "R@50": "recall@50",
+        "AP": "ap",
+        "map": "ap",
+        "P_10": "p@10",
+        "recip_rank": "rr",
+        "ERR-IA@5": "err_ia@5",
+    }
+    pairs |= {
+        "StRecall@5": "strec@5",
+        "AP_IA": "map_ia",
+        "Success@1": "success@1",
+        "alpha_ndcg(α=.7)": "alpha_ndcg(alpha=0.7)",
+    }
+    for typed, printed in pairs.items():
+        assert str(rageval.parse_measure(typed)) == printed
+    assert str(rageval.parse_measure("nDCG(judged_only=True)@5")) == "nDCG(judged_only=True)@5"
+    assert str(rageval.parse_measure("Bpref(rel=2)")) == "Bpref(rel=2)"
+
+
+def test_interop_with_ir_measures() -> None:
+    import ir_measures
+
+    from rageval import interop
+
+    ours = interop.install()
+    assert set(interop.install()) == set(ours)
+    wanted = [ours["coverage"] @ 1, ours["alpha_ndcg"](alpha=0.7) @ 2, ir_measures.RR]
+    found = ir_measures.calc_aggregate(wanted, JUDGED, RECORDS)
+    assert found[wanted[0]] == pytest.approx(0.5 / 3)
+    assert (
+        found[wanted[1]]
+        == rageval.evaluate("alpha_ndcg(alpha=0.7)@2", RUN, QRELS)["alpha_ndcg(alpha=0.7)@2"].value
+    )
+    assert found[wanted[2]] == pytest.approx(1 / 3)
