@@ -15,6 +15,7 @@ from rageval.tables.ids import (
     byte_order,
     changes,
     distinct,
+    grouped,
     hashes,
     ids_of,
     joined,
@@ -110,6 +111,15 @@ def test_distinct_and_numbered() -> None:
     assert distinct(values).tolist() == [3, 5, 9]
     assert numbered(values).tolist() == [1, 0, 1, 2]
     assert distinct(values[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("differing", [2**63, 1])
+def test_grouped_is_a_stable_sort(differing: int) -> None:
+    hashed = np.array([5, 5 + differing, 5, 7, 5 + differing, 5], np.uint64)
+    order = grouped(hashed).tolist()
+    assert sorted(order) == list(range(6))
+    values = hashed[order].tolist()
+    assert order == sorted(order, key=lambda row: (values.index(hashed[row]), row))
 
 
 def test_a_hash_that_always_collides_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,30 +101,48 @@ def _span(ids: Ids) -> tuple[int, int]:
     return int(ids.start.min()), int((ids.start + ids.length).max())
 
 
-def _whole_words(ids: Ids, at: int, rows: Int | slice = slice(None)) -> Word:
-    """The eight bytes from position `at` on of each row, whatever follows the id's end."""
-    every_eight_bytes: Word = np.ndarray((len(ids.buffer) - at - WORD + 1,), "<u8", ids.buffer, at, (1,))
-    return every_eight_bytes[ids.start[rows]]
+def _eight_bytes(buffer: NDArray[np.uint8]) -> Word:
+    """Every eight consecutive bytes of the buffer as a word, without copying."""
+    return np.ndarray((len(buffer) - WORD + 1,), "<u8", buffer, 0, (1,))
 
 
 def _words(ids: Ids, at: int, rows: Int | slice = slice(None)) -> Word:
     """The eight bytes from position `at` on of each row, bytes behind the id's end as zero."""
-    return _whole_words(ids, at, rows) & _KEEP[np.minimum(ids.length[rows] - at, WORD)]
+    return _eight_bytes(ids.buffer)[ids.start[rows] + at] & _KEEP[np.minimum(ids.length[rows] - at, WORD)]
+
+
+def _pieces(ids: Ids, at: int, rows: Int | slice, shortest: int) -> Word:
+    """Words that, taken at 0, 8, 16, …, are equal for two ids of one length only if the ids are.
+
+    An id's last word overlaps the one before; only an id shorter than a word is filled up with zeros.
+    """
+    every_word, start = _eight_bytes(ids.buffer), ids.start[rows]
+    if at + WORD <= shortest:
+        return every_word[at:][start]
+    back = np.minimum(ids.length[rows] - WORD, at)
+    if shortest >= WORD:
+        return every_word[start + back]
+    return every_word[start + np.maximum(back, 0)] & _KEEP[np.minimum(ids.length[rows], WORD)]
+
+
+def _shortest(ids: Ids) -> int:
+    return int(ids.length.min()) if len(ids) else 0
+
+
+def _longest(ids: Ids) -> int:
+    return int(ids.length.max()) if len(ids) else 0
 
 
 def hashes(ids: Ids) -> Word:
     """A 64-bit hash a row, equal for equal ids."""
     hashed = ids.length.astype(np.uint64) * _FINAL
-    longest = int(ids.length.max(initial=0))
-    shortest = int(ids.length.min()) if len(ids) else 0
-    for at in range(0, longest, WORD):
-        if at + WORD <= shortest:
-            hashed = _stirred(hashed ^ _whole_words(ids, at))
-        elif at < shortest:
-            hashed = _stirred(hashed ^ _words(ids, at))
+    shortest = _shortest(ids)
+    for at in range(0, _longest(ids), WORD):
+        if at < shortest:
+            hashed = _stirred(hashed ^ _pieces(ids, at, slice(None), shortest))
         else:
             rows = np.flatnonzero(ids.length > at)
-            hashed[rows] = _stirred(hashed[rows] ^ _words(ids, at, rows))
+            hashed[rows] = _stirred(hashed[rows] ^ _pieces(ids, at, rows, shortest))
     return hashed
 
 
@@ -142,10 +160,10 @@ def _stirred(hashed: Word) -> Word:
 def same(left: Ids, right: Ids) -> Bool:
     """Row by row: are the two ids equal, byte for byte?"""
     equal: Bool = left.length == right.length
-    longest = int(left.length.max(initial=0))
-    for at in range(0, longest, WORD):
+    shortest = _shortest(left) if equal.all() else 0
+    for at in range(0, _longest(left), WORD):
         rows = np.flatnonzero(equal & (left.length > at))
-        equal[rows] = _words(left, at, rows) == _words(right, at, rows)
+        equal[rows] = _pieces(left, at, rows, shortest) == _pieces(right, at, rows, shortest)
     return equal
 
 
@@ -153,13 +171,28 @@ def changes(ids: Ids) -> Bool:
     """Where an id differs from the one in the row above; the first row always does."""
     different = np.ones(len(ids), bool)
     different[1:] = ids.length[1:] != ids.length[:-1]
-    for at in range(0, int(ids.length.max(initial=0)), WORD):
-        if at == 0:
-            different[1:] |= _differs(_words(ids, at))[1:]
+    shortest = _shortest(ids)
+    for at in range(0, _longest(ids), WORD):
+        if at < shortest:
+            different |= _differs(_pieces(ids, at, slice(None), shortest))
         else:
             rows = np.flatnonzero(~different & (ids.length > at))
             different[rows] = _words(ids, at, rows) != _words(ids, at, rows - 1)
     return different
+
+
+def grouped(hashed: Word) -> Int:
+    """The permutation that brings equal hashes together, those rows staying in their order."""
+    bits = len(hashed).bit_length()
+    if bits <= 20:
+        # The row number in place of the lowest bits: sorting values is much faster than sorting positions.
+        low = np.uint64(2**bits - 1)
+        ordered = np.sort((hashed & ~low) | np.arange(len(hashed), dtype=np.uint64))
+        order = (ordered & low).astype(np.int64)
+        near = np.flatnonzero((ordered[1:] ^ ordered[:-1]) <= low)
+        if (hashed[order[near]] == hashed[order[near + 1]]).all():
+            return order
+    return np.argsort(hashed, kind="stable")
 
 
 NOT_A_NUMBER = np.uint64(2**64 - 1)
@@ -197,8 +230,7 @@ def byte_order(ids: Ids, group: Int) -> Int:
     """The permutation that sorts rows by group, then by id, compared as bytes, ascending."""
     order: Int = np.argsort(group, kind="stable")
     rank = _ranks(_differs(group[order]))
-    longest = int(ids.length.max(initial=0))
-    for at in range(0, longest, WORD):
+    for at in range(0, _longest(ids), WORD):
         # Rows whose place is still open: they share group and all bytes so far with a neighbour.
         open_ = np.flatnonzero(_has_equal_neighbour(rank))
         if not len(open_):

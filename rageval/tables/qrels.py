@@ -14,7 +14,19 @@ from rageval.errors import InputError
 from rageval.records import Qrel
 from rageval.tables.blocks import QrelsBlock, Scattered, regroup, whole_queries
 from rageval.tables.checks import without_repetitions
-from rageval.tables.ids import Int, Word, byte_order, changes, distinct, hashes, ids_of, joined, keyed, same
+from rageval.tables.ids import (
+    Int,
+    Word,
+    byte_order,
+    changes,
+    distinct,
+    grouped,
+    hashes,
+    ids_of,
+    joined,
+    keyed,
+    same,
+)
 from rageval.tables.index import KeyIndex
 from rageval.tables.names import Names
 from rageval.tables.objects import LARGEST_GRADE, columns_of, text, whole
@@ -196,7 +208,7 @@ class _Part:
 
 def _distinct_docs(block: QrelsBlock) -> tuple[Int, Int]:
     """Rows sorted so that those of one document are adjacent, and the number of each row's document."""
-    order = np.argsort(block.hashed, kind="stable")
+    order = grouped(block.hashed)
     hashed = block.hashed[order]
     new = np.ones(len(order), bool)
     new[1:] = hashed[1:] != hashed[:-1]

@@ -1,0 +1,53 @@
+"""Writes the pages that are made from the code: `python docs/generate.py`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from rageval.measures import Measure, builtin, novelty, ranks, sets
+from rageval.measures.foreign import IR_MEASURES_NAMES
+from rageval.measures.official import OFFICIAL
+
+HERE = Path(__file__).parent
+FAMILIES = (novelty, sets, ranks)
+
+
+def measures_page() -> str:
+    """Every measure's page, by family."""
+    parts = [
+        "# Measures\n\nMade from the docstrings by `docs/generate.py`; `rageval measures NAME` shows the same.\n"
+        "\nA measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out, parameters"
+        "\nat their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter, and the names of"
+        "\nir_measures, ndeval and trec_eval are understood.\n"
+    ]
+    parts += ["Named sets: " + "; ".join(f"`official:{name}`" for name in OFFICIAL) + ".\n"]
+    for module in FAMILIES:
+        parts.append(f"## {(inspect.getdoc(module) or '').splitlines()[0]}\n")
+        parts += [
+            section(found) for found in builtin().values() if found.function.__module__ == module.__name__
+        ]
+    return "\n".join(parts)
+
+
+def section(measure: Measure) -> str:
+    """One measure: signature, page, and what ir_measures calls it."""
+    parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in measure.declared.values())
+    text, _, example = measure.page.partition(">>> ")
+    body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1.**", text, flags=re.MULTILINE)
+    body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
+    known = IR_MEASURES_NAMES.get(measure.name)
+    also = f"\nIn ir_measures: `{known}`.\n" if known else ""
+    return (
+        f"### {measure.name}\n\n`{measure.name}({parameters})@k`\n\n{body.rstrip()}\n{also}"
+        f"\n```python\n>>> {example.rstrip()}\n```\n"
+    )
+
+
+def main() -> None:
+    (HERE / "measures.md").write_text(measures_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
