@@ -17,10 +17,10 @@ FAMILIES = (novelty, sets, ranks)
 def measures_page() -> str:
     """Every measure's page, by family."""
     parts = [
-        "# Measures\n\nMade from the docstrings by `docs/generate.py`; `rageval measures NAME` shows the same.\n"
-        "\nA measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out, parameters"
-        "\nat their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter, and the names of"
-        "\nir_measures, ndeval and trec_eval are understood.\n"
+        "# Measures\n\nMade from the docstrings by `docs/generate.py`; `rageval measures NAME` shows one.\n"
+        "\nA measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out,"
+        "\nparameters at their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter,"
+        "\nand the names of ir_measures, ndeval and trec_eval are understood.\n"
     ]
     parts += ["Named sets: " + "; ".join(f"`official:{name}`" for name in OFFICIAL) + ".\n"]
     for module in FAMILIES:
@@ -35,7 +35,7 @@ def section(measure: Measure) -> str:
     """One measure: signature, page, and what ir_measures calls it."""
     parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in measure.declared.values())
     text, _, example = measure.page.partition(">>> ")
-    body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1.**", text, flags=re.MULTILINE)
+    body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
     known = IR_MEASURES_NAMES.get(measure.name)
     also = f"\nIn ir_measures: `{known}`.\n" if known else ""
