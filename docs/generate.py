@@ -34,14 +34,14 @@ def measures_page() -> str:
 def section(measure: Measure) -> str:
     """One measure: signature, page, and what ir_measures calls it."""
     parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in measure.declared.values())
+    head = measure.name + (f"({parameters})" if parameters else "") + "@k"
     text, _, example = measure.page.partition(">>> ")
     body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
     known = IR_MEASURES_NAMES.get(measure.name)
     also = f"\nIn ir_measures: `{known}`.\n" if known else ""
     return (
-        f"### {measure.name}\n\n`{measure.name}({parameters})@k`\n\n{body.rstrip()}\n{also}"
-        f"\n```python\n>>> {example.rstrip()}\n```\n"
+        f"### {measure.name}\n\n`{head}`\n\n{body.rstrip()}\n{also}\n```python\n>>> {example.rstrip()}\n```\n"
     )
 
 

@@ -14,11 +14,13 @@ from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
+from rageval.names import near_misses
 from rageval.scores import Score, Scores
 from rageval.sources import RunSource, as_qrels, run_source
 from rageval.tables.ids import Bool
 from rageval.tables.joining import Notes, View, join
 from rageval.tables.judged import Judged, Judgements
+from rageval.tables.names import Names
 from rageval.tables.qrels import EVERYTHING, Qrels
 from rageval.tables.ranked import collapsed, nuggets, ranking_of
 from rageval.tables.ranking import Order
@@ -106,7 +108,8 @@ class Evaluator:
             source = source.in_memory()
         joined = {view: self._join(source, view) for view in views}
         notes = joined[views[0]][1]
-        self._refuse_strangers(source.name, notes)
+        notes.queries_without_relevant = int((~self._has_relevant()).sum())
+        self._refuse_strangers(source.name, source.queries, notes)
         included = self._included(source)
         names = self.qrels.query_ids
         query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
@@ -145,12 +148,13 @@ class Evaluator:
             lambda queries, blocks: join(blocks, queries, self._judgements, view, cutoffs, self._deepest())
         )
 
-    def _refuse_strangers(self, name: str, notes: Notes) -> None:
+    def _refuse_strangers(self, name: str, queries: Names, notes: Notes) -> None:
         if notes.queries_in_run == notes.queries_only_in_run:
             raise InputError(
                 f"{visible(name)}: none of its {notes.queries_in_run:,} queries is judged in"
                 f" {visible(self.qrels.name)} ({len(self.qrels.queries):,} queries, such as"
                 f" {visible(self.qrels.query_ids[0])!r}); expected a run and judgements of the same topics"
+                + near_misses(queries.to_str(), self.qrels.query_ids)
             )
 
     def _included(self, source: RunSource) -> Bool:

@@ -1,4 +1,4 @@
-"""Every snippet of the README and every example does what it shows."""
+"""Every snippet of the README and the guide, and every example, does what it shows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def run(words: list[str]) -> subprocess.CompletedProcess[str]:
@@ -37,14 +38,14 @@ def test_the_first_command_prints_what_the_readme_says() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
-@pytest.mark.parametrize("block", blocks("console"))
+@pytest.mark.parametrize("block", blocks("console") + blocks("console", GUIDE))
 def test_console_blocks_show_true_output(block: str) -> None:
     command, _, expected = block.partition("\n")
     done = rageval(command.removeprefix("$ rageval"))
     assert (done.returncode, done.stdout) == (0, expected)
 
 
-@pytest.mark.parametrize("block", blocks("python"))
+@pytest.mark.parametrize("block", blocks("python") + blocks("python", GUIDE))
 def test_python_blocks_run(block: str) -> None:
     done = run([sys.executable, "-c", block])
     assert done.returncode == 0, done.stderr

@@ -41,5 +41,5 @@ def _page(name: str) -> str:
             f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
         )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
-    head = f"{measure.name}({', '.join(parameters)})@k"
+    head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k"
     return f"{head}\n\n{measure.page}"

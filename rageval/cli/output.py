@@ -229,6 +229,7 @@ def _topics(scores: Scores) -> dict[str, Any]:
         "in_both": in_both,
         "only_in_qrels": notes.queries_missing,
         "only_in_run": notes.queries_only_in_run,
+        "without_relevant": notes.queries_without_relevant,
         "tied_at_cutoff": {str(cutoff): count for cutoff, count in sorted(notes.tied_at.items())},
         "rank_conflicts": notes.rank_conflicts,
     }

@@ -32,6 +32,7 @@ class Notes:
     queries_in_run: int = 0
     queries_only_in_run: int = 0
     queries_missing: int = 0
+    queries_without_relevant: int = 0
     rows: int = 0
     rank_conflicts: int = 0
     tied_at: Counter[int] = field(default_factory=Counter)

@@ -177,9 +177,11 @@ class Qrels:
     def __iter__(self) -> Iterator[Qrel]:
         queries, names = self.query_ids, self.nugget_names.to_str()
         docs = self.doc_ids.to_str()
-        for doc, nugget, grade in zip(
-            self.pair_doc.tolist(), self.pair_nugget.tolist(), self.pair_grade.tolist(), strict=True
-        ):
+        place = np.empty(len(docs), np.int64)
+        place[self.doc_order[::-1]] = np.arange(len(docs))
+        order = np.lexsort((self.pair_nugget, place[self.pair_doc]))  # by query, document, nugget
+        columns = (column[order].tolist() for column in (self.pair_doc, self.pair_nugget, self.pair_grade))
+        for doc, nugget, grade in zip(*columns, strict=True):
             query = queries[self.doc_query[doc]]
             yield Qrel(query, docs[doc], grade, names[self.nugget_code[nugget]])
 
