@@ -4,6 +4,7 @@ RagevalError
 ├── InputError        a file or a table holds something that cannot be scored (also a ValueError)
 ├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
 │   └── UnknownParameter
+├── OutputError       the result cannot be written
 ├── UsageError        options that do not go together (also a ValueError)
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
@@ -34,6 +35,10 @@ class UnknownParameter(MeasureError):
 
 class UsageError(RagevalError, ValueError):
     """Options or arguments that do not make sense together."""
+
+
+class OutputError(RagevalError, OSError):
+    """The result cannot be written: the disk is full, or there is no output."""
 
 
 class MissingPackage(RagevalError, ImportError):

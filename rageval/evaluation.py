@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rageval import compat
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, MeasureError, UsageError
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -57,8 +57,8 @@ class Rules:
         compat.check(self.compat)
         if self.zero_rel not in ZERO_REL:
             raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(ZERO_REL)}")
-        if self.depth is not None and self.depth < 1:
-            raise UsageError(f"depth={self.depth}: expected a whole number from 1")
+        if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
+            raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
         if self.compat and self.ties != "trec":
             raise UsageError(
                 f"compat={self.compat!r} brings its own rule for ties; leave out ties={self.ties!r}"
@@ -89,8 +89,10 @@ class Evaluator:
 
     def __init__(self, measures: object, qrels: Any, **rules: Any) -> None:
         self.rules = _rules(rules)
-        parsed = [self._with_rel(measure) for measure in parse_measures(measures)]
-        self.measures: list[AnyMeasure] = [self._provided(measure) for measure in parsed]
+        self.asked = parse_measures(measures)
+        if not self.asked:
+            raise MeasureError("no measure named; expected something like alpha_ndcg@10")
+        self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
         self.qrels: Qrels = as_qrels(qrels, self._floor())
         self._judgements = Judgements(self.qrels)
         self._plans = [self._plan(measure) for measure in self.measures]
@@ -114,9 +116,11 @@ class Evaluator:
         names = self.qrels.query_ids
         query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
         scores = []
-        for (measure, view), shown in zip(self._plans, self.measures, strict=True):
+        for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
             values = self._values(measure, joined[view][0], source, view)[included]
-            scores.append(self._score(shown, measure, view, query_ids, values, notes))
+            signature, groups = self.rules.signature(measure, view), self._groups(query_ids)
+            missing = notes.queries_missing
+            scores.append(Score(shown, query_ids, values, missing, signature, groups, asked))
         return Scores(source.name, tuple(scores), notes)
 
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
@@ -186,22 +190,15 @@ class Evaluator:
         return values
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
+        if measure.name == "infAP" and (self.qrels.doc_grade < 0).any():
+            raise MeasureError(
+                "infAP: the judgements hold grades below 0, which infAP takes for 'sampled but not judged'"
+                " and pytrec_eval for an address in memory; leave those rows out, or grade them 0"
+            )
         if self._documents is None:
             self._documents = collapsed(self.qrels)
         qrels = nuggets(self.qrels) if measure.wants_nuggets else self._documents
         return measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
-
-    def _score(
-        self,
-        shown: AnyMeasure,
-        measure: AnyMeasure,
-        view: View,
-        query_ids: list[str],
-        values: Any,
-        notes: Notes,
-    ) -> Score:
-        signature = self.rules.signature(measure, view)
-        return Score(shown, query_ids, values, notes.queries_missing, signature, self._groups(query_ids))
 
     def _groups(self, query_ids: list[str]) -> Mapping[str, str] | None:
         groups = self.rules.groups

@@ -10,26 +10,27 @@ from rageval.errors import UsageError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_task: Callable[[Any], Any] | None = None
+_work: tuple[Callable[[Any], Any], list[Any]] | None = None
 
 
 def each_in_a_process(task: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
-    """The results in the order of the items. The task is inherited by forked processes."""
+    """The results in the order of the items. Forked processes inherit the task and the items."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    global _task
+    global _work
     if "fork" not in multiprocessing.get_all_start_methods():
         raise UsageError("--jobs needs an operating system that can fork; leave it out")
-    _task = task
+    _work = task, list(items)
     try:
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork")) as pool:
-            yield from pool.map(_run, items)
+            yield from pool.map(_run, range(len(_work[1])))
     finally:
-        _task = None
+        _work = None
 
 
-def _run(item: Any) -> Any:
-    if _task is None:
-        raise RuntimeError("the process was started without its task")
-    return _task(item)
+def _run(at: int) -> Any:
+    if _work is None:
+        raise RuntimeError("the process was started without its work")
+    task, items = _work
+    return task(items[at])

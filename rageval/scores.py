@@ -25,7 +25,8 @@ class Score:
     """One measure's value for one run, its values a query, and how many queries it rests on.
 
     `undefined` counts queries whose value is NaN and which are left out of the mean; `missing` counts
-    judged queries that the run lacks (they score 0 unless `intersection` leaves them out).
+    judged queries that the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the
+    measure as it was asked for, before options such as `rel` had their say.
     """
 
     measure: AnyMeasure
@@ -34,6 +35,7 @@ class Score:
     missing: int
     signature: str
     groups: Mapping[str, str] | None = None
+    asked: AnyMeasure | None = None
 
     @cached_property
     def value(self) -> float:
@@ -94,18 +96,20 @@ class Scores(Mapping[Any, Score]):
     notes: Notes | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, measure: Any) -> Score:
-        wanted = str(measure)
-        for score in self.scores:
-            if score.measure is measure or str(score.measure) == wanted:
-                return score
-        if isinstance(measure, str):
+        found = self._find(str(measure))
+        if found is None and isinstance(measure, str):
             from rageval.measures.parsing import parse_measure
 
-            found = str(parse_measure(measure))
-            for score in self.scores:
-                if str(score.measure) == found:
-                    return score
-        raise KeyError(f"{wanted}; scored here: {', '.join(map(str, self))}")
+            found = self._find(str(parse_measure(measure)))
+        if found is None:
+            raise KeyError(f"{measure}; scored here: {', '.join(map(str, self))}")
+        return found
+
+    def _find(self, name: str) -> Score | None:
+        """The score of the measure of this name, or of the one that was asked for by this name."""
+        named = [score for score in self.scores if str(score.measure) == name]
+        asked = [score for score in self.scores if str(score.asked) == name]
+        return next(iter(named + asked), None)
 
     def __iter__(self) -> Iterator[str]:
         return (str(score.measure) for score in self.scores)

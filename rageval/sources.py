@@ -57,6 +57,11 @@ class RunSource:
         self.run()
         return self
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether it can be read once only, and only by this process."""
+        return self.table is None and self.path is not None and not can_read_again(self.path)
+
     def _streamed(self, path: Source) -> Iterator[RunBlock]:
         for block in whole_queries(run_blocks(path, self.queries, self.reading)):
             yield checked(block, self.queries, self.dedup)

@@ -63,7 +63,11 @@ class Query:
         return gains([self.supports.get(doc, frozenset()) for doc in docs], 1 - alpha, self.rules)
 
     def ideal(self, alpha: Fraction, k: int | None) -> list[Fraction]:
-        """Gains of the greedy ideal ranking of the documents that support something."""
+        """Gains of the greedy ideal ranking."""
+        return self.gains(self.ideal_order(alpha, k), alpha)
+
+    def ideal_order(self, alpha: Fraction, k: int | None) -> list[str]:
+        """The documents that support something, by gain, ties by `ideal_tie`."""
         left = [doc for doc in self.supports if self.supports[doc]]
         taken: list[str] = []
         decay = self.rules.ideal_decay(alpha)
@@ -74,7 +78,7 @@ class Query:
             chosen = min((doc for doc in left if gain[doc] == best), key=self.rules.ideal_tie)
             taken.append(chosen)
             left.remove(chosen)
-        return self.gains(taken, alpha)
+        return taken
 
 
 def gains(sets: Sequence[frozenset[str]], decay: Fraction, rules: Rules = RIGHT) -> list[Fraction]:

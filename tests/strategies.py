@@ -108,9 +108,9 @@ def near_ids(rng: random.Random, count: int) -> list[str]:
 
 def mask_case(rng: random.Random) -> Case:
     """One query whose documents support equally many nuggets each, so that the ideal is full of ties."""
-    nuggets = [f"n{at}" for at in range(rng.randint(3, 7))]
-    size = rng.randint(2, 3)
-    docs = near_ids(rng, rng.randint(3, 7))
+    nuggets = [f"n{at}" for at in range(rng.randint(5, 8))]
+    size = rng.choice((2, 3, 4, 4))
+    docs = near_ids(rng, rng.randint(3, 9))
     chosen = {doc: set(rng.sample(nuggets, size)) for doc in docs}
     judged = {n: {doc: rng.choice((1, 2)) for doc in docs if n in chosen[doc]} for n in nuggets}
     levels = rng.choice((1, 2, 50))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
-from math import log2
+from math import log2, nextafter
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_alpha_ndcg_above_1_and_its_dependence_on_names() -> None:
     assert value("alpha_ndcg@2", "dA dB", ABOVE_1) == pytest.approx(best / greedy, abs=1e-15)
     assert value("alpha_ndcg@2", "dA dB", ABOVE_1) == pytest.approx(1.1070681006, abs=1e-10)
     assert value("nerr_ia@2", "dA dB", ABOVE_1) == pytest.approx(3 / 2.75, abs=1e-15)
-    assert value("nnrbp", "dA dB dZ", ABOVE_1) == pytest.approx(1.04, abs=5e-3)
+    assert value("nnrbp", "dA dB dZ", ABOVE_1) == (2 + 2 / 2 + 1 / 4) / (2 + 1.5 / 2 + 1.5 / 4) == 1.04
     renamed = {
         n: {doc.replace("dZ", "d0"): grade for doc, grade in docs.items()} for n, docs in ABOVE_1.items()
     }
@@ -52,7 +52,7 @@ def test_the_three_document_case() -> None:
 def test_the_order_of_nuggets_cannot_decide_a_greedy_tie() -> None:
     sets = {"d0": "234", "d1": "0245", "d2": "124", "d3": "015"}
     found = set()
-    for order in ("012345", "543210", "240135", "351024"):
+    for order in permutations("012345"):
         qrels = {n: {doc: 1 for doc, nuggets in sets.items() if n in nuggets} for n in order}
         found.add(value("alpha_ndcg(alpha=0.6)@3", "d0 d1 d2 d3", qrels))
     assert len(found) == 1
@@ -76,6 +76,72 @@ def test_at_rank_1_it_is_a_share_of_nuggets() -> None:
 def test_a_repeated_nugget_is_worth_half() -> None:
     qrels = {"n": {"a": 1, "b": 1, "c": 1}}
     assert value("alpha_dcg@3", "a b c", qrels) == 1 + 0.5 / log2(3) + 0.25 / log2(4)
+
+
+def test_alpha_ndcg_is_not_monotone_in_k() -> None:
+    """The second document of the ideal is missing; the third place of the run makes up for some of it."""
+    qrels = {"1": {"a": 1}, "2": {"b": 1}}
+    assert value("alpha_ndcg@1", "a x b", qrels) == 1.0
+    assert value("alpha_ndcg@2", "a x b", qrels) == 1 / (1 + 1 / log2(3))
+    assert value("alpha_ndcg@3", "a x b", qrels) == (1 + 1 / log2(4)) / (1 + 1 / log2(3))
+
+
+def test_alpha_ndcg_is_not_monotone_in_alpha() -> None:
+    """A fixed gain over a falling ideal rises; where run and ideal lose the same, the share falls."""
+    twice = {n: {"a": 1, "b": 1} for n in "012"}
+    third = {"0": {"a": 1}, "1": {"a": 1, "b": 1}, "2": {"a": 1, "b": 1}}
+    for alpha in (0, 0.25, 0.5, 0.75, 1):
+        decay = 1 - alpha
+        rising = value(f"alpha_ndcg(alpha={alpha})", "b", twice)
+        falling = value(f"alpha_ndcg(alpha={alpha})", "b a", third)
+        assert rising == pytest.approx(3 / (3 + 3 * decay / log2(3)), abs=1e-15)
+        best = 3 + 2 * decay / log2(3)
+        assert falling == pytest.approx((2 + (1 + 2 * decay) / log2(3)) / best, abs=1e-15)
+
+
+def test_alpha_ndcg_goes_on_falling_below_the_end_of_the_run() -> None:
+    qrels = {"1": {"a": 1}, "2": {"b": 1}}
+    assert value("alpha_ndcg@1", "a", qrels) == 1.0
+    assert value("alpha_ndcg@2", "a", qrels) == value("alpha_ndcg", "a", qrels) == 1 / (1 + 1 / log2(3))
+
+
+def test_more_nuggets_above_fewer_can_hurt() -> None:
+    """Below a and c the two nuggets of d are old: 1/4 and 1/2, against the 1 of b."""
+    qrels = {"0": {"a": 1, "c": 1, "d": 1}, "1": {"b": 1}, "2": {"c": 1, "d": 1}}
+    fewer_first = 1 + 1.5 / log2(3) + 1 / log2(4) + 0.75 / log2(5)
+    more_first = 1 + 1.5 / log2(3) + 0.75 / log2(4) + 1 / log2(5)
+    assert value("alpha_dcg", "a c b d", qrels) == pytest.approx(fewer_first, abs=1e-15)
+    assert value("alpha_dcg", "a c d b", qrels) == pytest.approx(more_first, abs=1e-15)
+    assert value("alpha_ndcg", "a c d b", qrels) < value("alpha_ndcg", "a c b d", qrels)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, nextafter(1.0, 2.0)), (16777216.0, 16777217.0)])
+def test_scores_that_32_bits_cannot_tell_apart(lower: float, upper: float) -> None:
+    assert value("rr", {"a": upper, "b": lower}, {"n": {"a": 1}}) == 1.0
+    assert value("rr", {"a": lower, "b": upper}, {"n": {"a": 1}}) == 1 / 2
+
+
+@pytest.mark.parametrize("top", [1e39, 1.7e308])
+def test_scores_that_32_bits_cannot_hold(top: float) -> None:
+    run = {"a": top, "b": top / 2, "c": -top}
+    assert [value("rr@1", run, {"n": {doc: 1}}) for doc in run] == [1.0, 0.0, 0.0]
+
+
+def test_minus_0_is_0() -> None:
+    assert value("rr", {"b": -0.0, "a": 0.0}, {"n": {"b": 1}}) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger"), [("d", "d0"), ("Z", "a"), ("e\u0301", "é"), ("～", "𝔘"), ("9", "~")]
+)
+def test_ties_go_to_the_larger_bytes(smaller: str, larger: str) -> None:
+    """In runs and in the ideal; '～' and '𝔘' stand the other way round in UTF-16, as Java sorts them."""
+    assert value("rr", {smaller: 1.0, larger: 1.0}, {"n": {smaller: 1}}) == 1 / 2
+    above_1 = (2 + 2 / log2(3)) / (2 + 1.5 / log2(3))
+    for first, third, expected in ((smaller, larger, above_1), (larger, smaller, 1.0)):
+        names = {"dA": first, "dB": "!", "dZ": third}
+        qrels = {n: {names[doc]: grade for doc, grade in docs.items()} for n, docs in ABOVE_1.items()}
+        assert value("alpha_ndcg@2", f"{first} !", qrels) == pytest.approx(expected, abs=1e-15)
 
 
 BASE_RUN = {

@@ -97,6 +97,23 @@ def test_what_a_score_says() -> None:
         scores["rr"]
 
 
+@pytest.mark.parametrize("rules", [{"rel": 2}, {"provider": "pytrec_eval"}])
+def test_a_score_is_found_by_what_was_asked_for(rules: dict[str, object]) -> None:
+    scores = rageval.evaluate("recall@1, rr", RUN, {"q1": {"d1": 2, "d2": 1}}, **rules)
+    assert [scores[name] for name in ("R@1", "recall@1", "rr")] == [*scores.values()][:1] * 2 + [
+        *scores.values()
+    ][1:]
+    assert list(scores) != ["recall@1", "rr"]
+
+
+def test_a_nugget_that_nothing_supports_counts() -> None:
+    qrels = {"q": {"n1": {"a": 1}, "n2": {}, "n3": {"b": 0}}}
+    run = {"q": {"a": 1.0}}
+    measures = "coverage@5", "coverage(denominator=attainable)@5"
+    assert [score.value for score in rageval.evaluate(measures, run, qrels).values()] == [1 / 3, 1.0]
+    assert Qrels.from_dict(qrels).nuggets_listed.tolist() == [3]
+
+
 def test_a_name_cannot_smuggle_markup() -> None:
     scores = rageval.evaluate("rr", Run.from_dict(RUN, name="<script>alert(1)</script>"), QRELS)
     assert "<script>" not in scores._repr_html_()

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import os
 import random
+from fractions import Fraction
 from itertools import pairwise
+from math import log2
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import oracle
 import rageval
-from laws import LAWS, K
-from rageval.measures import builtin
-from strategies import Case, case
+from laws import LAWS, SLACK, K
+from oracle import NOVELTY, RIGHT, Query
+from rageval import alpha_ndcg, coverage
+from rageval.measures import alpha_dcg, builtin
+from strategies import ALPHAS, NON_DYADIC, Case, case, cases, cutoffs, mask_case, mask_cases
 
 CASES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" or os.environ.get("CI") else 20
 
@@ -103,3 +110,132 @@ def test_the_mean_over_a_union_is_the_weighted_mean() -> None:
         parts = [rageval.evaluate(measure @ 2, part.run, part.qrels)[measure @ 2] for part in (one, two)]
         total = sum(part.value * part.queries for part in parts) / sum(part.queries for part in parts)
         assert both.value == pytest.approx(total, abs=1e-12)
+
+
+# With 1 - alpha = 0.7 sums of gains round, so that any order they are taken in could show.
+ORDER_LAWS = [
+    "nugget_names_change_no_digit",
+    "row_order_changes_no_digit",
+    "each_query_is_scored_alone",
+    "renaming_documents_in_order_changes_no_digit",
+]
+
+
+@pytest.mark.parametrize("name", ORDER_LAWS)
+@pytest.mark.parametrize("measure", [builtin()[f.__name__](alpha=0.3) for f in NOVELTY], ids=str)
+def test_no_digit_changes_where_sums_round(measure: rageval.Measure, name: str) -> None:
+    for seed in range(CASES):
+        rng = random.Random(seed)
+        drawn = mask_case(rng)
+        assert LAWS[name](measure, drawn, rng), seed
+
+
+some_cases = st.one_of(cases, mask_cases)
+alphas = st.sampled_from(ALPHAS + NON_DYADIC)
+Judged = dict[str, dict[str, int]]
+
+
+def at(measure: rageval.Measure, k: int | None) -> rageval.Measure:
+    return measure if k is None else measure @ k
+
+
+def by_query(measure: rageval.Measure, run: oracle.Run, qrels: oracle.Qrels) -> dict[str, float]:
+    return rageval.evaluate(measure, run, qrels)[measure].by_query
+
+
+def in_order(docs: list[str]) -> dict[str, float]:
+    return {doc: -float(rank) for rank, doc in enumerate(docs)}
+
+
+def supported(judged: Judged) -> dict[str, frozenset[str]]:
+    return Query({}, judged, 1, RIGHT).supports
+
+
+@given(some_cases, alphas, cutoffs)
+def test_the_cap_holds_on_inputs_made_for_ties(drawn: Case, alpha: str, k: int | None) -> None:
+    deepest = k or max(len(supported(judged)) for judged in drawn.qrels.values())
+    cap = 1 / (1 - (1 - 1 / deepest) ** deepest)
+    assert max(by_query(at(alpha_ndcg(alpha=alpha), k), drawn.run, drawn.qrels).values()) <= cap + SLACK
+
+
+@given(some_cases, alphas, cutoffs)
+def test_the_greedy_order_scores_exactly_1(drawn: Case, alpha: str, k: int | None) -> None:
+    oracles = {query: Query({}, judged, 1, RIGHT) for query, judged in drawn.qrels.items()}
+    ideal = {query: q.ideal_order(Fraction(alpha), k) for query, q in oracles.items()}
+    run = {query: in_order(docs or ["nothing relevant"]) for query, docs in ideal.items()}
+    for measure in (builtin()[name](alpha=alpha) for name in ("alpha_ndcg", "nerr_ia", "nnrbp")):
+        found = by_query(at(measure, k), run, drawn.qrels)
+        assert found == {query: float(bool(docs)) for query, docs in ideal.items()}
+
+
+@given(some_cases, cutoffs)
+def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: Case, k: int | None) -> None:
+    counted = {q: {doc: len(n) for doc, n in supported(judged).items()} for q, judged in drawn.qrels.items()}
+    found = by_query(at(alpha_ndcg(alpha=0), k), drawn.run, drawn.qrels)
+    assert found == pytest.approx(by_query(at(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK)
+
+
+@given(some_cases, alphas)
+def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: Case, alpha: str) -> None:
+    found = by_query(alpha_ndcg(alpha=alpha) @ 1, drawn.run, drawn.qrels)
+    for query, judged in drawn.qrels.items():
+        q = Query(drawn.run.get(query, {}), judged, 1, RIGHT)
+        first = sum(len(q.supports.get(doc, ())) for doc in q.top(1))
+        most = max(map(len, q.supports.values()))
+        assert found[query] == (first / most if most else 0.0)
+
+
+@given(some_cases)
+def test_alpha_1_with_one_nugget_is_the_discount_of_its_first_document(drawn: Case) -> None:
+    qrels = {query: dict([next(iter(judged.items()))]) for query, judged in drawn.qrels.items()}
+    found = by_query(alpha_dcg(alpha=1), drawn.run, qrels)
+    for query, judged in qrels.items():
+        q = Query(drawn.run.get(query, {}), judged, 1, RIGHT)
+        rank = next((rank for rank, doc in enumerate(q.ranking, 1) if q.supports.get(doc)), None)
+        assert found[query] == pytest.approx(1 / log2(1 + rank) if rank else 0.0, abs=1e-15)
+
+
+BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other looks at grades
+
+
+@given(some_cases, cutoffs)
+def test_a_superset_above_its_subset_never_lowers(drawn: Case, k: int | None) -> None:
+    before = {query: in_order(Query(docs, {}, 1, RIGHT).ranking) for query, docs in drawn.run.items()}
+    after = {q: in_order(supersets_up(list(docs), drawn.qrels.get(q, {}))) for q, docs in before.items()}
+    chosen = [at(measure, k) for name, measure in builtin().items() if name not in BLIND_TO_SETS]
+    low, high = (rageval.evaluate(chosen, run, drawn.qrels) for run in (before, after))
+    for measure in chosen:
+        assert (high[measure].values >= low[measure].values - SLACK).all(), measure
+
+
+def supersets_up(docs: list[str], judged: Judged) -> list[str]:
+    """Neighbours change places once, where the lower one supports more than all that the upper one does."""
+    sets = supported(judged)
+    for upper, (one, other) in enumerate(pairwise(docs)):
+        if sets.get(one, frozenset()) < sets.get(other, frozenset()):
+            return [*docs[:upper], other, one, *docs[upper + 2 :]]
+    return docs
+
+
+@given(some_cases)
+def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: Case) -> None:
+    for judged in drawn.qrels.values():
+        *docs, last = [*supported(judged), "not judged"][::-1]
+        shorter = {str(length): in_order(docs[:length]) for length in range(1, len(docs) + 1)}
+        longer = {length: in_order([*found, last]) for length, found in shorter.items()}
+        qrels = dict.fromkeys(shorter, judged)
+        before, after = by_query(coverage, shorter, qrels), by_query(coverage, longer, qrels)
+        added = [after[length] - before[length] for length in shorter]
+        assert all(later <= earlier + SLACK for earlier, later in pairwise(added))
+
+
+@given(some_cases, st.data())
+def test_any_increasing_map_of_scores_changes_no_digit(drawn: Case, data: st.DataObject) -> None:
+    levels = sorted({score for docs in drawn.run.values() for score in docs.values()})
+    floats = st.floats(allow_nan=False, allow_infinity=False).map(lambda score: score + 0.0)  # -0.0 is 0.0
+    mapped = sorted(data.draw(st.lists(floats, min_size=len(levels), max_size=len(levels), unique=True)))
+    to = dict(zip(levels, mapped, strict=True))
+    run = {query: {doc: to[score] for doc, score in docs.items()} for query, docs in drawn.run.items()}
+    chosen = [measure @ K for measure in builtin().values()]
+    found, expected = (rageval.evaluate(chosen, each, drawn.qrels) for each in (run, drawn.run))
+    assert [score.by_query for score in found.values()] == [score.by_query for score in expected.values()]

@@ -60,9 +60,6 @@ class Commands(click.Group):
         except (click.Abort, KeyboardInterrupt):
             _say("interrupted")
             code = INTERRUPTED
-        except BrokenPipeError:  # the reader of our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 0
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.opening import STDIN, head
+from rageval.files.lines import QRELS, RUN, is_tabbed, quoted
+from rageval.files.opening import STDIN, head, name_of, start_of_stream
 from rageval.files.trec import Reading
 from rageval.sources import RunSource, read_qrels, run_name
 from rageval.text import visible
-
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
 @dataclass
@@ -39,6 +38,11 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
             unknown.append(source)
         else:
             (inputs.runs if kind == "run" else inputs.qrels).append(source)
+    if len(unknown) > 1 and not inputs.qrels:
+        raise UsageError(
+            f"{' and '.join(map(name_of, unknown))}: streams that cannot be looked into, and one of them"
+            " must hold the judgements; expected at most one, so unpack them first (zcat) or name files"
+        )
     for source in unknown:
         (inputs.runs if inputs.qrels else inputs.qrels).append(source)
     return inputs
@@ -65,8 +69,8 @@ def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
 
 
 def _expectation(inputs: Inputs) -> str:
-    runs = ", ".join(visible(str(run)) for run in inputs.runs) or "none"
-    qrels = ", ".join(visible(str(found)) for found in inputs.qrels) or "none"
+    runs = ", ".join(visible(name_of(run)) for run in inputs.runs) or "none"
+    qrels = ", ".join(visible(name_of(found)) for found in inputs.qrels) or "none"
     return (
         "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns);"
         f" found runs: {runs}; judgements: {qrels}"
@@ -83,9 +87,6 @@ class _Dataset:
         from rageval.tables.qrels import Qrels
 
         return Qrels.from_records(self._dataset.qrels_iter(), self.name)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def _source(word: str) -> Any:
@@ -134,13 +135,8 @@ def _dataset(name: str) -> _Dataset:
 
 
 def _kind(source: Any, word: str, reading: Reading) -> str | None:
-    if isinstance(source, str):
-        start = head(source, reading.limits)
-    else:
-        start = source.peek(2**16) if hasattr(source, "peek") else b""
-        if not start or start.startswith(_PACKED):
-            return None
-    return kind_of(start, word, reading)
+    start = head(source, reading.limits) if isinstance(source, str) else start_of_stream(source)
+    return kind_of(start, word, reading) if start else None
 
 
 def kind_of(start: bytes, name: str, reading: Reading) -> str:
@@ -151,17 +147,17 @@ def kind_of(start: bytes, name: str, reading: Reading) -> str:
         lines = [line for line in lines if not line.startswith(b"#")]
     if not lines:
         raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
-    widths = {len(lines[0].split(b"\t")), len(lines[0].split())}
-    if widths & {6}:
-        return "run"
-    if widths & {4}:
-        return "qrels"
-    return _odd(lines[0], min(widths - {1}, default=1), name, start)
+    for kind in (RUN, QRELS):  # tabs come first: between them ids may hold spaces
+        if is_tabbed(lines[0], kind.width):
+            return kind.name
+    width = len(lines[0].split())
+    for kind in (RUN, QRELS):
+        if width == kind.width:
+            return kind.name
+    return _odd(lines[0], width, name, start)
 
 
 def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
-    from rageval.files.lines import quoted
-
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
             f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from rageval.cli.printing import print_lines
+
 
 @click.command()
 @click.argument("name", required=False)
 def measures(name: str | None) -> None:
     """List the measures, or show the page of NAME: formula, range, caveats, how peers differ."""
-    click.echo(_page(name) if name else _listing())
+    print_lines([_page(name) if name else _listing()])
 
 
 def _listing() -> str:
@@ -22,7 +24,7 @@ def _listing() -> str:
     lines += [f"{name:<{width}}(plug-in)" for name in plugin_names("measures")]
     lines += ["", "Named sets:"]
     lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
-    lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or RBP(p=0.8)@10."]
+    lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or IPrec@0.1."]
     lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rageval.sources import RunSource
 
 FORMATS = ("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table")
+GATE_FAILED = 1
 TIES = ("trec", "rank", "docid_asc", "input", "error")
 
 
@@ -123,20 +124,20 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     rageval a.run b.run qrels -m coverage@20,recall@50 -q
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     """
-    from rageval.cli import output
+    from rageval.cli import output, printing
 
     gates = [_gate(text) for text in options["fail_under"]]
     evaluator, sources = _prepared(words, options, gates)
-    style = options["style"] or ("table" if sys.stdout.isatty() else "trec")
+    style = options["style"] or ("table" if printing.on_terminal() else "trec")
     results = []
     for scores in _evaluated(evaluator, sources, options["jobs"]):
         _tell(scores, evaluator)
         results.append(scores)
+    passed = _gates_passed(results, gates)
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
     layout = output.Layout(places, options["by_query"], not options["no_summary"])
-    for line in output.FORMATS[style](results, layout):
-        click.echo(line)
-    ctx.exit(_gates_passed(results, gates))
+    printing.print_lines(output.FORMATS[style](results, layout))
+    ctx.exit(0 if passed else GATE_FAILED)
 
 
 def _prepared(
@@ -175,6 +176,7 @@ def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Ite
         return
     from rageval.parallel import each_in_a_process
 
+    sources = [source.in_memory() if source.is_stream else source for source in sources]
     yield from each_in_a_process(evaluator.evaluate, sources, jobs)
 
 
@@ -202,27 +204,28 @@ def _gate(text: str) -> tuple[Any, float]:
 
     name, equals, value = text.rpartition("=")
     try:
-        if not equals:
+        least = float(value)
+        if not equals or math.isnan(least):
             raise ValueError
-        return parse_measure(name), float(value)
+        return parse_measure(name), least
     except MeasureError:
         raise
     except ValueError:
         raise UsageError(f"--fail-under {text!r}: expected MEASURE=VALUE, as in alpha_ndcg@10=0.5") from None
 
 
-def _gates_passed(results: list[Scores], gates: list[tuple[Any, float]]) -> int:
-    """0, or 1 with a word on every gate that a run failed."""
-    failed = 0
+def _gates_passed(results: list[Scores], gates: list[tuple[Any, float]]) -> bool:
+    """Whether every run passed every gate; a word on each that failed."""
+    passed = True
     for scores in results:
         for measure, least in gates:
             value = scores[measure].value
             if not value >= least:
-                failed = 1
+                passed = False
                 click.echo(
                     f"rageval: {visible(scores.run)}: {measure} is {value:.4f}, below {least:g}", err=True
                 )
-    return failed
+    return passed
 
 
 def _tell(scores: Scores, evaluator: Evaluator) -> None:

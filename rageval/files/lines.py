@@ -64,12 +64,17 @@ def read_lines(
     spans: list[list[tuple[int, int]]] = []
     lines: list[int] = []
     findings = Findings()
+    tabbed: bool | None = None
     line = -1
     for line, start, end in _lines(text):
         content = text[start:end]
         if not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#")):
             continue
-        found = _fields(content, kind.width)
+        if tabbed is None:  # the first line decides
+            tabbed = is_tabbed(content, kind.width)
+        found = _by_blanks(content)
+        if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
+            found = _by_tabs(content)
         problem = _problem(content, found, kind, comments, limits)
         if problem:
             findings.add(f"{source}:{first_line + line}: {problem}")
@@ -92,16 +97,27 @@ def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
         start, line = end + 1, line + 1
 
 
-def _fields(content: bytes, width: int) -> list[tuple[int, int]]:
-    """Spans of the fields: parted by tabs where exactly the right number of tabs is there, else by blanks."""
-    if content.count(b"\t") == width - 1:
-        spans = []
-        start = 0
-        for part in content.split(b"\t"):
-            left = start + len(part) - len(part.lstrip(b" "))
-            spans.append((left, max(left, start + len(part.rstrip(b" ")))))
-            start += len(part) + 1
-        return spans
+def is_tabbed(content: bytes, width: int) -> bool:
+    """Whether tabs part the fields of this line, so that ids may hold spaces."""
+    return _has_tabs(content, width) and all(part.strip(b" ") for part in content.split(b"\t"))
+
+
+def _has_tabs(content: bytes, width: int) -> bool:
+    return content.count(b"\t") == width - 1
+
+
+def _by_tabs(content: bytes) -> list[tuple[int, int]]:
+    """Spans of the fields, without the blanks around them."""
+    spans = []
+    start = 0
+    for part in content.split(b"\t"):
+        left = start + len(part) - len(part.lstrip(b" "))
+        spans.append((left, max(left, start + len(part.rstrip(b" ")))))
+        start += len(part) + 1
+    return spans
+
+
+def _by_blanks(content: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(rb"[^ \t]+", content)]
 
 

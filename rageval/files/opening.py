@@ -25,7 +25,8 @@ def name_of(source: Source) -> str:
     """What error messages call this source."""
     if isinstance(source, str | os.PathLike):
         return "<stdin>" if source == STDIN else str(source)
-    return str(getattr(source, "name", "<stream>"))
+    name = str(getattr(source, "name", "<stream>"))
+    return "<stdin>" if source is getattr(sys.stdin, "buffer", None) else name
 
 
 def can_read_again(source: Source) -> bool:
@@ -55,6 +56,19 @@ def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Itera
 def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:
     """The first lines, for telling one kind of file from another."""
     return next(chunks(source, limits, size), b"")
+
+
+def start_of_stream(stream: Any) -> bytes:
+    """What an open stream begins with, unpacked, without taking it away; nothing if that cannot be told."""
+    start: bytes = stream.peek(2**16) if hasattr(stream, "peek") else b""
+    if start.startswith(_GZIP):
+        import zlib
+
+        try:
+            return zlib.decompressobj(wbits=31).decompress(start)
+        except zlib.error:  # told in full when it is read
+            return b""
+    return b"" if start.startswith((_BZIP2, _XZ, _ZSTD)) else start
 
 
 @contextmanager

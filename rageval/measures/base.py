@@ -202,10 +202,10 @@ def measure(function: Callable[..., Values]) -> Measure:
 
 def checked_cutoff(k: Any, name: str) -> int:
     """A cut-off is a whole number from 1."""
-    if isinstance(k, str) and k.isascii() and k.isdigit():
+    if isinstance(k, str) and k.isascii() and k.isdigit() and len(k) < 20:
         k = int(k)
     if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1 or k >= 2**31:
-        raise MeasureError(f"{name}@{k}: expected a whole number from 1 as cut-off, as in {name}@10")
+        raise MeasureError(f"{name}@{k!s:.80}: expected a whole number from 1 as cut-off, as in {name}@10")
     return int(k)
 
 

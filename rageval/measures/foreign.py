@@ -64,10 +64,19 @@ class ForeignMeasure:
         source = _provider(ir_measures, self.provider) if self.provider else ir_measures
         try:
             metrics = list(source.iter_calc([self.measure], qrels, ranking))
-        except (ValueError, TypeError, RuntimeError, AssertionError, KeyError) as error:
-            raise MeasureError(f"{self}: ir_measures cannot compute it: {error}") from error
+        except MemoryError:
+            raise
+        except Exception as error:  # each provider has its own errors, down to those of a Perl script
+            raise MeasureError(f"{self}: ir_measures cannot compute it: {error}{self._way_out()}") from error
         value = {metric.query_id: float(metric.value) for metric in metrics}
         return np.array([value.get(query, float(self.measure.DEFAULT)) for query in query_ids], np.float64)
+
+    def _way_out(self) -> str:
+        """How to install a provider that could compute it, if one is missing."""
+        for name, provider in _ir_measures().providers.registry.items():
+            if not provider.is_available() and provider.supports(self.measure):
+                return f" {name} could: {provider.install_instructions()}"
+        return ""
 
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line."""

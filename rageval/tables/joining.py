@@ -13,7 +13,7 @@ from rageval.tables.ids import Bool, Int, keyed, same
 from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 from rageval.tables.qrels import Qrels
-from rageval.tables.ranking import Order, rank_rows
+from rageval.tables.ranking import Order, rank_rows, single
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _out_of_reach(block: RunBlock, begin: Int, length: Int, deepest: int) -> Boo
     rows = np.repeat(begin[deep] - (np.cumsum(length[deep]) - length[deep]), length[deep]) + np.arange(
         len(last_in)
     )
-    out[rows] = score[rows].astype(np.float32) < last_in.astype(np.float32)
+    out[rows] = single(score[rows]) < single(last_in)
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ LARGEST_GRADE = 10**6
 
 
 def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
-    """The named fields of every record, a list a field; a record may be an object, a dict ."""
+    """The named fields of every record, a list a field; a record may be an object or a dict."""
     columns: list[list[Any]] = [[] for _ in names]
     for number, record in enumerate(records, 1):
         for column, value in zip(columns, _values(record, names, number), strict=True):
@@ -31,6 +31,14 @@ def _values(record: Any, names: Sequence[str], number: int) -> Sequence[Any]:
         raise InputError(
             f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}"
         ) from None
+
+
+def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tuple[Any, Mapping[Any, Any]]]:
+    """The items of a dict of dicts."""
+    for query, inner in outer.items():
+        if not isinstance(inner, Mapping):
+            raise InputError(f"{table}: expected {expected} for query {query!r:.80}, found {inner!r:.80}")
+        yield query, inner
 
 
 def is_frame(data: Any, names: Sequence[str]) -> bool:
@@ -56,7 +64,7 @@ def finite(values: Iterable[Any], table: str, column: str) -> NDArray[np.float64
         if any(isinstance(value, str) for value in values):
             raise TypeError  # numpy would read the text as a number
         numbers = np.array(values, np.float64).reshape(len(values))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.array([_number(value) for value in values], np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
@@ -70,7 +78,7 @@ def finite(values: Iterable[Any], table: str, column: str) -> NDArray[np.float64
 def _number(value: Any) -> float:
     try:
         return float(value) if not isinstance(value, str) else float("nan")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float("nan")
 
 

@@ -29,7 +29,7 @@ from rageval.tables.ids import (
 )
 from rageval.tables.index import KeyIndex
 from rageval.tables.names import Names
-from rageval.tables.objects import LARGEST_GRADE, columns_of, text, whole
+from rageval.tables.objects import LARGEST_GRADE, columns_of, mappings, text, whole
 
 _FIELDS = ("query_id", "doc_id", "relevance")
 _NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
@@ -66,15 +66,23 @@ class Qrels:
 
     @classmethod
     def from_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str = "qrels") -> Qrels:
-        """Judgements from `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`."""
+        """Judgements from `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`.
+
+        A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
+        """
         rows: list[tuple[Any, Any, Any, Any]] = []
-        for query, inner in judgements.items():
+        unsupported: list[tuple[Any, Any]] = []
+        for query, inner in mappings(judgements, name, "{doc: grade}"):
             for key, value in inner.items():
-                if isinstance(value, Mapping):
+                if not isinstance(value, Mapping):
+                    rows.append((query, key, value, "0"))
+                elif value:
                     rows.extend((query, doc, grade, key) for doc, grade in value.items())
                 else:
-                    rows.append((query, key, value, "0"))
-        return cls._from_columns(list(zip(*rows, strict=True)), name, list(judgements))
+                    unsupported.append((query, key))
+        qrels = cls._from_columns(list(zip(*rows, strict=True)), name, list(judgements))
+        qrels._list_unsupported(unsupported)
+        return qrels
 
     @classmethod
     def from_records(cls, records: Iterable[Any], name: str = "qrels") -> Qrels:
@@ -138,6 +146,14 @@ class Qrels:
         self.pair_doc = column("pair_doc", np.int32, doc_shift)
         self.pair_nugget = column("pair_nugget", np.int32, nugget_shift)
         self.pair_grade = column("pair_grade", np.int32)
+
+    def _list_unsupported(self, nuggets: list[tuple[Any, Any]]) -> None:
+        """Let nuggets be known that no document was judged for."""
+        query = [self.queries.code(query.encode("utf-8", "surrogatepass")) for query, _ in nuggets]
+        named = text((nugget for _, nugget in nuggets), self.name, "nugget")
+        code = self.nugget_names.codes(ids_of(named))
+        self.nugget_query = np.concatenate((self.nugget_query, np.array(query, np.int32)))
+        self.nugget_code = np.concatenate((self.nugget_code, code.astype(np.int32)))
 
     @property
     def query_ids(self) -> list[str]:

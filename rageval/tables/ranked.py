@@ -15,7 +15,10 @@ from rageval.tables.run import Run
 
 
 def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]]:
-    """{query: {document: −rank}} of the judged queries: as scores, ranks leave no room for another order."""
+    """{query: {document: score}} of the judged queries, the scores being whole numbers down to 1.
+
+    So no tool can order the documents otherwise, and none meets a score below zero.
+    """
     ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
     names = run.query_ids
     judged = _judged_documents(qrels) if view.judged_only else None
@@ -29,17 +32,21 @@ def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]
             if judged is not None:
                 rows = [row for row in rows if (query, docs[row]) in judged]
             if query in ranking:
-                ranking[query] = {docs[row]: -float(at) for at, row in enumerate(rows[: view.depth], 1)}
+                rows = rows[: view.depth]
+                ranking[query] = {docs[row]: float(len(rows) - at) for at, row in enumerate(rows)}
     return ranking
 
 
 def collapsed(qrels: Qrels) -> dict[str, dict[str, int]]:
-    """{query: {document: grade}}, the grade being the highest over the query's nuggets."""
+    """{query: {document: grade}}, the grade being the highest over the query's nuggets.
+
+    A grade below 0 (junk) becomes 0, not relevant: the C code behind some providers takes it for an index.
+    """
     documents: dict[str, dict[str, int]] = {query: {} for query in qrels.query_ids}
     names = qrels.query_ids
     rows: Any = zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), qrels.doc_grade.tolist(), strict=True)
     for query, doc, grade in rows:
-        documents[names[query]][doc] = grade
+        documents[names[query]][doc] = max(grade, 0)
     return documents
 
 

@@ -73,9 +73,13 @@ def rank_rows(block: RunBlock, wanted: Int, order: Order, cutoffs: tuple[int, ..
 
 
 def _sort_key(block: RunBlock, order: Order) -> NDArray[np.float64]:
-    if order.single:
-        return block.score.astype(np.float32).astype(np.float64)
-    return block.score
+    return single(block.score) if order.single else block.score
+
+
+def single(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores as 32-bit floats hold them; what is beyond their range is infinite."""
+    with np.errstate(over="ignore"):
+        return score.astype(np.float32).astype(np.float64)
 
 
 def _sorted(key: NDArray[np.float64], stretch: Int) -> tuple[Int | None, Int | None]:

@@ -14,7 +14,7 @@ from rageval.tables.blocks import RunBlock, Scattered, regroup, whole_queries
 from rageval.tables.checks import refuse_duplicates, without_duplicates
 from rageval.tables.ids import hashes, ids_of
 from rageval.tables.names import Names
-from rageval.tables.objects import columns_of, finite, is_frame, text
+from rageval.tables.objects import columns_of, finite, is_frame, mappings, text
 
 _FIELDS = ("query_id", "doc_id", "score")
 
@@ -39,7 +39,11 @@ class Run:
     @classmethod
     def from_dict(cls, ranking: Mapping[Any, Mapping[Any, float]], name: str = "run") -> Run:
         """A run from `{query_id: {doc_id: score}}`."""
-        rows = ((query, doc, score) for query, docs in ranking.items() for doc, score in docs.items())
+        rows = (
+            (query, doc, score)
+            for query, docs in mappings(ranking, name, "{doc: score}")
+            for doc, score in docs.items()
+        )
         return cls._from_columns(list(zip(*rows, strict=True)), name)
 
     @classmethod
