@@ -1,0 +1,173 @@
+"""Agreement with ir_measures where it is right: one measure a call, no ties, rows grouped by query.
+
+The cases are the small and nasty ones of `strategies`, with their ties broken at random.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_measures
+import pytest
+
+import rageval
+from strategies import case
+
+Run = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, dict[str, int]]]
+
+TOLERANCE = 1e-12
+CUTOFFS = (1, 2, 3, 5, 20)
+OF_NUGGETS = {
+    "alpha_ndcg": "alpha_nDCG",
+    "alpha_dcg(normalise=ndeval)": "alpha_DCG",
+    "err_ia(normalise=ndeval)": "ERR_IA",
+    "nerr_ia": "nERR_IA",
+    "p_ia": "P_IA",
+    "strec": "StRecall",
+}
+OF_NUGGETS_TO_THE_END = {"nrbp": "NRBP", "map_ia": "AP_IA"}
+OF_DOCUMENTS = {
+    "ndcg": "nDCG",
+    "ap": "AP",
+    "rr": "RR",
+    "p": "P",
+    "recall": "R",
+    "success": "Success",
+    "judged": "Judged",
+}
+OF_DOCUMENTS_TO_THE_END = {"ndcg": "nDCG", "ap": "AP", "rr": "RR"}
+WEB2013 = Path(__file__).parents[3] / "shared" / "data" / "web2013.nugget"
+
+
+def random_data(seed: int, cases: int = 400) -> tuple[Run, Qrels]:
+    rng = random.Random(seed)
+    run: Run = {}
+    qrels: Qrels = {}
+    for number in range(cases):
+        drawn = case(rng)
+        qrels |= {f"{number}.{query}": judged for query, judged in drawn.qrels.items()}
+        run |= {f"{number}.{query}": without_ties(rng, docs) for query, docs in drawn.run.items()}
+    return run, qrels
+
+
+def without_ties(rng: random.Random, docs: dict[str, float]) -> dict[str, float]:
+    return dict(zip(docs, rng.sample([score / 8 for score in range(-99, 99)], len(docs)), strict=True))
+
+
+def rows(qrels: Qrels) -> list[ir_measures.Qrel]:
+    return [
+        ir_measures.Qrel(query, doc, grade, nugget)
+        for query, nuggets in qrels.items()
+        for nugget, docs in nuggets.items()
+        for doc, grade in docs.items()
+    ]
+
+
+def documents(qrels: Qrels) -> dict[str, dict[str, int]]:
+    """The highest grade over the nuggets; none below 0, which its providers cannot take."""
+    grades: dict[str, dict[str, int]] = {query: {} for query in qrels}
+    for query, nuggets in qrels.items():
+        for docs in nuggets.values():
+            for doc, grade in docs.items():
+                grades[query][doc] = max(grade, grades[query].get(doc, 0))
+    return grades
+
+
+def assert_equal(ours: str, theirs: str, run: Run, qrels: Qrels, judgements: object) -> None:
+    score = rageval.evaluate(ours, run, qrels)[ours]
+    measure = ir_measures.parse_measure(theirs)
+    expected = ir_measures.calc([measure], judgements, run)
+    by_query = {metric.query_id: metric.value for metric in expected.per_query if metric.query_id in qrels}
+    assert score.by_query == pytest.approx(by_query, rel=0, abs=TOLERANCE), ours
+    assert score.value == pytest.approx(expected.aggregated[measure], rel=0, abs=TOLERANCE), ours
+
+
+@pytest.mark.parametrize("k", CUTOFFS)
+def test_measures_of_nuggets(k: int) -> None:
+    run, qrels = random_data(seed=k)
+    for ours, theirs in OF_NUGGETS.items():
+        assert_equal(f"{ours}@{k}", f"{theirs}@{k}", run, qrels, rows(qrels))
+
+
+@pytest.mark.parametrize("k", CUTOFFS)
+def test_measures_of_documents(k: int) -> None:
+    run, qrels = random_data(seed=k)
+    for ours, theirs in OF_DOCUMENTS.items():
+        assert_equal(f"{ours}@{k}", f"{theirs}@{k}", run, qrels, documents(qrels))
+
+
+def test_measures_without_a_cutoff() -> None:
+    run, qrels = random_data(seed=0)
+    for ours, theirs in OF_NUGGETS_TO_THE_END.items():
+        assert_equal(ours, theirs, run, qrels, rows(qrels))
+    for ours, theirs in OF_DOCUMENTS_TO_THE_END.items():
+        assert_equal(ours, theirs, run, qrels, documents(qrels))
+
+
+@pytest.mark.parametrize("rel", [2, 3])
+@pytest.mark.parametrize("name", ["AP", "RR", "P", "R", "Success"])
+def test_other_grades_as_relevant(name: str, rel: int) -> None:
+    run, qrels = random_data(seed=rel)
+    measure = rageval.parse_measure(f"{name}(rel={rel})@5")
+    assert_equal(str(measure), f"{name}(rel={rel})@5", run, qrels, documents(qrels))
+
+
+@pytest.mark.parametrize("name", ["Rprec", "NumRet", "NumRel", "NumQ", "SetP", "infAP", "Compat"])
+def test_measures_we_leave_to_it(name: str) -> None:
+    """They get documents judged once, and our ranking. Compat expects scores above 0."""
+    negative, qrels = random_data(seed=1)
+    run = {query: {doc: score + 100 for doc, score in docs.items()} for query, docs in negative.items()}
+    judged = {query: without_spam(nuggets) for query, nuggets in qrels.items() if query in run}
+    assert_equal(name, name, run, judged, documents(judged))
+
+
+@pytest.mark.parametrize("name", ["Bpref", "P(judged_only=True)@5", "nDCG(judged_only=True)@5"])
+def test_it_never_sees_a_negative_grade(name: str) -> None:
+    """A negative grade is a judgement like 0, and makes pytrec_eval write outside its memory."""
+    run, _ = random_data(seed=3, cases=20)
+    docs = {query: sorted(ranked) for query, ranked in run.items()}
+    spam = {query: {doc: (-2, 1, 2)[at % 3] for at, doc in enumerate(known)} for query, known in docs.items()}
+    spamless = {query: {doc: max(0, grade) for doc, grade in found.items()} for query, found in spam.items()}
+    assert in_another_process(name, run, spam) == rageval.evaluate(name, run, spamless)[name].value
+
+
+def test_a_negative_grade_means_something_else_in_infap() -> None:
+    with pytest.raises(rageval.MeasureError, match="sampled but not judged"):
+        rageval.evaluate("infAP", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": -1}})
+
+
+def in_another_process(name: str, run: Run, qrels: object) -> float:
+    """The value, computed where a crash does no harm."""
+    program = "import json, rageval, sys; print(rageval.evaluate(*json.load(sys.stdin))[sys.argv[1]].value)"
+    done = subprocess.run(
+        [sys.executable, "-c", program, name],
+        input=json.dumps([name, run, qrels]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout)
+
+
+def without_spam(nuggets: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    return {nugget: {doc: max(0, grade) for doc, grade in docs.items()} for nugget, docs in nuggets.items()}
+
+
+def test_trec_web_2013_against_files_read_by_each() -> None:
+    if not WEB2013.exists():
+        pytest.skip("the real judgements are not here")
+    judgements = list(ir_measures.read_trec_qrels(str(WEB2013)))
+    rng = random.Random(0)
+    retrieved: Run = {}
+    for row in judgements:
+        retrieved.setdefault(row.query_id, {})[row.doc_id] = rng.random()
+    for ours, theirs in OF_NUGGETS.items():
+        measure = ir_measures.parse_measure(f"{theirs}@10")
+        expected = ir_measures.calc_aggregate([measure], judgements, retrieved)[measure]
+        found = rageval.evaluate(f"{ours}@10", retrieved, WEB2013)[f"{ours}@10"].value
+        assert found == pytest.approx(expected, rel=0, abs=TOLERANCE), ours
