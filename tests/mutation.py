@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+LONGEST = 600  # seconds; a mutant that takes longer loops for ever, and counts as killed
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -96,7 +97,7 @@ def survives(file: Path, tree: ast.Module, tests: list[str]) -> bool:
         words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
-            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, timeout=120)
+            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, timeout=LONGEST)
         except subprocess.TimeoutExpired:
             return False
         return done.returncode == 0
