@@ -1,4 +1,4 @@
-"""What a person holds in the hand: one retrieved document, one judgement.
+"""What a person holds in the hand: a retrieved document, a judgement, an answer, a nugget, a question.
 
 The fields bear ir_measures' names, so its records and ours can be used for one another.
 """
@@ -23,3 +23,50 @@ class Qrel(NamedTuple):
     doc_id: str
     relevance: int
     iteration: str = "0"
+
+
+class Sentence(NamedTuple):
+    """One sentence of an answer, with the documents it cites, strongest first.
+
+    A citation that leads nowhere (an index out of range, an id that is no reference) is None.
+    """
+
+    text: str
+    citations: tuple[str | None, ...] = ()
+
+
+class Answer(NamedTuple):
+    """What one system answers to one query. A text without citations is one sentence.
+
+    `references` are the documents the answer may cite, `passages` the texts it was made from, by id.
+    """
+
+    query_id: str
+    run_id: str
+    sentences: tuple[Sentence, ...]
+    references: tuple[str, ...] = ()
+    passages: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole answer."""
+        return " ".join(sentence.text for sentence in self.sentences)
+
+
+class Nugget(NamedTuple):
+    """An atomic fact that a good answer holds, or a criterion with a weight that may be negative."""
+
+    query_id: str
+    nugget_id: str
+    text: str
+    importance: str | None = None
+    weight: float | None = None
+
+
+class Question(NamedTuple):
+    """A question, the answers that are right, and what is known about it (domain, type, …)."""
+
+    query_id: str
+    text: str
+    gold: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()

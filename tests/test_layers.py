@@ -20,7 +20,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "version": (set(), set()),
     "tables": (BASE, {"numpy"}),
-    "files": (BASE | {"tables"}, {"numpy"}),
+    "files": (BASE | {"tables"}, {"numpy", "msgspec"}),
     "plugins": (BASE, set()),
     "measures": (BASE | {"tables", "plugins"}, {"numpy"}),
     "compat": (BASE | {"measures", "tables"}, set()),
@@ -36,7 +36,17 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"click"},
     ),
 }
-FOREIGN = {"numpy", "click", "pandas", "scipy", "ir_measures", "ir_datasets", "openai", "anthropic"}
+FOREIGN = {
+    "numpy",
+    "msgspec",
+    "click",
+    "pandas",
+    "scipy",
+    "ir_measures",
+    "ir_datasets",
+    "openai",
+    "anthropic",
+}
 
 
 def modules() -> list[Path]:

@@ -110,7 +110,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "error")
     "limits",
     multiple=True,
     metavar="NAME=NUMBER",
-    help="Raise a safety limit: line, id, grade, ratio, unpacked (as in line=4M).",
+    help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in line=4M).",
 )
 @click.pass_context
 def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:

@@ -12,13 +12,18 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes of a line and of an id, the largest grade, and what a compressed file may unpack to."""
+    """Bytes of a line, of a line of JSON and of an id, the largest grade, what a file may unpack to."""
 
     line: int = 2**20
+    record: int = 64 * 2**20
     id: int = 1024
     grade: int = LARGEST_GRADE
     ratio: int = 200
     unpacked: int = 32 * 2**30
+
+    def for_records(self) -> Limits:
+        """The limits for JSON lines, which hold whole answers and web pages."""
+        return replace(self, line=self.record)
 
     def changed(self, assignments: tuple[str, ...]) -> Limits:
         """The limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""

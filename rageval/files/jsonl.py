@@ -1,0 +1,113 @@
+"""JSON lines: each line read into the type a format declares, or explained with file and line.
+
+A format is a `msgspec.Struct`: fields that are not declared are skipped without being built, which is what
+keeps a file of large records small in memory and fast to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.lines import Findings, quoted
+from rageval.files.opening import Source, chunks, name_of
+
+Record = TypeVar("Record")
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+
+def read_records(
+    source: Source, form: type[Record], expected: str, limits: Limits = DEFAULT
+) -> Iterator[tuple[int, Record]]:
+    """(line number, record) of every line that is not blank; `expected` names the format in errors.
+
+    The bad lines of a stretch of the file are reported together, the first ten in full.
+    """
+    decode = msgspec.json.Decoder(form).decode
+    name = name_of(source)
+    for first_line, text in _stretches(source, limits):
+        findings = Findings()
+        for number, line in enumerate(text.split(b"\n"), first_line):
+            try:
+                record = decode(line)
+            except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+                if line.strip():
+                    findings.add(f"{name}:{number}: {_explained(error, line, expected, limits)}")
+                continue
+            if not findings.count:
+                yield number, record
+        findings.raise_if_any()
+
+
+def first_record(text: bytes) -> dict[str, Any] | None:
+    """The first line's JSON object, for telling formats apart; None if it is something else."""
+    line = text.removeprefix(_UTF8_BOM).lstrip().partition(b"\n")[0]
+    try:
+        found = msgspec.json.decode(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def as_line(record: Any) -> str:
+    """The record as one line of JSON, keys sorted where it is a dict."""
+    return msgspec.json.encode(record, order="sorted" if isinstance(record, dict) else None).decode()
+
+
+def _stretches(source: Source, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """(number of the first line, whole lines), without a byte order mark."""
+    name = name_of(source)
+    limits = limits.for_records()
+    line = 1
+    empty = True
+    for text in chunks(source, limits):
+        if line == 1:
+            _refuse_utf16(text, name)
+            text = text.removeprefix(_UTF8_BOM)
+        if len(text) > limits.line and text.find(b"\n", 0, limits.line) < 0:
+            raise InputError(
+                f"{name}:{line}: a line of more than {limits.line:,} bytes; raise the limit with --limit record=…"
+            )
+        empty = empty and not text.strip()
+        yield line, text
+        line += text.count(b"\n")
+    if empty:
+        raise InputError(f"{name}: is empty, expected JSON lines")
+
+
+def _refuse_utf16(text: bytes, name: str) -> None:
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(
+            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+        )
+
+
+def _explained(error: Exception, line: bytes, expected: str, limits: Limits) -> str:
+    """What is wrong with a line, in the words of somebody who looks at the file."""
+    if isinstance(error, RecursionError):
+        return f"JSON nested too deeply to be {expected}"
+    if isinstance(error, UnicodeDecodeError):
+        return _not_utf8(line)
+    message = str(error)
+    if isinstance(error, msgspec.ValidationError):
+        what, _, where = message.partition(" - at `$")
+        place = f" in {where.rstrip('`').lstrip('.')}" if where.rstrip("`") else ""
+        return f"expected {expected}; {_lower(what)}{place}: {quoted(line)}"
+    return f"expected {expected}, found no valid JSON ({_lower(message)}): {quoted(line)}"
+
+
+def _not_utf8(line: bytes) -> str:
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        return f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert it (iconv -t UTF-8)"
+    return f"text that UTF-8 cannot hold: {quoted(line)}"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
