@@ -6,12 +6,26 @@ import inspect
 import re
 from pathlib import Path
 
-from rageval.measures import Measure, builtin, novelty, ranks, sets
+from rageval.measures import (
+    Measure,
+    builtin,
+    citations,
+    crag,
+    lengths,
+    liverag,
+    novelty,
+    nuggets,
+    preferences,
+    quality,
+    ranks,
+    sets,
+)
 from rageval.measures.foreign import IR_MEASURES_NAMES
 from rageval.measures.official import OFFICIAL
+from rageval.measures.parsing import SHORT
 
 HERE = Path(__file__).parent
-FAMILIES = (novelty, sets, ranks)
+FAMILIES = (novelty, sets, ranks, nuggets, crag, liverag, citations, preferences, lengths, quality)
 
 
 def measures_page() -> str:
@@ -22,6 +36,7 @@ def measures_page() -> str:
         "\nparameters at their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter,"
         "\nand the names of ir_measures, ndeval and trec_eval are understood.\n"
     ]
+    parts += ["Short names: " + "; ".join(f"`{name}` is `{meant}`" for name, meant in SHORT.items()) + ".\n"]
     parts += ["Named sets: " + "; ".join(f"`official:{name}`" for name in OFFICIAL) + ".\n"]
     for module in FAMILIES:
         parts.append(f"## {(inspect.getdoc(module) or '').splitlines()[0]}\n")
@@ -34,7 +49,7 @@ def measures_page() -> str:
 def section(measure: Measure) -> str:
     """One measure: signature, page, and what ir_measures calls it."""
     parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in measure.declared.values())
-    head = measure.name + (f"({parameters})" if parameters else "") + "@k"
+    head = measure.name + (f"({parameters})" if parameters else "") + "@k" * measure.takes_k
     text, _, example = measure.page.partition(">>> ")
     body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)

@@ -17,12 +17,13 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval import interop, measures
+    from rageval.answers import evaluate_answers, read_judgements
     from rageval.errors import InputError, MeasureError, RagevalError
     from rageval.evaluation import Evaluator, evaluate
     from rageval.measures.base import Measure, measure
     from rageval.measures.novelty import alpha_ndcg
     from rageval.measures.parsing import parse_measure
-    from rageval.measures.ranks import ap, ndcg, rr
+    from rageval.measures.ranks import ndcg
     from rageval.measures.sets import coverage, recall
     from rageval.scores import Scores
     from rageval.sources import read_qrels, read_run
@@ -39,16 +40,16 @@ _HOME = {
     "Run": "tables.run",
     "Scores": "scores",
     "alpha_ndcg": "measures.novelty",
-    "ap": "measures.ranks",
     "coverage": "measures.sets",
     "evaluate": "evaluation",
+    "evaluate_answers": "answers",
     "measure": "measures.base",
     "ndcg": "measures.ranks",
     "parse_measure": "measures.parsing",
+    "read_judgements": "answers",
     "read_qrels": "sources",
     "read_run": "sources",
     "recall": "measures.sets",
-    "rr": "measures.ranks",
 }
 _MODULES = ("interop", "measures")
 

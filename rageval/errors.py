@@ -5,6 +5,9 @@ RagevalError
 ├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
 │   └── UnknownParameter
 ├── OutputError       the result cannot be written
+├── MissingJudgements judgements failed or are not there (also a ValueError)
+│   └── JudgeFailed   the model cannot be asked any further: no key, an outage
+├── BudgetReached     asking on would cost more than was allowed
 ├── UsageError        options that do not go together (also a ValueError)
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
@@ -39,6 +42,22 @@ class UsageError(RagevalError, ValueError):
 
 class OutputError(RagevalError, OSError):
     """The result cannot be written: the disk is full, or there is no output."""
+
+
+class MissingJudgements(RagevalError, ValueError):
+    """Judgements failed, or are not there where other systems have them."""
+
+    exit_code = 3
+
+
+class JudgeFailed(MissingJudgements):
+    """The model cannot be asked any further; what it has answered is stored."""
+
+
+class BudgetReached(RagevalError):
+    """The next call would cost more money, or be one more, than was allowed; the replies so far are stored."""
+
+    exit_code = 4
 
 
 class MissingPackage(RagevalError, ImportError):

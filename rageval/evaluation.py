@@ -92,6 +92,9 @@ class Evaluator:
         self.asked = parse_measures(measures)
         if not self.asked:
             raise MeasureError("no measure named; expected something like alpha_ndcg@10")
+        for measure in self.asked:
+            if isinstance(measure, Measure) and measure.of_answers:
+                raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
         self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
         self.qrels: Qrels = as_qrels(qrels, self._floor())
         self._judgements = Judgements(self.qrels)

@@ -38,7 +38,8 @@ class Sentence(NamedTuple):
 class Answer(NamedTuple):
     """What one system answers to one query. A text without citations is one sentence.
 
-    `references` are the documents the answer may cite, `passages` the texts it was made from, by id.
+    `references` are the documents the answer may cite, `passages` the texts it was made from, by id;
+    `question` and `prompt` are what was asked, where the file says so.
     """
 
     query_id: str
@@ -46,6 +47,8 @@ class Answer(NamedTuple):
     sentences: tuple[Sentence, ...]
     references: tuple[str, ...] = ()
     passages: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+    prompt: str = ""
 
     @property
     def text(self) -> str:
@@ -54,19 +57,27 @@ class Answer(NamedTuple):
 
 
 class Nugget(NamedTuple):
-    """An atomic fact that a good answer holds, or a criterion with a weight that may be negative."""
+    """An atomic fact that a good answer holds, or a criterion with a weight that may be negative.
+
+    `group` is the sub-narrative it belongs to, or the axis of a rubric.
+    """
 
     query_id: str
     nugget_id: str
     text: str
     importance: str | None = None
     weight: float | None = None
+    group: str | None = None
 
 
 class Question(NamedTuple):
-    """A question, the answers that are right, and what is known about it (domain, type, …)."""
+    """A question, the answers that are right, and what is known about it (domain, type, …).
+
+    `documents` are the texts that hold the answer, by id, where a benchmark names them.
+    """
 
     query_id: str
     text: str
     gold: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    documents: tuple[tuple[str, str], ...] = ()

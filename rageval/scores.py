@@ -26,7 +26,9 @@ class Score:
 
     `undefined` counts queries whose value is NaN and which are left out of the mean; `missing` counts
     judged queries that the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the
-    measure as it was asked for, before options such as `rel` had their say.
+    measure as it was asked for, before options such as `rel` had their say. For judged answers, `missing`
+    counts judgements, `lost` counts them by status, `bounds` is the value with all of them worst and best,
+    `judges` the value by each of several judges.
     """
 
     measure: AnyMeasure
@@ -36,6 +38,10 @@ class Score:
     signature: str
     groups: Mapping[str, str] | None = None
     asked: AnyMeasure | None = None
+    weights: Mapping[str, float] | None = None
+    bounds: tuple[float, ...] | None = None
+    judges: Mapping[str, float] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def value(self) -> float:
@@ -44,15 +50,22 @@ class Score:
             return math.fsum(self.values[~np.isnan(self.values)].tolist())
         if self.groups is None:
             return mean(self.values)
-        groups: dict[str, list[float]] = {}
-        for query, value in self.by_query.items():
-            groups.setdefault(self.groups[query], []).append(value)
-        return mean(np.array([mean(np.array(values)) for values in groups.values()]))
+        means = {group: mean(values) for group, values in self.by_group(self.groups).items()}
+        if self.weights is None:
+            return mean(np.array(list(means.values())))
+        return math.fsum(weight * means[group] for group, weight in self.weights.items() if weight)
 
     @cached_property
     def by_query(self) -> dict[str, float]:
         """The value of every query, in the order of the judgements."""
         return dict(zip(self.query_ids, self.values.tolist(), strict=True))
+
+    def by_group(self, groups: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
+        """The values of the queries of each group."""
+        found: dict[str, list[float]] = {}
+        for query, value in self.by_query.items():
+            found.setdefault(groups[query], []).append(value)
+        return {group: np.array(values) for group, values in found.items()}
 
     @property
     def queries(self) -> int:

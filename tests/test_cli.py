@@ -230,7 +230,7 @@ def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> Callable[..., object]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rageval.cli.score._prepared", interrupted)
+    monkeypatch.setattr("rageval.cli.running.run_scores", interrupted)
     assert run(*ONE, "-m", "rr").exit_code == 130
 
 
@@ -255,3 +255,12 @@ def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> Non
     done = run(FILES[0], "some/diversity", "-m", "coverage")
     assert (done.exit_code, done.stdout.split()[-1]) == (0, "0.0000")
     assert "ir_datasets knows no such id" in run(FILES[0], "no/such", "-m", "coverage").stderr
+
+
+def test_judgements_of_umbrela_judge_a_run(tmp_path: Path) -> None:
+    run_file, judged = tmp_path / "run", tmp_path / "umbrela.jsonl"
+    run_file.write_text("q1 Q0 d2 1 2 t\nq1 Q0 d1 2 1 t\n")
+    judged.write_text(
+        '{"qid": "q1", "docid": "d1", "judgment": 3}\n{"qid": "q1", "docid": "d2", "judgment": 0}\n'
+    )
+    assert run(str(run_file), str(judged), "-m", "rr").output == "rr                    \tall\t0.5000\n"

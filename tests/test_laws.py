@@ -45,7 +45,7 @@ FALSE: dict[str, dict[str, int | Case]] = {
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("measure", builtin().values(), ids=str)
+@pytest.mark.parametrize("measure", run_measures().values(), ids=str)
 def test_the_table(measure: rageval.Measure, name: str) -> None:
     counter_example = FALSE.get(name, {}).get(measure.name)
     if counter_example is None:
@@ -61,7 +61,7 @@ def test_the_table(measure: rageval.Measure, name: str) -> None:
 
 def test_the_table_names_laws_and_measures_that_exist() -> None:
     assert set(FALSE) <= set(LAWS)
-    assert {name for names in FALSE.values() for name in names} <= set(builtin())
+    assert {name for names in FALSE.values() for name in names} <= set(run_measures())
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -89,7 +89,7 @@ def test_alpha_dcg_never_grows_with_alpha(seed: int) -> None:
 def test_any_measures_together_equal_each_alone(seed: int) -> None:
     rng = random.Random(seed)
     drawn = case(rng)
-    names = [f"{name}@{k}" for name in builtin() for k in (1, 3)] + list(builtin())
+    names = [f"{name}@{k}" for name in run_measures() for k in (1, 3)] + list(run_measures())
     names += [f"alpha_ndcg(alpha={alpha})@5" for alpha in (0.1, 0.7)] + ["recall(rel=2)", "coverage(rel=2)@2"]
     chosen = rng.sample(names, rng.randint(2, len(names)))
     together = rageval.evaluate(chosen, drawn.run, drawn.qrels)
@@ -105,7 +105,7 @@ def test_the_mean_over_a_union_is_the_weighted_mean() -> None:
         Case({q + tag: docs for q, docs in drawn.run.items()}, {q + tag: n for q, n in drawn.qrels.items()})
         for tag in ("x", "y")
     )
-    for measure in builtin().values():
+    for measure in run_measures().values():
         both = rageval.evaluate(measure @ 2, one.run | two.run, one.qrels | two.qrels)[measure @ 2]
         parts = [rageval.evaluate(measure @ 2, part.run, part.qrels)[measure @ 2] for part in (one, two)]
         total = sum(part.value * part.queries for part in parts) / sum(part.queries for part in parts)
@@ -122,7 +122,7 @@ ORDER_LAWS = [
 
 
 @pytest.mark.parametrize("name", ORDER_LAWS)
-@pytest.mark.parametrize("measure", [builtin()[f.__name__](alpha=0.3) for f in NOVELTY], ids=str)
+@pytest.mark.parametrize("measure", [run_measures()[f.__name__](alpha=0.3) for f in NOVELTY], ids=str)
 def test_no_digit_changes_where_sums_round(measure: rageval.Measure, name: str) -> None:
     for seed in range(CASES):
         rng = random.Random(seed)
@@ -163,7 +163,7 @@ def test_the_greedy_order_scores_exactly_1(drawn: Case, alpha: str, k: int | Non
     oracles = {query: Query({}, judged, 1, RIGHT) for query, judged in drawn.qrels.items()}
     ideal = {query: q.ideal_order(Fraction(alpha), k) for query, q in oracles.items()}
     run = {query: in_order(docs or ["nothing relevant"]) for query, docs in ideal.items()}
-    for measure in (builtin()[name](alpha=alpha) for name in ("alpha_ndcg", "nerr_ia", "nnrbp")):
+    for measure in (run_measures()[name](alpha=alpha) for name in ("alpha_ndcg", "nerr_ia", "nnrbp")):
         found = by_query(at(measure, k), run, drawn.qrels)
         assert found == {query: float(bool(docs)) for query, docs in ideal.items()}
 
@@ -202,7 +202,7 @@ BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other
 def test_a_superset_above_its_subset_never_lowers(drawn: Case, k: int | None) -> None:
     before = {query: in_order(Query(docs, {}, 1, RIGHT).ranking) for query, docs in drawn.run.items()}
     after = {q: in_order(supersets_up(list(docs), drawn.qrels.get(q, {}))) for q, docs in before.items()}
-    chosen = [at(measure, k) for name, measure in builtin().items() if name not in BLIND_TO_SETS]
+    chosen = [at(measure, k) for name, measure in run_measures().items() if name not in BLIND_TO_SETS]
     low, high = (rageval.evaluate(chosen, run, drawn.qrels) for run in (before, after))
     for measure in chosen:
         assert (high[measure].values >= low[measure].values - SLACK).all(), measure
@@ -236,6 +236,6 @@ def test_any_increasing_map_of_scores_changes_no_digit(drawn: Case, data: st.Dat
     mapped = sorted(data.draw(st.lists(floats, min_size=len(levels), max_size=len(levels), unique=True)))
     to = dict(zip(levels, mapped, strict=True))
     run = {query: {doc: to[score] for doc, score in docs.items()} for query, docs in drawn.run.items()}
-    chosen = [measure @ K for measure in builtin().values()]
+    chosen = [measure @ K for measure in run_measures().values()]
     found, expected = (rageval.evaluate(chosen, each, drawn.qrels) for each in (run, drawn.run))
     assert [score.by_query for score in found.values()] == [score.by_query for score in expected.values()]

@@ -20,7 +20,7 @@ import oracle
 import rageval
 from oracle import NOVELTY
 from rageval.cli import main
-from rageval.measures import builtin
+from rageval.measures import run_measures
 from strategies import ALPHAS, NON_DYADIC, Case, case, cases, mask_case, mask_cases
 
 TOLERANCE = 1e-12
@@ -35,7 +35,7 @@ parameters = st.fixed_dictionaries({}, optional={"alpha": alphas, "rel": st.samp
 @st.composite
 def measures(draw: st.DrawFn) -> rageval.Measure:
     """Any measure, with any cut-off and some parameters it has."""
-    measure = draw(st.sampled_from(list(builtin().values())))
+    measure = draw(st.sampled_from(list(run_measures().values())))
     k = draw(ks)
     given = {name: value for name, value in draw(parameters).items() if name in measure.declared}
     return measure(**given) if k is None else measure(**given) @ k
@@ -71,7 +71,7 @@ def test_an_evaluator_does_not_remember_another_run(
 @given(mask_cases, ks)
 def test_novelty_measures_equal_the_oracle_where_sums_round(alpha: str, drawn: Case, k: int | None) -> None:
     for name in (function.__name__ for function in NOVELTY):
-        measure = builtin()[name](alpha=alpha)
+        measure = run_measures()[name](alpha=alpha)
         measure = measure if k is None else measure @ k
         found = rageval.evaluate(measure, drawn.run, drawn.qrels)[measure].by_query
         expected = oracle.evaluate(name, drawn.run, drawn.qrels, k, alpha=Fraction(alpha))
@@ -115,7 +115,7 @@ def many(seed: int, queries: int = 40) -> Case:
     return Case(run, qrels)
 
 
-EVERYTHING = [f"{name}@{k}" for name in builtin() for k in (1, 3, 10)] + list(builtin())
+EVERYTHING = [f"{name}@{k}" for name in run_measures() for k in (1, 3, 10)] + list(run_measures())
 EVERYTHING += [f"alpha_ndcg(alpha={alpha})@5" for alpha in ALPHAS + NON_DYADIC]
 EVERYTHING += ["coverage(rel=2)@3", "recall(rel=2)@3", "ndcg(dcg=exp_log2)@5", "nrbp(beta=0.8)"]
 

@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 import rageval
-from rageval.measures import builtin
+from rageval.measures import run_measures
 
 Text = Callable[[bytes], bytes]
 Values = dict[str, dict[str, float]]
 
-MEASURES = [*(f"{name}@5" for name in builtin()), *builtin()]
+MEASURES = [*(f"{name}@5" for name in run_measures()), *run_measures()]
 QUERIES = 25
 
 

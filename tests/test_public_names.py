@@ -18,16 +18,16 @@ PROMISED = [
     "Scores",
     "__version__",
     "alpha_ndcg",
-    "ap",
     "coverage",
     "evaluate",
+    "evaluate_answers",
     "measure",
     "ndcg",
     "parse_measure",
+    "read_judgements",
     "read_qrels",
     "read_run",
     "recall",
-    "rr",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Every snippet of the README and the guide, and every example, does what it shows."""
+"""Every snippet of the README and the pages in docs, and every example, does what it shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "measures.md"]
+GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

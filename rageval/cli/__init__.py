@@ -18,6 +18,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
     "score": "Score runs against judgements (the default command).",
+    "arena": "Rank systems by judgements that compare their answers.",
+    "validate": "Check a file against the rules of its track, and repair it.",
     "measures": "List the measures, or show the page of one.",
 }
 DEFAULT_COMMAND = "score"
@@ -72,7 +74,8 @@ def _say(message: str) -> None:
     cls=Commands,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine; 1 a gate failed (--fail-under); 2 usage or input error; 130 interrupted.",
+    epilog="Exit codes: 0 fine; 1 a gate failed (--fail-under) or a file is not valid;"
+    " 2 usage or input error; 3 judgements are missing; 130 interrupted.",
 )
 @click.version_option(__version__, message="rageval %(version)s")
 def main() -> None:
@@ -81,4 +84,6 @@ def main() -> None:
     \b
     rageval run.trec qrels.nugget -m alpha_ndcg@10
     rageval a.run b.run qrels -m coverage@20,recall@50
+    rageval judged.jsonl -m crag_score --by domain
+    rageval validate answers.jsonl --track rag25
     """

@@ -21,6 +21,7 @@ class Inputs:
 
     runs: list[Any] = field(default_factory=list)
     qrels: list[Any] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
     measures: list[str] = field(default_factory=list)
 
 
@@ -37,7 +38,13 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         if kind is None:
             unknown.append(source)
         else:
-            (inputs.runs if kind == "run" else inputs.qrels).append(source)
+            source = _Umbrela(source, reading) if kind == "umbrela" else source
+            {"run": inputs.runs, "json": inputs.answers}.get(kind, inputs.qrels).append(source)
+    if inputs.answers and (inputs.runs or inputs.qrels):
+        raise UsageError(
+            "expected runs and judgements of documents, or judged answers (JSON lines), found both;"
+            " score them in two commands (answers beside judged answers: --answers FILE)"
+        )
     if len(unknown) > 1 and not inputs.qrels:
         raise UsageError(
             f"{' and '.join(map(name_of, unknown))}: streams that cannot be looked into, and one of them"
@@ -63,7 +70,7 @@ def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
     if len(inputs.qrels) != 1 or not inputs.runs:
         raise UsageError(_expectation(inputs))
     (qrels,) = inputs.qrels
-    if isinstance(qrels, _Dataset):
+    if isinstance(qrels, _Dataset | _Umbrela):
         return qrels.load()
     return read_qrels(qrels, reading=reading, floor=floor)
 
@@ -72,7 +79,8 @@ def _expectation(inputs: Inputs) -> str:
     runs = ", ".join(visible(name_of(run)) for run in inputs.runs) or "none"
     qrels = ", ".join(visible(name_of(found)) for found in inputs.qrels) or "none"
     return (
-        "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns);"
+        "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns), or judged"
+        " answers (JSON lines);"
         f" found runs: {runs}; judgements: {qrels}"
     )
 
@@ -89,10 +97,23 @@ class _Dataset:
         return Qrels.from_records(self._dataset.qrels_iter(), self.name)
 
 
+class _Umbrela:
+    """Judgements of documents in UMBRELA's JSON lines."""
+
+    def __init__(self, source: Any, reading: Reading) -> None:
+        self.name, self._source, self._reading = name_of(source), source, reading
+
+    def load(self) -> Any:
+        from rageval.files.umbrela import read_umbrela
+        from rageval.tables.qrels import Qrels
+
+        return Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)
+
+
 def _source(word: str) -> Any:
     """What can be read under this word: a path, or an open stream; None if nothing can."""
     if word == STDIN:
-        return sys.stdin.buffer
+        return sys.stdin.buffer if sys.stdin is not None else None
     path = Path(word)
     if path.is_fifo() or path.is_char_device():
         return path.open("rb")
@@ -140,13 +161,15 @@ def _kind(source: Any, word: str, reading: Reading) -> str | None:
 
 
 def kind_of(start: bytes, name: str, reading: Reading) -> str:
-    """`run` or `qrels`, by the columns of the first line that holds something."""
+    """`run`, `qrels`, `umbrela` or `json`, by the first line that holds something."""
     start = start.removeprefix(b"\xef\xbb\xbf")
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     if reading.comments == "skip":
         lines = [line for line in lines if not line.startswith(b"#")]
     if not lines:
         raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
+    if lines[0].lstrip().startswith(b"{"):
+        return "umbrela" if b'"judgment"' in lines[0] else "json"
     for kind in (RUN, QRELS):  # tabs come first: between them ids may hold spaces
         if is_tabbed(lines[0], kind.width):
             return kind.name
@@ -165,8 +188,8 @@ def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
     if b"\x00" in line:
         raise InputError(f"{name}:1: the file holds NUL bytes, expected text")
     expected = "expected a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
-    if line.lstrip().startswith((b"{", b"[")):
-        raise InputError(f"{name}:1: looks like JSON; {expected}")
+    if line.lstrip().startswith(b"["):
+        raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")
     if line.startswith(b"#"):
         raise InputError(f"{name}:1: begins with '#': say --comments skip if this is a comment; {expected}")
     raise InputError(f"{name}:1: found {width} columns: {quoted(line)}; {expected}")

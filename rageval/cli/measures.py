@@ -15,12 +15,17 @@ def measures(name: str | None) -> None:
 
 
 def _listing() -> str:
-    from rageval.measures import builtin
+    from rageval.measures import answer_measures, builtin, run_measures
     from rageval.measures.official import OFFICIAL
+    from rageval.measures.parsing import SHORT
     from rageval.plugins import plugin_names
 
     width = max(map(len, builtin())) + 2
-    lines = [f"{name:<{width}}{measure.summary}" for name, measure in builtin().items()]
+    lines = ["Of runs (RUN... QRELS):"]
+    lines += [f"{name:<{width}}{measure.summary}" for name, measure in run_measures().items()]
+    lines += ["", "Of judged answers (JUDGED.jsonl...):"]
+    lines += [f"{name:<{width}}{measure.summary}" for name, measure in answer_measures().items()]
+    lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]
     lines += [f"{name:<{width}}(plug-in)" for name in plugin_names("measures")]
     lines += ["", "Named sets:"]
     lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
@@ -43,5 +48,5 @@ def _page(name: str) -> str:
             f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
         )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
-    head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k"
+    head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k" * measure.takes_k
     return f"{head}\n\n{measure.page}"

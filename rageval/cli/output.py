@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from rageval.cli.grids import csv_line, latex_lines, md_lines, table_lines, table_width
 from rageval.scores import Score, Scores
 from rageval.text import visible
 
@@ -44,82 +45,61 @@ def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
 def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     """ndeval's table, with its names: a row a topic, then the mean as `amean`."""
     names = [_ndeval_name(score) for score in results[0].scores]
-    yield _csv_line(["runid", "topic", *names])
+    yield csv_line(["runid", "topic", *names])
     for scores in results:
         if layout.by_query:
             for at, query in enumerate(scores.scores[0].query_ids):
                 values = [layout.number(float(score.values[at])) for score in scores.scores]
-                yield _csv_line([scores.run, query, *values])
+                yield csv_line([scores.run, query], values)
         if layout.summary:
-            yield _csv_line([scores.run, "amean", *(layout.number(score.value) for score in scores.scores)])
+            yield csv_line([scores.run, "amean"], [layout.number(score.value) for score in scores.scores])
 
 
 def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
     """One object with everything, at full precision."""
-    found = [_record(scores, score, layout) for scores in results for score in scores.scores]
-    topics = {scores.run: _topics(scores) for scores in results}
-    yield json.dumps({"results": found, "topics": topics}, indent=2, ensure_ascii=True, allow_nan=False)
+    found = [record_of(scores, score, layout) for scores in results for score in scores.scores]
+    topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
+    yield json.dumps(
+        {"results": found, **({"topics": topics} if topics else {})},
+        indent=2,
+        ensure_ascii=True,
+        allow_nan=False,
+    )
 
 
 def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
     """One object a line, for each run and measure."""
     for scores in results:
         for score in scores.scores:
-            yield json.dumps(_record(scores, score, layout), ensure_ascii=True, allow_nan=False)
+            yield json.dumps(record_of(scores, score, layout), ensure_ascii=True, allow_nan=False)
 
 
 def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
     """run, query_id, measure, value; cells that a spreadsheet would compute are quoted."""
     yield "run,query_id,measure,value"
     for run, measure, query, value in _rows(results, layout):
-        yield _csv_line([run, query, measure]) + f",{layout.number(value)}"
+        yield csv_line([run, query, measure], [layout.number(value)])
 
 
 def md(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A Markdown table, a column a measure."""
-    head, *body = _grid(results, layout)
-    yield "| " + " | ".join(map(_md, head)) + " |"
-    labels = _labels(layout)
-    yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
-    for row in body:
-        yield "| " + " | ".join(map(_md, row)) + " |"
+    yield from md_lines(_grid(results, layout), _labels(layout))
 
 
 def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A LaTeX tabular for booktabs, a column a measure."""
-    head, *body = _grid(results, layout)
-    labels = _labels(layout)
-    yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
-    yield "\\toprule"
-    yield " & ".join(map(_latex, head)) + r" \\"
-    yield "\\midrule"
-    for row in body:
-        yield " & ".join(map(_latex, row)) + r" \\"
-    yield "\\bottomrule"
-    yield "\\end{tabular}"
+    yield from latex_lines(_grid(results, layout), _labels(layout))
 
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Columns for reading; a row a measure where a column each would not fit the terminal."""
-    grid = [[visible(cell) for cell in row] for row in _grid(results, layout)]
-    if _width(grid) > shutil.get_terminal_size((100, 24)).columns:
-        grid = [["run", "measure", "query", "value"]]
-        grid += [
-            [visible(run), name, visible(query), layout.number(v)]
-            for run, name, query, v in _rows(results, layout)
-        ]
-        labels = 3
+    grid = _grid(results, layout)
+    if table_width(grid) > shutil.get_terminal_size((100, 24)).columns:
+        rows = _rows(results, layout)
+        grid = [[run, name, query, layout.number(value)] for run, name, query, value in rows]
+        yield from table_lines([["run", "measure", "query", "value"], *grid], 3)
     else:
-        labels = _labels(layout)
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    for at, row in enumerate(grid):
-        cells = [
-            cell.ljust(width) if column < labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
-        if at == 0:
-            yield "  ".join("─" * width for width in widths)
+        yield from table_lines(grid, _labels(layout))
     yield from _footnote(results)
 
 
@@ -187,10 +167,6 @@ def _grid(results: list[Scores], layout: Layout) -> list[list[str]]:
     return grid
 
 
-def _width(grid: list[list[str]]) -> int:
-    return sum(max(map(len, column)) + 2 for column in zip(*grid, strict=True)) - 2
-
-
 def _footnote(results: list[Scores]) -> Iterator[str]:
     """How many queries the means rest on, said once if it is the same everywhere."""
     counts = {(score.queries, score.undefined) for scores in results for score in scores.scores}
@@ -203,7 +179,8 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
             yield f"{visible(scores.run)} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
 
 
-def _record(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
+def record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
+    """Everything there is to say of one score."""
     record: dict[str, Any] = {
         "run": scores.run,
         "measure": str(score.measure),
@@ -213,6 +190,11 @@ def _record(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         "missing": score.missing,
         "signature": score.signature,
     }
+    if score.bounds:
+        record["lost"] = dict(score.lost)
+        record["bounds"] = [_json_number(bound) for bound in score.bounds]
+    if score.judges:
+        record["judges"] = {judge: _json_number(value) for judge, value in score.judges.items()}
     if layout.by_query:
         record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
     return record
@@ -237,33 +219,3 @@ def _topics(scores: Scores) -> dict[str, Any]:
 
 def _json_number(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _csv_line(cells: list[str]) -> str:
-    return ",".join(map(_csv, cells))
-
-
-def _csv(cell: str) -> str:
-    """A cell no spreadsheet takes for a formula and no terminal for a command."""
-    shown = visible(cell)
-    if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        shown = "'" + shown
-    if any(character in shown for character in ",\"'\n"):
-        shown = '"' + shown.replace('"', '""') + '"'
-    return shown
-
-
-def _md(cell: str) -> str:
-    return visible(cell).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
-
-
-def _latex(cell: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in visible(cell))

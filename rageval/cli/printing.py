@@ -24,6 +24,8 @@ def print_lines(lines: Iterable[str]) -> None:
         for line in lines:
             click.echo(line)
         sys.stdout.flush()
+    except OutputError:  # of whoever makes the lines
+        raise
     except BrokenPipeError:
         _mute()
     except OSError as error:

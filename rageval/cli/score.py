@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.errors import InputError, MeasureError, UsageError
+from rageval.errors import MeasureError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.evaluation import Evaluator
+    from rageval.cli.output import Layout
     from rageval.scores import Scores
-    from rageval.sources import RunSource
 
 FORMATS = ("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table")
 GATE_FAILED = 1
@@ -77,15 +75,36 @@ TIES = ("trec", "rank", "docid_asc", "input", "error")
 )
 @click.option(
     "--group-by",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Mean of the means over groups; FILE has lines 'query_id group'.",
+    metavar="FIELD|FILE",
+    help="Mean of the means over groups: a field of the questions, or a file of lines 'query_id group'.",
 )
 @click.option("--provider", metavar="NAME", help="Let this provider of ir_measures compute.")
 @click.option(
     "--compat",
-    type=click.Choice(("ndeval", "freshstack", "trec_eval")),
+    type=click.Choice(("ndeval", "freshstack", "trec_eval", "nuggetizer")),
     help="Another tool's rules, to match its numbers.",
+)
+@click.option(
+    "--answers",
+    multiple=True,
+    metavar="FILE",
+    help="The answers that were judged: for their lengths, sentences and citations.",
+)
+@click.option(
+    "--on-missing",
+    type=click.Choice(("error", "skip", "worst", "best")),
+    default="error",
+    show_default=True,
+    help="Judgements that failed or are not there: refuse (exit 3), leave out, take for the worst or best.",
+)
+@click.option(
+    "--by",
+    metavar="FIELDS",
+    help="A row for each value of a field, such as domain,question_type, with interval.",
+)
+@click.option("--questions", metavar="FILE", help="JSON lines that know the fields for --by and --group-by.")
+@click.option(
+    "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
 )
 @click.option(
     "--fail-under", multiple=True, metavar="MEASURE=VALUE", help="Exit 1 if the mean of any run is lower."
@@ -114,89 +133,70 @@ TIES = ("trec", "rank", "docid_asc", "input", "error")
 )
 @click.pass_context
 def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
-    """Score runs against judgements.
+    """Score runs against judgements, or judged answers.
 
-    Files are told apart by content: runs have 6 columns, judgements 4. '-' is standard input, and
-    compressed files are read as they are. A word that is no file is a measure or an ir_datasets id.
+    Files are told apart by content: runs have 6 columns, judgements 4, judged answers are JSON lines. '-' is
+    standard input, and compressed files are read as they are. A word that is no file is a measure or an
+    ir_datasets id.
 
     \b
     rageval run.trec qrels.nugget -m alpha_ndcg@10
     rageval a.run b.run qrels -m coverage@20,recall@50 -q
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
+    rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli import output, printing
+    from rageval.cli.inputs import sorted_out
+    from rageval.files.limits import Limits
+    from rageval.files.trec import Reading
 
     gates = [_gate(text) for text in options["fail_under"]]
-    evaluator, sources = _prepared(words, options, gates)
+    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    inputs = sorted_out(words, reading)
+    measures = _measures([*options["measures"], *inputs.measures], gates)
+    if inputs.answers:
+        from rageval.cli.answering import answer_scores as scored
+    else:
+        from rageval.cli.running import run_scores as scored
+    results, remarks, queries = scored(inputs, measures, options, reading)
+    for remark in remarks:
+        click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if printing.on_terminal() else "trec")
-    results = []
-    for scores in _evaluated(evaluator, sources, options["jobs"]):
-        _tell(scores, evaluator)
-        results.append(scores)
     passed = _gates_passed(results, gates)
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
     layout = output.Layout(places, options["by_query"], not options["no_summary"])
-    printing.print_lines(output.FORMATS[style](results, layout))
+    lines = output.FORMATS[style](results, layout)
+    if options["by"]:
+        lines = _sliced(results, layout, style, queries, options, inputs.answers)
+    printing.print_lines(lines)
     ctx.exit(0 if passed else GATE_FAILED)
 
 
-def _prepared(
-    words: tuple[str, ...], options: dict[str, Any], gates: list[tuple[Any, float]]
-) -> tuple[Evaluator, list[RunSource]]:
-    """The judgements read and prepared, and the runs still to be read."""
-    from rageval.cli.inputs import judgements, run_sources, sorted_out
-    from rageval.evaluation import Evaluator, lowest_grade
-    from rageval.files.limits import Limits
-    from rageval.files.trec import Reading
+def _measures(typed: list[str], gates: list[tuple[Any, float]]) -> list[Any]:
+    """All measures asked for, each once."""
     from rageval.measures.parsing import parse_measures
 
-    reading = Reading(options["comments"], Limits().changed(options["limits"]))
-    inputs = sorted_out(words, reading)
-    typed = [*options["measures"], *inputs.measures]
     if not typed and not gates:
         raise UsageError(
             "no measure named; say -m alpha_ndcg@10, or -m official:freshstack (see: rageval measures)"
         )
-    measures = list(dict.fromkeys([*parse_measures(typed), *(measure for measure, _ in gates)]))
-    rules = {
-        name: options[name]
-        for name in ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider")
-    }
-    groups = _groups(options["group_by"]) if options["group_by"] else None
-    floor = lowest_grade(measures, options["rel"], options["judged_only"] or bool(options["provider"]))
-    qrels = judgements(inputs, reading, floor)
-    return Evaluator(measures, qrels, groups=groups, **rules), run_sources(
-        inputs.runs, reading, options["dedup"]
-    )
+    return list(dict.fromkeys([*parse_measures(typed), *(measure for measure, _ in gates)]))
 
 
-def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:
-    if jobs == 1 or len(sources) == 1:
-        yield from map(evaluator.evaluate, sources)
-        return
-    from rageval.parallel import each_in_a_process
+def _sliced(
+    results: list[Scores],
+    layout: Layout,
+    style: str,
+    queries: list[str],
+    options: dict[str, Any],
+    sources: list[Any],
+) -> Iterator[str]:
+    from rageval.cli import sliced
+    from rageval.cli.knowledge import groups_of
 
-    sources = [source.in_memory() if source.is_stream else source for source in sources]
-    yield from each_in_a_process(evaluator.evaluate, sources, jobs)
-
-
-def _groups(path: Path) -> dict[str, str]:
-    groups: dict[str, str] = {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text: {error}") from None
-    for number, line in enumerate(lines, 1):
-        words = line.split("\t") if "\t" in line else line.split()
-        if not words:
-            continue
-        if len(words) != 2:
-            raise InputError(f"{path}:{number}: expected 2 columns (query_id group), found {len(words)}")
-        if groups.setdefault(words[0], words[1]) != words[1]:
-            raise InputError(
-                f"{path}:{number}: query {visible(words[0])} has a group already: {visible(groups[words[0]])}"
-            )
-    return groups
+    fields = [name.strip() for name in options["by"].split(",") if name.strip()]
+    groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
+    return sliced.lines(results, groups, layout, style)
 
 
 def _gate(text: str) -> tuple[Any, float]:
@@ -226,10 +226,3 @@ def _gates_passed(results: list[Scores], gates: list[tuple[Any, float]]) -> bool
                     f"rageval: {visible(scores.run)}: {measure} is {value:.4f}, below {least:g}", err=True
                 )
     return passed
-
-
-def _tell(scores: Scores, evaluator: Evaluator) -> None:
-    from rageval.cli.remarks import remarks
-
-    for remark in remarks(scores, evaluator):
-        click.echo(f"rageval: {visible(scores.run)}: {remark}", err=True)

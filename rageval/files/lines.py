@@ -72,10 +72,8 @@ def read_lines(
             continue
         if tabbed is None:  # the first line decides
             tabbed = is_tabbed(content, kind.width)
-        found = _by_blanks(content)
-        if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
-            found = _by_tabs(content)
-        problem = _problem(content, found, kind, comments, limits)
+        found = spans_of(content, kind, tabbed)
+        problem = problem_in(content, found, kind, comments, limits)
         if problem:
             findings.add(f"{source}:{first_line + line}: {problem}")
         else:
@@ -84,6 +82,14 @@ def read_lines(
     findings.raise_if_any()
     table = np.array(spans, np.int64).reshape(-1, kind.width, 2)
     return Fields(table[:, :, 0], table[:, :, 1], np.array(lines, np.int64), line + 1)
+
+
+def spans_of(content: bytes, kind: Kind, tabbed: bool) -> list[tuple[int, int]]:
+    """Start and end of every field of a line, in a file whose fields tabs part, or blanks."""
+    found = _by_blanks(content)
+    if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
+        return _by_tabs(content)
+    return found
 
 
 def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
@@ -121,19 +127,20 @@ def _by_blanks(content: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(rb"[^ \t]+", content)]
 
 
-def _problem(
+def problem_in(
     content: bytes, found: list[tuple[int, int]], kind: Kind, comments: str, limits: Limits
 ) -> str | None:
     """What is wrong with a line, or None."""
     return (
-        _bad_bytes(content, limits)
+        bad_bytes(content, limits)
         or _comment(content, comments)
         or _bad_shape(content, found, kind)
         or _bad_value([content[left:right] for left, right in found], kind, limits)
     )
 
 
-def _bad_bytes(content: bytes, limits: Limits) -> str | None:
+def bad_bytes(content: bytes, limits: Limits) -> str | None:
+    """What is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
     if len(content) > limits.line:
         return f"a line of more than {limits.line:,} bytes; raise the limit with --limit line=…"
     control = _CONTROL.search(content)

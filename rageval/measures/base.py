@@ -6,7 +6,8 @@
     coverage @ 20            coverage(rel=2) @ 20            str(coverage @ 20) == "coverage@20"
 
 The keyword-only arguments are the parameters: their annotations say what is allowed, their defaults
-what is meant when nothing is said, the docstring is the measure's page.
+what is meant when nothing is said, the docstring is the measure's page. A measure of runs takes a `Judged`;
+one whose first argument is annotated as `Graded` is a measure of answers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import MeasureError, UnknownParameter
 from rageval.names import suggestion
+from rageval.tables.graded import Graded
 from rageval.tables.judged import Judged
 
 
@@ -38,9 +40,9 @@ Values = NDArray[np.float64]
 
 
 class Function(Protocol):
-    """What `@measure` takes: one value a query out of a run joined with judgements."""
+    """What `@measure` takes: one value a query out of a run joined with judgements, or of graded answers."""
 
-    def __call__(self, judged: Judged, /, **parameters: Any) -> Values: ...
+    def __call__(self, judged: Judged | Graded, /, **parameters: Any) -> Values: ...
 
 
 class Parameter(NamedTuple):
@@ -109,11 +111,25 @@ class Measure:
 
     def __matmul__(self, k: int) -> Measure:
         """The measure at cut-off k: `coverage @ 20`."""
+        if not self.takes_k:
+            raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
         return Measure(self.function, self.changed, checked_cutoff(k, self.name))
 
-    def compute(self, judged: Judged) -> Values:
+    def compute(self, judged: Judged | Graded) -> Values:
         """One value a query."""
-        return self.function(judged, k=self.k, **self.parameters)
+        cutoff = {"k": self.k} if self.takes_k else {}
+        return self.function(judged, **cutoff, **self.parameters)
+
+    @cached_property
+    def takes_k(self) -> bool:
+        """Whether it has a cut-off."""
+        return "k" in inspect.signature(self.function).parameters
+
+    @cached_property
+    def of_answers(self) -> bool:
+        """Whether it scores judged answers; otherwise it scores runs."""
+        first = next(iter(inspect.signature(self.function).parameters.values()))
+        return first.annotation in (Graded, "Graded")
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:

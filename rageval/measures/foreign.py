@@ -75,7 +75,7 @@ class ForeignMeasure:
         """How to install a provider that could compute it, if one is missing."""
         for name, provider in _ir_measures().providers.registry.items():
             if not provider.is_available() and provider.supports(self.measure):
-                return f" {name} could: {provider.install_instructions()}"
+                return f"; {name} could, install it: {provider.install_instructions()}"
         return ""
 
     def signature(self, **context: object) -> str:

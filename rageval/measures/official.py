@@ -14,4 +14,10 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     ),
     # the retrieval task of TREC 2024 RAG
     "rag24": ("ndcg@20", "ndcg@100", "recall@100"),
+    # what nuggetizer prints of answers, and what CRAG's and LiveRAG's papers report
+    "nuggetizer": ("v_strict", "a_strict", "v", "a"),
+    "crag": ("crag_score", "accuracy", "hallucination", "missing"),
+    "liverag": ("correctness", "faithfulness"),
+    # the support task of TREC RAG
+    "support": ("citation_precision", "citation_recall"),
 }

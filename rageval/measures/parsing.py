@@ -32,6 +32,18 @@ ALIASES = {
     "hit": "success",
     "hits": "success",
 }
+# Short names for measures with parameters.
+SHORT = {
+    "v_strict": "nugget_recall(importance=vital)",
+    "a_strict": "nugget_recall",
+    "v": "nugget_recall(importance=vital,credit=partial)",
+    "a": "nugget_recall(credit=partial)",
+    "w": "nugget_recall(importance=weighted,credit=partial)",
+    "accuracy": "crag_share",
+    "hallucination": "crag_share(label=incorrect)",
+    "missing": "crag_share(label=missing)",
+    "truthfulness": "crag_score",
+}
 _PART = re.compile(r"(?P<name>[^()@]+)(?:\((?P<parameters>.*)\))?(?:@(?P<k>.*))?", re.DOTALL)
 _TREC_EVAL = re.compile(r"(?P<name>p|recall|success|ndcg_cut|map_cut)[_.](?P<k>\d+)", re.IGNORECASE)
 
@@ -125,6 +137,8 @@ def _own(text: str) -> Measure | None:
     if part is None:
         return None
     name = _folded(part["name"])
+    if name in SHORT and part["parameters"] is None and part["k"] is None:
+        return _own(SHORT[name])
     name = ALIASES.get(name, name)
     found = builtin().get(name) or plugin("measures", name)
     if found is None:
@@ -162,6 +176,6 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
 
 def _unknown(text: str) -> MeasureError:
     name = text.partition("@")[0].partition("(")[0]
-    known = [*builtin(), *ALIASES, *plugin_names("measures")]
+    known = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
     hint = suggestion(_folded(name), known) or "; see: rageval measures"
     return MeasureError(f"unknown measure {text!r}{hint}")

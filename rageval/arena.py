@@ -1,0 +1,242 @@
+"""Answers side by side: who beats whom, and how strong each system is, with intervals.
+
+Strengths follow Bradley and Terry, with ties after Davidson (1970): system i meets j and
+    wins with probability π_i / (π_i + π_j + ν √(π_i π_j)),    ties with ν √(π_i π_j) / (the same).
+They are given as θ = ln π, with mean 0, so that θ_i − θ_j is the log odds of i winning when nobody ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import InputError, UsageError
+from rageval.measures.preferences import valid_rankings
+from rageval.tables.grades import Grades, require_rows
+from rageval.tables.scales import OUTCOME, POSITION
+from rageval.text import visible
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
+_STEPS, _SMALL = 100, 1e-10
+_ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
+_ELO_START, _ELO_K = 1000, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Games:
+    """Comparisons of two systems each: the query, the two systems, and what the first one got (1, ½, 0)."""
+
+    systems: tuple[str, ...]
+    query: Int
+    first: Int
+    second: Int
+    outcome: Float
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def outcomes(self) -> Int:
+        """[i, j] = games that i won against j, that neither won, that i lost."""
+        wins, ties = self.counts()
+        return np.stack((wins, ties, wins.T), axis=2).astype(np.int64)
+
+    def counts(self, games: Int | slice = slice(None)) -> tuple[Float, Float]:
+        """(wins[i, j] of i over j, ties[i, j] both ways) among these games."""
+        number = len(self.systems)
+        first, second, outcome = self.first[games], self.second[games], self.outcome[games]
+        wins, ties = np.zeros((number, number)), np.zeros((number, number))
+        np.add.at(wins, (first[outcome == 1], second[outcome == 1]), 1)
+        np.add.at(wins, (second[outcome == 0], first[outcome == 0]), 1)
+        np.add.at(ties, (first[outcome == 0.5], second[outcome == 0.5]), 1)
+        return wins, ties + ties.T
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """A system's strength with its interval, its share of wins, and how many games it played."""
+
+    system: str
+    strength: float
+    low: float
+    high: float
+    win_rate: float
+    games: int
+
+
+def games(grades: Grades) -> Games:
+    """The pairwise comparisons: judgements that share query, aspect and judge are the two sides of one."""
+    require_rows(grades, OUTCOME, "the arena")
+    rows = grades.rows_of(OUTCOME)
+    rows = rows[grades.is_graded[rows]]
+    key = (grades.query[rows].astype(np.int64) * len(grades.aspects) + grades.aspect[rows]) * len(
+        grades.judges
+    ) + grades.judge[rows]
+    order = np.argsort(key, kind="stable")
+    rows, key = rows[order], key[order]
+    _, begin, size = np.unique(key, return_index=True, return_counts=True)
+    if (size != 2).any():
+        row = int(rows[begin[np.flatnonzero(size != 2)[0]]])
+        raise InputError(
+            f"{grades.where(row)}: expected two systems in the comparison"
+            f" {visible(grades.aspects.words[grades.aspect[row]])!r} of query"
+            f" {visible(grades.queries.words[grades.query[row]])}, found {int(size[size != 2][0])}"
+        )
+    one, other = rows[begin], rows[begin + 1]
+    worth = grades.grade_on(OUTCOME)
+    wrong = np.flatnonzero(worth[one] + worth[other] != 1)
+    if len(wrong):
+        raise InputError(
+            f"{grades.where(int(other[wrong[0]]))}: the two sides of a comparison contradict each other;"
+            " expected a win and a loss, or two ties"
+        )
+    query, first, second = (
+        column.astype(np.int64) for column in (grades.query[one], grades.run[one], grades.run[other])
+    )
+    by_line = np.lexsort((grades.line[one], grades.source[one]))
+    return Games(
+        tuple(grades.runs.words), query[by_line], first[by_line], second[by_line], worth[one][by_line]
+    )
+
+
+def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[Strength]:
+    """Every system's strength, strongest first, with a bootstrap interval over queries."""
+    _refuse_islands(played)
+    theta = bradley_terry(*played.counts())
+    low, high = _interval(played, resamples, level)
+    wins, ties = played.counts()
+    number = (wins + wins.T + ties).sum(axis=1)
+    rate = (wins.sum(axis=1) + ties.sum(axis=1) / 2) / number
+    found = [
+        Strength(system, float(theta[i]), float(low[i]), float(high[i]), float(rate[i]), int(number[i]))
+        for i, system in enumerate(played.systems)
+        if number[i]
+    ]
+    return sorted(found, key=lambda each: -each.strength)
+
+
+def bradley_terry(wins: Float, ties: Float) -> Float:
+    """Maximum-likelihood strengths θ with mean 0 (Newton's method; the likelihood is concave).
+
+    Two systems, three games to one: θ differ by ln 3.
+
+    >>> theta = bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]]), np.zeros((2, 2)))
+    >>> round(float(np.exp(theta[0] - theta[1])), 9)
+    3.0
+    """
+    number = len(wins)
+    tied = ties.sum() > 0
+    point = np.zeros(number + 1)  # θ of each system, then ln ν
+    value, gradient, hessian = _likelihood(point, wins, ties, tied)
+    for _ in range(_STEPS):
+        step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
+        size = 1.0
+        while size > _SMALL:  # halve the step until the likelihood grows
+            new = _likelihood(point + size * step, wins, ties, tied)
+            if new[0] >= value - _SMALL:
+                break
+            size /= 2
+        point = point + size * step
+        value, gradient, hessian = new
+        if np.abs(step).max() * size < _SMALL:
+            break
+    theta: Float = point[:-1] - point[:-1].mean()
+    return theta
+
+
+def _likelihood(point: Float, wins: Float, ties: Float, tied: bool) -> tuple[float, Float, Float]:
+    """Log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied."""
+    theta, number = point[:-1], len(wins)
+    i, j = np.triu_indices(number, 1)
+    played = wins[i, j] + wins[j, i] + ties[i, j]
+    logits = np.stack((theta[i], theta[j], (theta[i] + theta[j]) / 2 + (point[-1] if tied else -np.inf)))
+    top = logits.max(axis=0)
+    norm = top + np.log(np.exp(logits - top).sum(axis=0))
+    chance = np.exp(logits - norm)
+    seen = np.stack((wins[i, j], wins[j, i], ties[i, j]))
+    value = float(np.where(seen > 0, seen * np.where(seen > 0, logits - norm, 0.0), 0.0).sum())
+    design = np.zeros((3, len(i), number + 1))  # derivative of each logit
+    pair = np.arange(len(i))
+    design[0, pair, i] = design[1, pair, j] = 1
+    design[2, pair, i] = design[2, pair, j] = 0.5
+    design[2, :, -1] = 1.0 if tied else 0.0
+    gradient = np.einsum("op,opm->m", seen - played * chance, design)
+    mean = np.einsum("op,opm->pm", chance, design)
+    hessian = np.einsum("pm,pn,p->mn", mean, mean, played) - np.einsum(
+        "op,opm,opn->mn", played * chance, design, design
+    )
+    return value, gradient, hessian
+
+
+def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float]:
+    """Percentiles over resampled queries; NaN if strengths are infinite in more than a few of them."""
+    generator = np.random.default_rng(SEED)
+    queries, of_game = np.unique(played.query, return_inverse=True)
+    games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
+    found = []
+    for _ in range(resamples):
+        drawn = generator.integers(0, len(queries), len(queries))
+        wins, ties = played.counts(np.concatenate([games_of[query] for query in drawn.tolist()]))
+        if len(_components(wins)) == 1:
+            found.append(bradley_terry(wins, ties))
+    if len(found) < _ENOUGH * resamples:
+        nothing = np.full(len(played.systems), np.nan)
+        return nothing, nothing
+    low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+def _refuse_islands(played: Games) -> None:
+    """Strengths are finite if every system can be reached from every other by wins: where one only wins and
+    ties, an infinite difference with an infinite ν fits best."""
+    groups = _components(played.counts()[0])
+    if len(groups) > 1:
+        names = [", ".join(visible(played.systems[i]) for i in group) for group in groups]
+        raise UsageError(
+            "no finite strengths: between these groups of systems wins go one way only, or there are none:"
+            f" {' | '.join(names)}; expected each system to win, over some path, against each other"
+            " (win_rate needs no such thing)"
+        )
+
+
+def _components(beats: Float) -> list[list[int]]:
+    """Strongly connected groups of systems, along wins."""
+    reach = (beats > 0) | np.eye(len(beats), dtype=bool)
+    for through in range(len(beats)):
+        reach |= np.outer(reach[:, through], reach[through])
+    together = reach & reach.T
+    return [np.flatnonzero(row).tolist() for row in np.unique(together, axis=0)[::-1]]
+
+
+def outcome_matrix(values: Sequence[Float]) -> Int:
+    """[i, j] = (queries where i scores higher than j, equal, lower), from per-query values of each system.
+
+    >>> outcome_matrix([np.array([1.0, 0.5]), np.array([0.0, 0.5])])[0, 1].tolist()
+    [1, 1, 0]
+    """
+    table = np.round(values, 12)  # equal means differ in their last bits where they were added up otherwise
+    higher = (table[:, None] > table[None]).sum(axis=2)
+    equal = (table[:, None] == table[None]).sum(axis=2)
+    return np.stack((higher, equal, higher.T), axis=2)
+
+
+def elo(played: Games) -> dict[str, int]:
+    """Ratings as Ragnarök's arena keeps them, for comparison only: they depend on the order of the games, and
+    because each update is cut to a whole number, the sum of all ratings falls by about one point a game."""
+    rating = dict.fromkeys(range(len(played.systems)), _ELO_START)
+    rows = zip(played.first.tolist(), played.second.tolist(), played.outcome.tolist(), strict=True)
+    for first, second, outcome in rows:
+        expected = 1 / (1 + 10 ** ((rating[second] - rating[first]) / 400))
+        gain = _ELO_K * (outcome - expected)
+        rating[first], rating[second] = int(rating[first] + gain), int(rating[second] - gain)
+    return {played.systems[system]: value for system, value in rating.items()}
+
+
+def has_rankings(grades: Grades) -> bool:
+    """Whether the table holds listwise rankings rather than comparisons of two."""
+    labelled = {"win", "tie", "loss"} & set(grades.labels)
+    return not labelled and bool(len(grades.rows_of(POSITION))) and bool(len(valid_rankings(grades).run))

@@ -1,0 +1,66 @@
+"""`rageval judged.jsonl -m v_strict`: scores of judged answers, for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rageval.answers import Rules, evaluate_all, measures_of_answers, read_judgements
+from rageval.cli.inputs import Inputs
+from rageval.errors import UsageError
+from rageval.files.trec import Reading
+from rageval.scores import Score, Scores
+from rageval.slices import checked_weights
+from rageval.tables.banks import differences
+from rageval.tables.grades import Grades
+from rageval.text import visible
+
+_FOR_RUNS = ("rel", "depth", "judged_only", "intersection", "dedup", "provider")
+_USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
+
+
+def answer_scores(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+) -> tuple[list[Scores], list[str], list[str]]:
+    """The scores of every system, what should be said of them, and the queries."""
+    for name in _FOR_RUNS:
+        if options[name]:
+            raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
+    if options["compat"] not in (None, "nuggetizer"):
+        raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
+    chosen = measures_of_answers(measures)
+    grades = read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
+    groups, weights = _groups(grades, inputs.answers, options)
+    results = evaluate_all(chosen, grades, Rules(options["on_missing"], groups, weights, options["compat"]))
+    return results, list(_remarks(results, grades)), grades.queries.words
+
+
+def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:
+    """What a careful reader would ask about."""
+    yield from differences(grades)
+    for scores in results:
+        for score in scores.scores:
+            yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_score(score))
+
+
+def _of_score(score: Score) -> Iterator[str]:
+    if score.missing:
+        counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
+        bounds = f"; from {score.bounds[0]:.4f} to {score.bounds[1]:.4f}" if score.bounds else ""
+        yield f"{score.missing:,} judgements are missing ({counts}){bounds}"
+    if score.judges:
+        yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
+
+
+def _groups(grades: Grades, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    from rageval.cli.knowledge import groups_of
+    from rageval.files.facts import read_weights
+
+    by, path = options["group_by"], options["weights"]
+    if by is None and path is None:
+        return None, None
+    groups = groups_of(by or _USUAL_TYPE, grades.queries.words, options["questions"], sources)
+    if path is None:
+        return groups, None
+    return groups, checked_weights(read_weights(Path(path)), groups, str(path))

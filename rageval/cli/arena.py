@@ -1,0 +1,118 @@
+"""`rageval arena`: systems compared side by side, pairwise or listwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli.printing import on_terminal, print_lines
+
+if TYPE_CHECKING:
+    from rageval.tables.grades import Grades
+
+Grid = list[list[str]]
+STYLES = ("table", "md", "latex", "csv", "json")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("files", nargs=-1, required=True, metavar="JUDGED.jsonl...")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else csv.")
+@click.option(
+    "--compat", type=click.Choice(("ragnarok",)), help="Elo ratings as Ragnarök's arena keeps them."
+)
+@click.option("--matrix", is_flag=True, help="Wins, ties and losses of each pair of systems.")
+def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix: bool) -> None:
+    """Rank systems by judgements that compare their answers.
+
+    Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
+    queries; listwise ones (grades are places) give mean points. Judgements that share query, aspect and judge
+    are sides of one comparison.
+
+    \b
+    rageval arena judged.jsonl
+    rageval arena judged.jsonl --matrix --format md
+    """
+    from rageval.answers import read_judgements
+
+    grades = read_judgements(list(files))
+    if matrix:
+        grid, labels = _matrix(grades), 1
+    elif compat:
+        grid, labels = _elo(grades), 1
+    else:
+        grid, labels = _standing(grades), 1
+    print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv")))
+
+
+def _standing(grades: Grades) -> Grid:
+    from rageval.arena import games, has_rankings, strengths
+
+    if has_rankings(grades):
+        points = _values(grades)
+        rows = sorted(points.items(), key=lambda item: -item[1][0])
+        return [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
+    found = strengths(games(grades))
+    head = ["system", "strength", "low", "high", "win_rate", "games"]
+    return [
+        head,
+        *([s.system, *map(_shown, (s.strength, s.low, s.high, s.win_rate)), str(s.games)] for s in found),
+    ]
+
+
+def _shown(value: float) -> str:
+    return f"{round(value, 4) + 0.0:.4f}"  # no minus before zero
+
+
+def _elo(grades: Grades) -> Grid:
+    from rageval.arena import elo, games
+
+    ratings = sorted(elo(games(grades)).items(), key=lambda item: -item[1])
+    return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
+
+
+def _values(grades: Grades) -> dict[str, tuple[float, int]]:
+    from rageval.answers import evaluate_answers
+
+    found = evaluate_answers("rank_score", grades)
+    return {run: (scores["rank_score"].value, scores["rank_score"].queries) for run, scores in found.items()}
+
+
+def _matrix(grades: Grades) -> Grid:
+    from rageval.answers import evaluate_answers
+    from rageval.arena import games, has_rankings, outcome_matrix
+
+    names = list(grades.runs)
+    if has_rankings(grades):
+        found = evaluate_answers("rank_score", grades)
+        table = outcome_matrix([scores["rank_score"].values for scores in found.values()])
+    else:
+        table = games(grades).outcomes()
+    cells: list[list[Any]] = [
+        [name, *("-".join(map(str, table[i, j].tolist())) if i != j else "" for j in range(len(names)))]
+        for i, name in enumerate(names)
+    ]
+    return [["wins-ties-losses", *names], *cells]
+
+
+def _lines(grid: Grid, labels: int, style: str) -> Iterator[str]:
+    from rageval.cli import grids
+
+    if style == "json":
+        head, *body = grid
+        yield json.dumps([dict(zip(head, map(_number, row), strict=True)) for row in body], indent=2)
+    elif style == "csv":
+        yield from (grids.csv_line(row[:labels], row[labels:]) for row in grid)
+    else:
+        draw = {"md": grids.md_lines, "latex": grids.latex_lines, "table": grids.table_lines}[style]
+        yield from draw(grid, labels)
+
+
+def _number(cell: str) -> str | float | None:
+    try:
+        number = float(cell)
+    except ValueError:
+        return cell
+    return number if number == number else None

@@ -1,0 +1,35 @@
+"""Where `--by` and `--group-by` learn what kind of query a query is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rageval.errors import UsageError
+from rageval.files.facts import fields_of, read_facts, read_groups
+from rageval.files.opening import can_read_again, name_of
+from rageval.slices import groups_by
+
+
+def groups_of(
+    field: str, queries: Sequence[str], questions: str | None, sources: Sequence[Any]
+) -> dict[str, str]:
+    """The group of every query: from a file of lines `query_id group`, or from a field of the questions.
+
+    Without questions, the field is looked for in the judgements themselves.
+    """
+    if Path(field).is_file():
+        return read_groups(Path(field))
+    known = [questions] if questions else [source for source in sources if can_read_again(source)]
+    if not known:
+        raise UsageError(
+            f"nothing says what the {field!r} of a query is; give --questions FILE (JSON lines with query_id"
+            f" and {field}), or a file of lines 'query_id {field}' in place of the name"
+        )
+    facts: dict[str, dict[str, str]] = {}
+    for source in known:
+        for query, found in read_facts(source, (field,)).items():
+            facts.setdefault(query, {}).update(found)
+    fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
+    return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)

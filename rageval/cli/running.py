@@ -1,0 +1,49 @@
+"""`rageval run.trec qrels.nugget -m alpha_ndcg@10`: scores of runs, for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rageval.cli.inputs import Inputs, judgements, run_sources
+from rageval.cli.remarks import remarks
+from rageval.errors import UsageError
+from rageval.evaluation import Evaluator, lowest_grade
+from rageval.files.trec import Reading
+from rageval.scores import Scores
+from rageval.sources import RunSource
+from rageval.text import visible
+
+_RULES = ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider")
+
+
+def run_scores(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+) -> tuple[list[Scores], list[str], list[str]]:
+    """The scores of every run, what should be said of them, and the judged queries."""
+    if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
+        raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
+    floor = lowest_grade(measures, options["rel"], options["judged_only"] or bool(options["provider"]))
+    qrels = judgements(inputs, reading, floor)
+    groups = None
+    if options["group_by"]:
+        from rageval.cli.knowledge import groups_of
+
+        groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
+    evaluator = Evaluator(measures, qrels, groups=groups, **{name: options[name] for name in _RULES})
+    sources = run_sources(inputs.runs, reading, options["dedup"])
+    results, said = [], []
+    for scores in _evaluated(evaluator, sources, options["jobs"]):
+        results.append(scores)
+        said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
+    return results, said, qrels.query_ids
+
+
+def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:
+    if jobs == 1 or len(sources) == 1:
+        yield from map(evaluator.evaluate, sources)
+        return
+    from rageval.parallel import each_in_a_process
+
+    sources = [source.in_memory() if source.is_stream else source for source in sources]
+    yield from each_in_a_process(evaluator.evaluate, sources, jobs)

@@ -1,0 +1,121 @@
+"""`rageval validate`: is this file what the track takes, and if not, can it be repaired?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli.printing import print_lines
+from rageval.errors import UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.files.trec import Reading
+    from rageval.validation.findings import Finding
+    from rageval.validation.validating import Validation
+
+FOUND_ERRORS = 1
+ANSWERS = ("rag24", "rag25", "rag26", "liverag")
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--track", type=click.Choice((*ANSWERS, "run")), required=True, help="Whose rules.")
+@click.option(
+    "--topics", metavar="FILE", help="The topics that must be answered (id<TAB>text, or JSON lines)."
+)
+@click.option(
+    "--fix",
+    "out",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write a repaired copy to OUT, and validate that.",
+)
+@click.option(
+    "--comments",
+    type=click.Choice(("error", "skip", "data")),
+    default="error",
+    show_default=True,
+    help="Lines of a run that begin with '#'.",
+)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).",
+)
+@click.pass_context
+def validate(
+    ctx: click.Context, /, file: str, track: str, topics: str | None, out: Path | None, **options: Any
+) -> None:
+    """Check FILE against the rules of a track, and say line by line what is wrong.
+
+    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 the file or the command cannot be read.
+
+    \b
+    rageval validate answers.jsonl --track rag25 --topics topics.jsonl
+    rageval validate answers.jsonl --track rag24 --fix repaired.jsonl
+    rageval validate run.trec --track run
+    """
+    from rageval.files.limits import Limits
+    from rageval.files.trec import Reading
+
+    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    known = _topics(topics, reading) if topics else None
+    if out is not None:
+        _fix(file, out, track, topics, reading)
+        file = str(out)
+    found = _validation(file, track, known, reading)
+    print_lines(_lines(found, file))
+    for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
+        pass
+    print_lines([f"{visible(_name(file))}: {found.summary}"])
+    ctx.exit(FOUND_ERRORS if found.errors else 0)
+
+
+def _fix(file: str, out: Path, track: str, topics: str | None, reading: Reading) -> None:
+    """Write the repaired copy, and say what was changed."""
+    from rageval.files.writing import refuse_place
+    from rageval.validation.fixing import write_repaired
+    from rageval.validation.tracks import track_named
+
+    if track == "run":
+        raise UsageError("--fix: nothing of a run can be repaired without inventing something")
+    if str(out) == "-":
+        raise UsageError("--fix -: findings go to standard output, expected a file to write to")
+    refuse_place(out, file, *([topics] if topics else []))
+    changes = write_repaired(file, out, track_named(track), reading.limits)
+    print_lines(_lines(changes, file))
+    for _ in changes:  # the copy is whole only after the last of them
+        pass
+
+
+def _validation(file: str, track: str, topics: dict[str, str] | None, reading: Reading) -> Validation:
+    if track == "run":
+        from rageval.validation.run import validate_run
+
+        return validate_run(file, topics, reading)
+    from rageval.validation.tracks import track_named
+    from rageval.validation.validating import validate as validate_answers
+
+    return validate_answers(file, track_named(track), topics, reading.limits)
+
+
+def _topics(source: str, reading: Reading) -> dict[str, str]:
+    from rageval.files.questions import read_questions
+
+    return {question.query_id: question.text for question in read_questions(source, reading.limits)}
+
+
+def _lines(findings: Iterable[Finding], file: str) -> Iterator[str]:
+    name = visible(_name(file))
+    for finding in findings:
+        yield f"{name}:{finding.line}: {finding.level}: {visible(finding.message)}"
+
+
+def _name(file: str) -> str:
+    return "<stdin>" if file == "-" else file

@@ -1,0 +1,121 @@
+"""rageval's own judgements: JSON lines, one judgement a line; the archive and exchange format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from rageval.errors import InputError
+from rageval.files.jsonl import as_line, read_batches
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.lines import Findings, quoted
+from rageval.files.opening import Source, name_of
+from rageval.tables.grades import FAILED, GRADED, Grades, Rows
+
+EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
+_LONGEST_WORD = 200  # of a label, a judge, a rubric
+Text = str | int
+
+
+class JudgementLine(msgspec.Struct, gc=False):
+    """What is read of a line; whatever else stands there is kept by those who copy lines."""
+
+    query_id: Text
+    run_id: Text
+    item_id: Text = "answer"
+    aspect: Text = "0"
+    label: str | None = None
+    grade: float | None = None
+    status: Literal["ok", "repaired", "refused", "truncated", "filtered", "invalid", "error"] = "ok"
+    judge: str = ""
+    rubric: str = ""
+    importance: Literal["vital", "okay"] | None = None
+    weight: float | None = None
+    sentences: int | None = None
+
+
+def add_judgements(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
+    """Read a file of judgements into the table."""
+    name = name_of(source)
+    for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
+        _add(grades, name, lines, records, limits)
+
+
+def add_dicts(grades: Grades, judgements: Iterable[Mapping[str, Any]]) -> None:
+    """Take in judgements that are already in memory, as dicts with the keys of the file."""
+    found = list(judgements)
+    if not found:
+        return
+    try:
+        records = msgspec.convert(found, list[JudgementLine])
+    except msgspec.ValidationError as error:
+        raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
+    _add(grades, grades.name, range(1, len(found) + 1), records, DEFAULT)
+
+
+def judgement_line(judgement: Mapping[str, Any]) -> str:
+    """A judgement as its line in a file: keys sorted, nothing that is None."""
+    return as_line({key: value for key, value in judgement.items() if value is not None})
+
+
+def _add(grades: Grades, name: str, lines: Any, records: Any, limits: Limits) -> None:
+    def column(field: str) -> list[Any]:
+        return list(map(attrgetter(field), records))
+
+    def ids(field: str) -> list[str]:
+        return list(map(str, column(field)))
+
+    rows = Rows(
+        name,
+        lines,
+        query=ids("query_id"),
+        run=ids("run_id"),
+        judge=column("judge"),
+        item=ids("item_id"),
+        aspect=ids("aspect"),
+        **{field: column(field) for field in ("label", "grade", "status", "rubric", "importance", "weight")},
+    )
+    _refuse(rows, limits)
+    grades.add(rows)
+    counted = column("sentences")
+    if counted.count(None) < len(counted):
+        for query, run, sentences in zip(rows.query, rows.run, counted, strict=True):
+            if sentences is not None:
+                grades.facts_of(run, query).sentences = sentences
+
+
+def _refuse(rows: Rows, limits: Limits) -> None:
+    """Statuses and grades that contradict each other, and numbers and names beyond the limits."""
+    grade = np.array(rows.grade, np.float64)
+    said = ~np.isnan(grade) | np.array([label is not None for label in rows.label])
+    graded = np.array([status in GRADED for status in rows.status])
+    findings = Findings()
+    for at in np.flatnonzero((said != graded) | (np.abs(grade) > limits.grade)).tolist():
+        findings.add(f"{rows.source}:{rows.line[at]}: {_contradiction(rows, at, limits)}")
+    for ids, longest in (
+        *((ids, limits.id) for ids in (rows.query, rows.run, rows.item)),
+        (rows.aspect, limits.line),
+        *((words, _LONGEST_WORD) for words in (rows.label, rows.judge, rows.rubric)),
+    ):
+        if max(map(len, filter(None, ids)), default=0) > longest:
+            at = next(at for at, word in enumerate(ids) if word is not None and len(word) > longest)
+            findings.add(
+                f"{rows.source}:{rows.line[at]}: expected at most {longest:,} characters,"
+                f" found {len(ids[at] or ''):,}: {quoted((ids[at] or '').encode())}"
+            )
+    findings.raise_if_any()
+
+
+def _contradiction(rows: Rows, at: int, limits: Limits) -> str:
+    status, label, grade = rows.status[at], rows.label[at], rows.grade[at]
+    if status in FAILED and (label is not None or grade is not None):
+        return (
+            f"status {status!r} with a grade; a failed judgement is missing, expected no label and no grade"
+        )
+    if label is None and grade is None:
+        return f"status {status!r} without a grade, expected a label or a grade"
+    return f"expected a grade from -{limits.grade:,} to {limits.grade:,}, found {grade:g}"

@@ -1,0 +1,156 @@
+"""Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, and rubrics.
+
+>>> print(*write_nuggets([Nugget("q1", "0", "It rains.", "vital")], {"q1": "What is the weather?"}))
+{"query":"What is the weather?","qid":"q1","nuggets":[{"text":"It rains.","importance":"vital"}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, Literal
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.forms import Form, Id, Unfit, has, identifier, once, read_forms
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source
+from rageval.records import Nugget
+
+__all__ = ["Nugget", "read_nuggets", "write_nuggets"]
+
+
+class ListedNugget(msgspec.Struct):
+    """A nugget of a list; some files name it, in most its place does."""
+
+    text: str
+    importance: Literal["vital", "okay", "failed"] | None = None
+    nugget_id: Id | None = None
+    id: Id | None = None
+    mapped_sub_narrative: str | None = None
+
+
+class NuggetList(msgspec.Struct):
+    """A line of AutoNuggetizer, and of the development data of TREC RAG 2026."""
+
+    qid: Id
+    nuggets: list[ListedNugget]
+
+
+class Criterion(msgspec.Struct):
+    """What a rubric asks for, or with a negative weight warns of."""
+
+    criterion: str
+    weight: float
+    axis: str | None = None
+
+
+class Rubrics(msgspec.Struct):
+    """A line of rubrics."""
+
+    qid: Id
+    rubrics: list[Criterion]
+
+
+class FreshStackNugget(msgspec.Struct):
+    """A nugget of a FreshStack question."""
+
+    text: str
+    id: Id = msgspec.field(name="_id")
+
+
+class FreshStackQuery(msgspec.Struct):
+    """A FreshStack question with its nuggets."""
+
+    query_id: Id
+    nuggets: list[FreshStackNugget]
+
+
+def _from_list(line: NuggetList, limits: Limits) -> list[Nugget]:
+    query = identifier(line.qid, "qid", limits)
+    found = []
+    for at, nugget in enumerate(line.nuggets):
+        given = nugget.nugget_id if nugget.nugget_id is not None else nugget.id
+        name = str(at) if given is None else identifier(given, f"nuggets[{at}].id", limits)
+        importance = None if nugget.importance == "failed" else nugget.importance
+        found.append(Nugget(query, name, nugget.text, importance, group=nugget.mapped_sub_narrative))
+    return _distinct(found)
+
+
+def _from_rubrics(line: Rubrics, limits: Limits) -> list[Nugget]:
+    query = identifier(line.qid, "qid", limits)
+    return [
+        Nugget(query, str(at), found.criterion, weight=found.weight, group=found.axis)
+        for at, found in enumerate(line.rubrics)
+    ]
+
+
+def _from_freshstack(line: FreshStackQuery, limits: Limits) -> list[Nugget]:
+    query = identifier(line.query_id, "query_id", limits)
+    return _distinct(
+        [Nugget(query, identifier(found.id, "nuggets._id", limits), found.text) for found in line.nuggets]
+    )
+
+
+def _distinct(nuggets: list[Nugget]) -> list[Nugget]:
+    seen: set[str] = set()
+    for nugget in nuggets:
+        if nugget.nugget_id in seen:
+            raise Unfit(f"expected a different id for every nugget, found {nugget.nugget_id!r} twice")
+        seen.add(nugget.nugget_id)
+    return nuggets
+
+
+LISTS = Form("nuggets", "{qid, nuggets: [{text, importance}]}", has("qid", "nuggets"), NuggetList, _from_list)
+RUBRICS = Form(
+    "rubrics", "{qid, rubrics: [{criterion, weight, axis}]}", has("qid", "rubrics"), Rubrics, _from_rubrics
+)
+FRESHSTACK = Form(
+    "FreshStack questions",
+    "{query_id, nuggets: [{_id, text}]}",
+    has("query_id", "nuggets"),
+    FreshStackQuery,
+    _from_freshstack,
+)
+
+
+def read_nuggets(source: Source, limits: Limits = DEFAULT) -> Iterator[Nugget]:
+    """The nuggets (or the criteria of rubrics) of a file, query by query.
+
+    A nugget without an id is called after its place, from 0; an importance that "failed" is None.
+    """
+    records = read_forms(source, (LISTS, RUBRICS, FRESHSTACK), "nuggets", limits)
+    for _, nuggets in once(records, source, _query):
+        yield from nuggets
+
+
+def _query(nuggets: list[Nugget]) -> str | None:
+    return f"list of nuggets for query {nuggets[0].query_id}" if nuggets else None
+
+
+def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None = None) -> Iterator[str]:
+    """AutoNuggetizer lines, one a query; `questions` are the texts of the queries.
+
+    The nuggets of a query stand together. An importance of None is written as "failed", an id only where it
+    is not the nugget's place.
+    """
+    seen: set[str] = set()
+    for query, found in groupby(nuggets, key=lambda nugget: nugget.query_id):
+        if query in seen:
+            raise InputError(f"query {query!r}: its nuggets are scattered, expected them together; sort them")
+        seen.add(query)
+        listed = [_record(at, nugget) for at, nugget in enumerate(found)]
+        record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
+        yield msgspec.json.encode(record).decode()
+
+
+def _record(at: int, nugget: Nugget) -> dict[str, Any]:
+    if nugget.weight is not None:
+        raise InputError(
+            f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}: has a weight, for which the format of"
+            " AutoNuggetizer has no place; expected nuggets with an importance"
+        )
+    record: dict[str, Any] = {"text": nugget.text, "importance": nugget.importance or "failed"}
+    record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(at) else {}
+    return record | ({"mapped_sub_narrative": nugget.group} if nugget.group is not None else {})

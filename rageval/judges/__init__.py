@@ -1,0 +1,1 @@
+"""Judges: who says how well an answer does. They make judgements and never compute a score."""

@@ -1,0 +1,202 @@
+"""The file behind the store: opened safely, whatever disk it is on, or refused with a reason."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rageval.errors import InputError, OutputError, RagevalError
+
+BUSY = 30.0  # seconds to wait for another process to finish its transaction
+MEMORY = ":memory:"
+_OURS = 0x52616745  # application_id: tells our files from other SQLite databases
+_SWITCHES = 50
+_NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs")
+
+MIGRATIONS = (
+    """
+    CREATE TABLE replies (
+        key TEXT PRIMARY KEY, model TEXT NOT NULL, endpoint TEXT NOT NULL, request TEXT NOT NULL,
+        reply TEXT NOT NULL, created TEXT NOT NULL, job TEXT NOT NULL, checksum TEXT NOT NULL);
+    CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE owners (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE batches (
+        id TEXT PRIMARY KEY, provider TEXT NOT NULL, keys TEXT NOT NULL, state TEXT NOT NULL,
+        created TEXT NOT NULL);
+    """,
+)
+
+
+def default_path() -> Path:
+    """Where judgements are kept: `RAGEVAL_STORE`, or a file in the user's cache folder."""
+    told = os.environ.get("RAGEVAL_STORE")
+    return Path(told).expanduser() if told else _cache_folder() / "rageval" / "judgements.sqlite"
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
+    """A connection to the store, of the newest form and known to be writable; `RagevalError` if not."""
+    with explained(path):
+        if read_only:
+            return _checked(_open_to_read(path), path)
+        if path != MEMORY:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        connection = connect(path)
+        try:
+            _checked(connection, path)
+            _choose_journal(connection, path)
+            _migrate(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def connect(path: str, uri: bool = False) -> sqlite3.Connection:
+    """A connection without transactions of its own, which several threads may use in turns."""
+    return sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _open_to_read(path: str) -> sqlite3.Connection:
+    """Also from a folder where nothing may be written, as long as no other process is writing."""
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such store of judgements")
+    address = Path(path).absolute().as_uri()
+    connection = connect(f"{address}?mode=ro", uri=True)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        connection.close()
+        if Path(f"{path}-wal").exists():
+            raise
+        connection = connect(f"{address}?immutable=1", uri=True)
+    return connection
+
+
+def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
+    """The connection, if the file is empty or a store that this rageval can read."""
+    ours = _number(connection, "application_id") == _OURS
+    if not ours and _number(connection, "schema_version"):
+        raise InputError(f"{path}: is a database, but not a store of judgements; name another file")
+    if (version := _number(connection, "user_version")) > len(MIGRATIONS):
+        raise InputError(
+            f"{path}: was written by a newer rageval (store version {version}, expected at most"
+            f" {len(MIGRATIONS)}); update rageval or name another file"
+        )
+    return connection
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
+    """A write-ahead log where it works; on network disks, or where it does not take, the slower journal."""
+    wanted = "DELETE" if on_network(path) else "WAL"
+    taken = _switched(connection, wanted)
+    if taken not in (wanted.lower(), "memory"):
+        taken = _switched(connection, "DELETE")
+    connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
+
+
+def _switched(connection: sqlite3.Connection, mode: str) -> str:
+    """The journal mode that is in force after asking for one; SQLite does not wait here when it is busy."""
+    tries = 0
+    while True:
+        try:
+            return str(connection.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]).lower()
+        except sqlite3.OperationalError as error:
+            tries += 1
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or tries > _SWITCHES:
+                raise
+            time.sleep(0.02)
+
+
+def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
+    """Whether the file is on a network disk, where two machines would corrupt a write-ahead log."""
+    try:
+        lines = Path(mounts).read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return False
+    place = os.path.realpath(path)
+    found = [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
+    around = [(len(folder), kind) for folder, kind in found if _is_within(place, folder)]
+    return bool(around) and max(around)[1].startswith(_NETWORK)
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Brings the file to the newest form, in one transaction that also shows that it can be written."""
+    with transaction(connection):
+        _checked(connection, path)  # again: another process may just have made the file
+        for script in MIGRATIONS[_number(connection, "user_version") :]:
+            for statement in filter(str.strip, script.split(";")):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id={_OURS}")
+        connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full; make room and run the same command again",
+    sqlite3.SQLITE_READONLY: "cannot be written; name a store you may write with RAGEVAL_STORE",
+    sqlite3.SQLITE_PERM: "cannot be written; name a store you may write with RAGEVAL_STORE",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; name a store you may write with RAGEVAL_STORE",
+    sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY:.0f} s; try again later",
+    sqlite3.SQLITE_IOERR: "the disk reports an error; is it full, or gone?",
+}
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """SQLite's and the system's errors in the words of somebody who looks at the file."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        found = _in_our_words(path, error)
+        if found is None:
+            raise
+        raise found from error
+    except RagevalError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{path}: the store cannot be made ({error.strerror})") from error
+
+
+def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
+    """What a user can do something about; None for what is a bug of ours."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_NOTADB:
+        return InputError(f"{path}: is not a store of judgements; name another file")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return InputError(f"{path}: is damaged; export what can be read and import it into a new store")
+    if code not in _REASONS:
+        return None
+    return OutputError(f"{path}: {_REASONS[code]} (what was acknowledged before is kept)")

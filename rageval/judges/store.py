@@ -1,0 +1,235 @@
+"""The store of replies: what was once paid for is never paid for again.
+
+One SQLite file that any number of processes may use at the same time. A reply is found by the key of its
+question; each is one transaction, so that whatever ends the process, nothing acknowledged is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rageval.errors import OutputError
+from rageval.judges.base import Reply, Request
+from rageval.judges.batches import Batches
+from rageval.judges.claims import Claims
+from rageval.judges.database import default_path, explained, open_database, transaction
+from rageval.judges.exchange import Imported, import_lines, import_rows
+from rageval.judges.stored import (
+    Stored,
+    as_json,
+    checksum,
+    line_of,
+    refuse_credentials,
+    reply_as_record,
+    reply_of,
+    request_as_record,
+    request_of,
+    secrets_in,
+    without,
+)
+
+_COLUMNS = "key, model, endpoint, request, reply, created, job, checksum"
+_PAGE = 500  # rows read at a time, so that a long export holds no other process up
+
+
+class Store:
+    """Replies by key, in one file; opened to be written unless `read_only`."""
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = str(path or default_path())
+        self.read_only = read_only
+        self.damaged = 0  # rows met that were not as they had been written
+        self._lock = threading.RLock()
+        self._secrets = secrets_in(os.environ)
+        self._connection = open_database(self.path, read_only)
+        self._claims = Claims(self._connection, clock)
+        self.batches = Batches(self.writing, self.reading)
+
+    def get(self, key: str, job: str | None = None) -> Reply | None:
+        """The reply to the question with this key; with `job` only what this very job has asked."""
+        with self.reading() as connection:
+            try:
+                row = connection.execute(
+                    "SELECT reply, created, job, checksum FROM replies WHERE key = ?", (key,)
+                ).fetchone()
+            except (sqlite3.DatabaseError, UnicodeError) as error:
+                row = self._unreadable(error)
+        if row is None or (job is not None and row[2] != job):
+            return None
+        return self._read(key, *row)
+
+    def put(
+        self, key: str, request: Request, reply: Reply, model: str = "", endpoint: str = "", job: str = ""
+    ) -> None:
+        """Keep a reply, in place of an older one, and end the claim on it; kept once this has returned."""
+        answer = without(as_json(reply_as_record(reply)), self._secrets)
+        stored = (as_json(request_as_record(request)), answer, _now(), job)
+        with self.writing() as connection:
+            _insert(connection, key, model, refuse_credentials(endpoint), *stored)
+            self._claims.give(key)
+        self._claims.gave(key)
+
+    def claim(self, key: str) -> bool:
+        """Whether this process may ask: True makes the question its own, False means another one is asking."""
+        if self._claims.has(key):
+            return True
+        with self.writing():
+            taken = self._claims.take(key)
+        if taken:
+            self._claims.took(key)
+        return taken
+
+    def release(self, key: str) -> None:
+        """Let others ask, if the question was this process's."""
+        if self._claims.has(key):
+            with self.writing():
+                self._claims.give(key)
+            self._claims.gave(key)
+
+    def beat(self) -> None:
+        """Show other processes that the owner of these claims is alive; often enough is every ten seconds."""
+        if not self.read_only:
+            with self.writing():
+                self._claims.beat()
+
+    def rows(self) -> Iterator[Stored]:
+        """Every stored reply that is as it was written, by key."""
+        after = ""
+        while page := self._page(after):
+            after = page[-1][0]
+            for row in page:
+                found = self._as_stored(row)
+                if found is not None:
+                    yield found
+
+    def export(self) -> Iterator[str]:
+        """The store as lines of JSON, by key."""
+        return map(line_of, self.rows())
+
+    def import_(self, lines: Iterable[str]) -> Imported:
+        """Take over exported replies; what differs from a reply already here is listed, not taken."""
+        return import_lines(self, lines)
+
+    def merge(self, other: str | Path) -> Imported:
+        """Take over the replies of another store."""
+        with Store(other, read_only=True) as source:
+            found = import_rows(self, source.rows())
+            found.damaged += [f"{source.damaged} rows of {other}"] if source.damaged else []
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        """How much there is of what; reads every row once, to count the damaged ones."""
+        before, by_model, by_status = self.damaged, dict[str, int](), dict[str, int]()
+        for row in self.rows():
+            by_model[row.model] = by_model.get(row.model, 0) + 1
+            by_status[row.reply.status] = by_status.get(row.reply.status, 0) + 1
+        with self.reading() as connection:
+            claims = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
+        counts = {"replies": sum(by_status.values()), "damaged": self.damaged - before, "claims": claims}
+        return {"path": self.path, **counts, "models": by_model, "statuses": by_status}
+
+    def show(self, key: str) -> Stored | None:
+        """A stored reply with its question; `key` may be shortened as long as it is the only one."""
+        with self.reading() as connection:
+            found = connection.execute(
+                f"SELECT {_COLUMNS} FROM replies WHERE key >= ? AND key < ? LIMIT 2", (key, key + "~")
+            ).fetchall()
+        return self._as_stored(found[0]) if len(found) == 1 else None
+
+    def close(self) -> None:
+        """Give back all claims and close the file."""
+        with self._lock:
+            try:
+                if not self.read_only:
+                    with self.writing():
+                        self._claims.leave()
+            finally:
+                self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone, errors explained."""
+        with self._lock, explained(self.path):
+            yield self._connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection in a transaction."""
+        if self.read_only:
+            raise OutputError(f"{self.path}: was opened only to be read, so nothing may be asked and stored")
+        with self.reading() as connection, transaction(connection):
+            yield connection
+
+    def _page(self, after: str) -> list[Any]:
+        with self.reading() as connection:
+            return connection.execute(
+                f"SELECT {_COLUMNS} FROM replies WHERE key > ? ORDER BY key LIMIT {_PAGE}", (after,)
+            ).fetchall()
+
+    def _as_stored(self, row: tuple[str, ...]) -> Stored | None:
+        key, model, endpoint, request, answer, created, job, written = row
+        reply = self._read(key, answer, created, job, written)
+        if reply is None:
+            return None
+        try:
+            stored = Stored(key, model, endpoint, request_of(json.loads(request)), reply, created)
+        except (TypeError, ValueError):
+            stored = None
+        if stored is None or not stored.is_genuine():
+            self.damaged += 1
+            return None
+        return stored
+
+    def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
+        """The reply, if the row is as it was written; a damaged row is as good as none."""
+        try:
+            if checksum(key, answer, created, job) == written:
+                return reply_of(json.loads(answer))
+        except (TypeError, ValueError):
+            pass
+        self.damaged += 1
+        return None
+
+    def _unreadable(self, error: Exception) -> None:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (0, sqlite3.SQLITE_CORRUPT):
+            raise error
+        self.damaged += 1
+
+
+def _insert(connection: sqlite3.Connection, key: str, *columns: str) -> None:
+    """The key of a row that is there is left alone, so that also a damaged row can be replaced."""
+    *_, answer, created, job = columns
+    connection.execute(
+        f"INSERT INTO replies ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET model = excluded.model, endpoint = excluded.endpoint,"
+        " request = excluded.request, reply = excluded.reply, created = excluded.created,"
+        " job = excluded.job, checksum = excluded.checksum",
+        (key, *columns, checksum(key, answer, created, job)),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,88 @@
+"""LiveRAG's measures: is the answer right and to the point, and does it rest on what was retrieved."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from rageval.measures.base import Between, Values, measure
+from rageval.tables.graded import Graded
+from rageval.tables.scales import CORRECTNESS, FAITHFULNESS
+
+
+@measure
+def correctness(graded: Graded) -> Values:
+    """Mean correctness: covers the gold answer, and nothing beside the point (LiveRAG; RAGtifier, Fig. 2).
+
+    Formula:
+        correctness = mean of  2 correct and relevant, 1 correct with irrelevant parts, 0 abstained, −1 wrong
+
+    Range: −1 to 2; grades between the levels are allowed, grades outside are refused, never clipped.
+
+    Whether the judge saw the gold answer matters: one system got 1.91 without it, 1.13 with it (RAGtifier).
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "correctness", "grade": grade}
+    ...           for at, grade in enumerate([2, 1, 0.5, -1])]
+    >>> rageval.evaluate_answers("correctness", judged)["r"]["correctness"].value
+    0.625
+    """
+    found = graded.on(CORRECTNESS, "correctness")
+    return graded.ratio(found.query, found.grade)
+
+
+@measure
+def faithfulness(graded: Graded) -> Values:
+    """Mean faithfulness: is the answer grounded in the retrieved passages (LiveRAG; RAGtifier, Fig. 2).
+
+    Formula:
+        faithfulness = mean of  1 all parts grounded, 0 some, −1 none
+
+    Range: −1 to 1; grades between the levels are allowed, grades outside are refused, never clipped.
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}
+    ...           for at, grade in enumerate([1, 0])]
+    >>> rageval.evaluate_answers("faithfulness", judged)["r"]["faithfulness"].value
+    0.5
+    """
+    found = graded.on(FAITHFULNESS, "faithfulness")
+    return graded.ratio(found.query, found.grade)
+
+
+@measure
+def correctness_share(graded: Graded, *, level: Annotated[int, Between(-1, 2)] = 2) -> Values:
+    """Share of the answers at one level of correctness (RAGtifier's Table 1).
+
+    Formula:
+        correctness_share = |answers graded exactly level| / |answers|
+
+    Range: 0 to 1. A grade between two levels counts for neither.
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "correctness", "grade": grade}
+    ...           for at, grade in enumerate([2, 2, 0, -1])]
+    >>> rageval.evaluate_answers("correctness_share(level=2)", judged)["r"]["correctness_share"].value
+    0.5
+    """
+    found = graded.on(CORRECTNESS, "correctness_share")
+    return graded.ratio(found.query, found.grade == level)
+
+
+@measure
+def faithfulness_share(graded: Graded, *, level: Annotated[int, Between(-1, 1)] = 1) -> Values:
+    """Share of the answers at one level of faithfulness (RAGtifier's Table 1).
+
+    Formula:
+        faithfulness_share = |answers graded exactly level| / |answers|
+
+    Range: 0 to 1. A grade between two levels counts for neither.
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}
+    ...           for at, grade in enumerate([1, 0, 0, -1])]
+    >>> scores = rageval.evaluate_answers("faithfulness_share(level=0)", judged)["r"]
+    >>> scores["faithfulness_share(level=0)"].value
+    0.5
+    """
+    found = graded.on(FAITHFULNESS, "faithfulness_share")
+    return graded.ratio(found.query, found.grade == level)

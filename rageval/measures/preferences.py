@@ -1,0 +1,106 @@
+"""Measures of answers judged side by side: points for the place in a ranking, shares of comparisons won."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from rageval.measures.base import Values, measure
+from rageval.tables.graded import Bool, Float, Graded, Int
+from rageval.tables.grades import Grades, require_rows
+from rageval.tables.scales import OUTCOME, POSITION
+
+
+@measure
+def rank_score(graded: Graded, *, invalid: Literal["permutation", "query"] = "permutation") -> Values:
+    """Mean points for the answer's place among N answers ranked together (sentence-ordering paper).
+
+    Formula:
+        rank_score = mean over the permutations of the query of  (N + 1 − place) / N
+
+    Range: 1/N to 1. The scores of all answers to a query sum to (N + 1) / 2. A permutation is one ranking of
+    the answers, presented in one order: judgements that share query, aspect and judge, their grades being
+    the places.
+
+    Parameters:
+        invalid: a ranking whose places are not 1 to N (or are missing) is discarded, alone (`permutation`) or
+            with all others of its query (`query`)
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": run, "aspect": order, "grade": int(place)}
+    ...           for order, places in [("1", "123"), ("2", "213")] for run, place in zip("abc", places)]
+    >>> scores = rageval.evaluate_answers("rank_score", judged)
+    >>> [round(scores[run]["rank_score"].value, 4) for run in "abc"]
+    [0.8333, 0.8333, 0.3333]
+    """
+    require_rows(graded.grades, POSITION, "rank_score")
+    rankings = valid_rankings(graded.grades, invalid)
+    mine = (rankings.run == graded.run) & (rankings.judge == graded.judge)
+    points = (rankings.size + 1 - rankings.place) / rankings.size
+    return graded.ratio(rankings.query[mine], points[mine])
+
+
+@measure
+def win_rate(graded: Graded) -> Values:
+    """Share of the comparisons with other answers that the answer wins, a tie being half a win.
+
+    Formula:
+        win_rate = mean over the comparisons of the query of  win 1, tie ½, loss 0
+
+    Range: 0 to 1. Ask in both orders: a judge who prefers the first answer then cancels out. Strengths with
+    intervals, from the same judgements: `rageval arena`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": run, "aspect": "a-b", "label": label}
+    ...           for run, label in [("a", "win"), ("b", "loss")]]
+    >>> scores = rageval.evaluate_answers("win_rate", judged)
+    >>> scores["a"]["win_rate"].value, scores["b"]["win_rate"].value
+    (1.0, 0.0)
+    """
+    found = graded.on(OUTCOME, "win_rate")
+    return graded.ratio(found.query, found.grade)
+
+
+class Rankings(NamedTuple):
+    """Rows of valid rankings: whose answer stood where among how many."""
+
+    query: Int
+    run: Int
+    judge: Int
+    place: Float
+    size: Int
+
+
+def valid_rankings(grades: Grades, invalid: str = "permutation") -> Rankings:
+    """The rows of those permutations whose places are 1 to N."""
+
+    def find() -> Rankings:
+        rows = grades.rows_of(POSITION)
+        query, run, judge = (
+            column[rows].astype(np.int64) for column in (grades.query, grades.run, grades.judge)
+        )
+        key = (query * len(grades.aspects) + grades.aspect[rows]) * len(grades.judges) + judge
+        place = np.where(grades.is_graded[rows], grades.grade[rows], np.nan)
+        _, permutation, size = np.unique(key, return_inverse=True, return_counts=True)
+        good = _are_permutations(permutation, place, size)
+        if invalid == "query":
+            bad = np.zeros(len(grades.queries), bool)
+            bad[query[~good[permutation]]] = True
+            keep = ~bad[query]
+        else:
+            keep = good[permutation]
+        return Rankings(query[keep], run[keep], judge[keep], place[keep], size[permutation][keep])
+
+    found: Rankings = grades.keep(("rankings", invalid), find)
+    return found
+
+
+def _are_permutations(group: Int, place: Float, size: Int) -> Bool:
+    """Whether the places of each group are 1 to N, each once."""
+    order = np.lexsort((place, group))
+    begin = np.cumsum(size) - size
+    expected = np.arange(len(place)) - np.repeat(begin, size) + 1
+    wrong = place[order] != expected  # NaN differs from everything
+    good: Bool = np.bincount(group[order], wrong, len(size)) == 0
+    return good

@@ -1,0 +1,94 @@
+"""How good nuggets and judgements are, by what people say of a sample (FreshStack, section 5.2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from rageval.measures.base import Values, measure
+from rageval.tables.graded import Graded, quotient
+from rageval.tables.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
+
+
+@measure
+def bank_precision(graded: Graded) -> Values:
+    """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
+
+    Formula:
+        bank_precision = (N − ΣB) / N      N nuggets, B = 1 for a minor or redundant one
+
+    Range: 0 to 1. Judgements: one row a nugget (`item_id`), aspect `redundant`, grade 0 or 1.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "llm", "item_id": nugget, "aspect": "redundant", "grade": grade}
+    ...           for nugget, grade in [("n1", 0), ("n2", 0), ("n3", 1), ("n4", 0)]]
+    >>> rageval.evaluate_answers("bank_precision", judged)["llm"]["bank_precision"].value
+    0.75
+    """
+    found = graded.on(REDUNDANT, "bank_precision")
+    return graded.ratio(found.query, 1.0 - found.grade)
+
+
+@measure
+def bank_recall(graded: Graded) -> Values:
+    """Share of the key ideas that the nuggets cover (FreshStack, eq. 3).
+
+    Formula:
+        bank_recall = (N − ΣB) / (N − ΣB + C)      C nuggets are lacking
+
+    Range: 0 to 1; undefined where nothing is good and nothing lacking. Judgements: as for `bank_precision`,
+    and one row a question, aspect `lacking`, its grade the number of nuggets one would have to add.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "llm", "item_id": nugget, "aspect": "redundant", "grade": grade}
+    ...           for nugget, grade in [("n1", 0), ("n2", 0), ("n3", 1), ("n4", 0)]]
+    >>> judged += [{"query_id": "q", "run_id": "llm", "aspect": "lacking", "grade": 1}]
+    >>> rageval.evaluate_answers("bank_recall", judged)["llm"]["bank_recall"].value
+    0.75
+    """
+    found, lacking = graded.on(REDUNDANT, "bank_recall"), graded.on(LACKING, "bank_recall")
+    good = graded.sum(found.query, 1.0 - found.grade)
+    answered = graded.sum(lacking.query) > 0
+    recall = quotient(good, good + graded.sum(lacking.query, lacking.grade))
+    return np.where(answered, recall, np.nan)
+
+
+@measure
+def bank_groundedness(graded: Graded) -> Values:
+    """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
+
+    Formula:
+        bank_groundedness = (N − ΣA) / N      A = 1 for a nugget with hallucinated content
+
+    Range: 0 to 1. Judgements: one row a nugget (`item_id`), aspect `hallucinated`, grade 0 or 1.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "llm", "item_id": nugget, "aspect": "hallucinated",
+    ...            "grade": grade} for nugget, grade in [("n1", 0), ("n2", 1)]]
+    >>> rageval.evaluate_answers("bank_groundedness", judged)["llm"]["bank_groundedness"].value
+    0.5
+    """
+    found = graded.on(HALLUCINATED, "bank_groundedness")
+    return graded.ratio(found.query, 1.0 - found.grade)
+
+
+@measure
+def audit_share(
+    graded: Graded, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
+) -> Values:
+    """Share of judged pairs that an auditor gave this label (FreshStack, Table 5).
+
+    Formula:
+        audit_share = |pairs with the label| / |pairs audited|, a question
+
+    Range: 0 to 1. The mean is over questions; over pairs it would weigh questions by their pairs.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "llm", "item_id": doc, "aspect": "n1", "label": label}
+    ...           for doc, label in [("d1", "relevant"), ("d2", "partially relevant"), ("d3", "relevant")]]
+    >>> round(rageval.evaluate_answers("audit_share", judged)["llm"]["audit_share"].value, 4)
+    0.6667
+    """
+    found = graded.on(AUDIT, "audit_share")
+    return graded.ratio(found.query, graded.label_is(found.label, label))

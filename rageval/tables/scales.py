@@ -1,0 +1,91 @@
+"""What may be said of an answer and what it is worth: labels and grades, a scale a kind of judgement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Labels and grades of one kind of judgement, and how its rows are told from others.
+
+    Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
+    a grade is any number (any whole number, if `whole`) from `low` to `high`.
+    """
+
+    name: str
+    rubrics: tuple[str, ...]
+    labels: Mapping[str, float] = field(default_factory=dict)
+    aspects: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    whole: bool = False
+    worst: str | None = None
+    best: str | None = None
+
+    def grade_of(self, end: str) -> float:
+        """The grade a missing judgement gets when it is taken for the `worst` or the `best`."""
+        label = self.worst if end == "worst" else self.best
+        return self.labels[label] if label else (self.low if end == "worst" else self.high)
+
+    def label_of(self, end: str) -> str | None:
+        """The label a missing judgement gets."""
+        return self.worst if end == "worst" else self.best
+
+    @property
+    def expected(self) -> str:
+        """What a row may hold, for error messages."""
+        if self.labels:
+            return "one of " + ", ".join(self.labels)
+        number = "a whole number" if self.whole else "a number"
+        return f"{number} from {self.low:g}" + ("" if math.isinf(self.high) else f" to {self.high:g}")
+
+
+SUPPORT = Scale(
+    "nugget support",
+    ("nugget-assignment", "nugget-support", "rubric"),
+    {"support": 1.0, "partial_support": 0.5, "not_support": 0.0},
+    worst="not_support",
+    best="support",
+)
+CITATION = Scale(
+    "citation support",
+    ("citation-support",),
+    {"full_support": 1.0, "partial_support": 0.5, "no_support": 0.0},
+    worst="no_support",
+    best="full_support",
+)
+CRAG = Scale(
+    "CRAG",
+    ("crag", "crag-auto"),
+    {"perfect": 1.0, "acceptable": 0.5, "missing": 0.0, "incorrect": -1.0, "accurate": 1.0},
+    low=-1.0,
+    worst="incorrect",
+    best="perfect",
+)
+CORRECTNESS = Scale("correctness", ("liverag",), aspects=("correctness",), low=-1.0, high=2.0)
+FAITHFULNESS = Scale("faithfulness", ("liverag",), aspects=("faithfulness",), low=-1.0, high=1.0)
+POSITION = Scale("positions", ("listwise",), low=1.0, high=math.inf, whole=True)
+OUTCOME = Scale(
+    "preferences",
+    ("pairwise", "simple-comparison"),
+    {"win": 1.0, "tie": 0.5, "loss": 0.0},
+    worst="loss",
+    best="win",
+)
+HALLUCINATED = Scale("nugget quality", ("nugget-quality",), aspects=("hallucinated",), whole=True)
+REDUNDANT = Scale("nugget quality", ("nugget-quality",), aspects=("redundant",), whole=True)
+LACKING = Scale("nugget quality", ("nugget-quality",), aspects=("lacking",), high=math.inf, whole=True)
+AUDIT = Scale(
+    "audit",
+    ("audit",),
+    {"relevant": 1.0, "partially_relevant": 0.5, "non_relevant": 0.0},
+    worst="non_relevant",
+    best="relevant",
+)
+_JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
+ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING)
+ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
+RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)

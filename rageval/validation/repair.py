@@ -1,0 +1,137 @@
+"""Repairs that invent nothing: what stands twice or leads nowhere goes, and what points is turned along.
+
+A citation leads to the same document after a repair as before it, or is gone and was said to be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from rageval.counting import RULES
+from rageval.validation.citations import document, known_documents
+from rageval.validation.findings import shown
+from rageval.validation.tracks import Bounds
+
+Fields = dict[str, msgspec.Raw]  # what is not repaired stays byte for byte
+
+
+@dataclass
+class Part:
+    """A sentence under repair: its fields, its text, and (citation as written, document) of what it cites."""
+
+    fields: Fields
+    text: str
+    cited: list[tuple[Any, str | None]]
+
+
+@dataclass
+class Draft:
+    """An answer under repair, and what was done to it."""
+
+    references: list[str]
+    parts: list[Part]
+    bounds: Bounds
+    done: list[str] = field(default_factory=list)
+
+
+def repaired(line: bytes, bounds: Bounds) -> tuple[bytes, list[str]]:
+    """The line after repair, and what was changed; a line of another shape is left to the validator."""
+    try:
+        record: Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        draft = _draft(record, bounds)
+    except (ValueError, KeyError, RecursionError):
+        return line, []
+    for step in (_drop_citations, _trim, _drop_references, _point):
+        step(draft)
+    changed = _changed(record, draft)
+    return (msgspec.json.encode(record | changed) if changed else line), draft.done
+
+
+def _draft(record: Fields, bounds: Bounds) -> Draft:
+    references = msgspec.json.decode(record["references"], type=list[str])
+    known = known_documents(references)
+    parts = []
+    for fields in msgspec.json.decode(record["answer"], type=list[Fields]):
+        text = msgspec.json.decode(fields["text"], type=str)
+        citations = msgspec.json.decode(fields["citations"], type=list[Any])
+        parts.append(Part(fields, text, [(found, document(found, references, known)) for found in citations]))
+    return Draft(references, parts, bounds)
+
+
+def _drop_citations(draft: Draft) -> None:
+    """Citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
+    most = draft.bounds.citations
+    for at, part in enumerate(draft.parts):
+        kept: dict[str, Any] = {}
+        for written, doc in part.cited:
+            if doc is None:
+                draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which leads nowhere")
+            elif doc in kept:
+                draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which stands twice")
+            elif most is not None and len(kept) == most:
+                draft.done.append(
+                    f"answer[{at}]: dropped the citation {shown(written)}, one more than {most}"
+                )
+            else:
+                kept[doc] = written
+        part.cited = [(written, doc) for doc, written in kept.items()]
+
+
+def _trim(draft: Draft) -> None:
+    """Whole sentences from the end, until the answer is short enough; no answer is emptied for it."""
+    count = RULES[draft.bounds.counting]
+    words = sum(count(part.text) for part in draft.parts)
+    if not draft.parts or count(draft.parts[0].text) > draft.bounds.words:
+        return
+    while words > draft.bounds.words:
+        part = draft.parts.pop()
+        words -= count(part.text)
+        draft.done.append(f"dropped answer[{len(draft.parts)}], {words:,} words are left: {shown(part.text)}")
+
+
+def _drop_references(draft: Draft) -> None:
+    """References that stand twice; and where there are too many, from the end those that nothing cites."""
+    kept = list(dict.fromkeys(draft.references))
+    if len(kept) < len(draft.references):
+        draft.done.append(f"dropped {len(draft.references) - len(kept):,} references that stand twice")
+    cited = {doc for part in draft.parts for _, doc in part.cited}
+    limit = draft.bounds.references
+    surplus = len(kept) - limit if limit is not None else 0
+    if surplus > 0:
+        idle = [doc for doc in kept if doc not in cited][-surplus:]
+        if idle:
+            draft.done.append(f"dropped {len(idle):,} references that nothing cites, as {limit} are allowed")
+        gone = set(idle)
+        kept = [doc for doc in kept if doc not in gone]
+    draft.references = kept
+
+
+def _point(draft: Draft) -> None:
+    """Every citation points to where its document stands now, by id only where the track takes ids."""
+    place = {doc: at for at, doc in enumerate(draft.references)}
+    turned = 0
+    for part in draft.parts:
+        for at, (written, doc) in enumerate(part.cited):
+            if doc is not None and not (isinstance(written, str) and draft.bounds.ids):
+                turned += written != place[doc]
+                part.cited[at] = (place[doc], doc)
+    if turned:
+        draft.done.append(f"turned {turned:,} citations to where their documents stand now")
+
+
+def _changed(record: Fields, draft: Draft) -> dict[str, Any]:
+    """The fields that are not what they were."""
+    changed: dict[str, Any] = {}
+    if draft.done:
+        changed["references"] = draft.references
+        changed["answer"] = [
+            part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
+        ]
+    words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
+    if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
+        draft.done.append(f"set `response_length` to {words}")
+        changed["response_length"] = words
+    return changed

@@ -1,0 +1,103 @@
+"""What a measure is as an object: equal or not, its limits, its signature, its way out of an error."""
+
+from __future__ import annotations
+
+import math
+
+import ir_measures
+import pytest
+
+import rageval
+from rageval.measures import Measure, measure, ndcg, recall
+from rageval.measures.foreign import foreign_measure
+from rageval.tables.judged import Judged
+
+RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+GRADED = {"q": {"a": 1, "b": 2, "c": 0}}
+
+
+def test_a_measure_equals_what_computes_the_same_and_nothing_else() -> None:
+    assert recall @ 5 == recall(rel=1) @ 5
+    assert recall @ 5 != recall(rel=2) @ 5
+    assert recall @ 5 != recall @ 6
+    for other in ("recall", None, 5, ir_measures.R):
+        assert recall != other
+
+
+def test_a_measure_of_ir_measures_equals_its_like() -> None:
+    one, same, other = (foreign_measure(name) for name in ("Rprec", "rprec", "Bpref"))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert one != "Rprec"
+
+
+@pytest.mark.parametrize("grade", [-(10**6), 10**6])
+def test_the_limits_of_grades(grade: int) -> None:
+    assert recall(rel=grade).rel == grade
+    with pytest.raises(rageval.MeasureError, match=r"expected a number from -1e\+06 to 1e\+06"):
+        recall(rel=grade + (1 if grade > 0 else -1))
+
+
+def test_exponential_gains_in_closed_form() -> None:
+    found = 1 / math.log2(2) + 3 / math.log2(3)
+    best = 3 / math.log2(2) + 1 / math.log2(3)
+    scores = rageval.evaluate(ndcg(dcg="exp-log2"), RUN, GRADED)
+    assert scores["ndcg(dcg=exp_log2)"].value == pytest.approx(found / best, abs=1e-15)
+
+
+def test_a_parameter_without_annotation_has_the_type_of_its_default() -> None:
+    @measure
+    def weighed(judged: Judged, *, k=None, weight=1.5):  # type: ignore[no-untyped-def]
+        return judged.sum(judged.hits(k).query) * weight
+
+    assert rageval.evaluate(weighed(weight="2"), RUN, GRADED)["weighed(weight=2.0)"].value == 4.0
+    with pytest.raises(rageval.MeasureError, match="expected a number"):
+        weighed(weight="heavy")
+
+
+def test_the_signature_names_the_provider() -> None:
+    scores = (
+        rageval.evaluate("Rprec", RUN, GRADED),
+        rageval.evaluate("recall@2", RUN, GRADED, provider="pytrec_eval"),
+    )
+    version = ir_measures.__version__
+    assert scores[0]["Rprec"].signature.split("|")[1] == f"by:ir_measures-{version}"
+    assert scores[1]["recall@2"].signature.split("|")[1] == f"by:ir_measures-{version}-pytrec_eval"
+
+
+def test_parameters_reach_the_provider() -> None:
+    nuggets = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"c": 1}}}
+    names = ("alpha_ndcg(alpha=0.9)@3", "alpha_ndcg@3")
+    ours, theirs = (
+        [rageval.evaluate(name, RUN, nuggets, **rules)[name].value for name in names]
+        for rules in ({}, {"provider": "pyndeval"})
+    )
+    assert ours == pytest.approx(theirs)
+    assert ours[0] != pytest.approx(ours[1])
+
+
+def test_a_measure_without_its_provider_says_what_to_install() -> None:
+    missing = [p for p in ir_measures.providers.registry.values() if not p.is_available()]
+    if not any(provider.supports(ir_measures.RBP(p=0.8) @ 10) for provider in missing):
+        pytest.skip("every provider of RBP is installed")
+    with pytest.raises(rageval.MeasureError, match="could, install it: pip install"):
+        rageval.evaluate("RBP(p=0.8)@10", RUN, GRADED)
+
+
+def test_a_name_of_another_is_spelt_as_ir_measures_spells_it() -> None:
+    assert [str(foreign_measure(name)) for name in ("rprec", "BPREF", "ipreC@0.1")] == [
+        "Rprec",
+        "Bpref",
+        "IPrec@0.1",
+    ]
+
+
+def test_measures_of_runs_and_of_answers_know_which_they_are() -> None:
+    assert isinstance(recall, Measure)
+    assert not recall.of_answers
+    assert rageval.parse_measure("v_strict").of_answers
+    with pytest.raises(rageval.MeasureError, match="scores judged answers"):
+        rageval.evaluate("v_strict", RUN, GRADED)
+    with pytest.raises(rageval.MeasureError, match="scores runs"):
+        rageval.evaluate_answers("recall", [{"query_id": "q", "run_id": "r", "label": "perfect"}])
