@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables"}, {"numpy"}),
     "answers": (BASE | {"files", "measures", "scores", "tables"}, {"numpy"}),
     "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
+    "agreement": (BASE, {"numpy"}),
     "arena": (BASE | {"measures", "tables"}, {"numpy"}),
     "intervals": (BASE, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),

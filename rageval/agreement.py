@@ -1,0 +1,167 @@
+"""How far two judges agree, beyond chance.
+
+Ratings are numbers (grades). With weights w(a, b) = 1 for equal grades, falling with their distance:
+    observed   p_o = mean of w over the items
+    κ          (p_o − p_e) / (1 − p_e)      p_e from both judges' own shares (Cohen)
+    AC2        the same with p_e = T/(q(q−1)) Σ π_k(1 − π_k)      π: mean shares, T: Σ w, q grades (Gwet)
+    α          1 − D_o / D_e      with distances instead, and one common distribution (Krippendorff)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import UsageError
+
+Float = NDArray[np.float64]
+Weights = Callable[[Float], Float]
+RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
+WEIGHTS = ("none", "linear", "quadratic")
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A coefficient with its bootstrap interval over queries."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def weights(levels: Float, kind: str = "none") -> Float:
+    """w(a, b) for every pair of grades.
+
+    >>> weights(np.array([0.0, 1.0, 3.0]), "linear").tolist()[0]
+    [1.0, 0.6666666666666667, 0.0]
+    """
+    if kind not in WEIGHTS:
+        raise UsageError(f"weights {kind!r}: expected one of {', '.join(WEIGHTS)}")
+    distance = np.abs(levels[:, None] - levels[None])
+    if kind == "none" or not distance.max(initial=0.0):
+        equal: Float = (distance == 0).astype(np.float64)
+        return equal
+    share: Float = distance / distance.max()
+    return 1 - (share if kind == "linear" else share**2)
+
+
+def observed(table: Float, w: Float) -> float:
+    """Weighted share of the items on which both say the same; `table` counts items by both grades."""
+    return float((table * w).sum() / table.sum())
+
+
+def kappa(table: Float, w: Float) -> float:
+    """Cohen's κ, weighted; NaN if both judges always say the same one thing.
+
+    >>> table = np.array([[20.0, 5.0], [10.0, 15.0]])
+    >>> round(kappa(table, weights(np.array([0.0, 1.0]))), 12)
+    0.4
+    """
+    share = table / table.sum()
+    expected = float((np.outer(share.sum(axis=1), share.sum(axis=0)) * w).sum())
+    return _beyond(observed(table, w), expected)
+
+
+def gwet(table: Float, w: Float) -> float:
+    """Gwet's AC1 (no weights) or AC2: does not collapse where nearly all grades are the same.
+
+    >>> table = np.array([[118.0, 5.0], [2.0, 0.0]])
+    >>> round(gwet(table, weights(np.array([0.0, 1.0]))), 3), round(kappa(table, np.eye(2)), 3)
+    (0.941, -0.023)
+    """
+    number = len(table)
+    if number < 2:
+        return math.nan
+    share = table / table.sum()
+    pi = (share.sum(axis=1) + share.sum(axis=0)) / 2
+    expected = float(w.sum() / (number * (number - 1)) * (pi * (1 - pi)).sum())
+    return _beyond(observed(table, w), expected)
+
+
+def krippendorff(table: Float, w: Float) -> float:
+    """Krippendorff's α for two judges without gaps; distances are 1 − w.
+
+    >>> table = np.array([[4.0, 0.0], [2.0, 4.0]])
+    >>> round(krippendorff(table, np.eye(2)), 12)
+    0.62
+    """
+    coincidence = table + table.T
+    total = coincidence.sum()
+    shares = coincidence.sum(axis=0)
+    distance = 1 - w
+    disagreement = float((coincidence * distance).sum() / total)
+    by_chance = np.outer(shares, shares) - np.diag(shares)
+    expected = float((by_chance * distance).sum() / (total * (total - 1)))
+    return 1 - disagreement / expected if expected else math.nan
+
+
+def tau_b(one: Float, other: Float) -> float:
+    """Kendall's τ_b of two lists of scores; NaN if one of them is constant.
+
+    >>> tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
+    0.3333333333333333
+    """
+    i, j = np.triu_indices(len(one), 1)
+    first, second = np.sign(one[i] - one[j]), np.sign(other[i] - other[j])
+    ties = math.sqrt(float((first != 0).sum()) * float((second != 0).sum()))
+    return float((first * second).sum()) / ties if ties else math.nan
+
+
+def tau_ap(truth: Float, estimate: Float) -> float:
+    """τ_AP (Yilmaz et al., SIGIR 2008): as τ, but errors near the top of the estimated ranking cost more.
+
+    >>> tau_ap(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0]))
+    1.0
+    """
+    order = np.argsort(-estimate, kind="stable")
+    ranked = truth[order]
+    if len(ranked) < 2:
+        return math.nan
+    right = [float((ranked[:at] > ranked[at]).mean()) for at in range(1, len(ranked))]
+    return 2 * float(np.mean(right)) - 1
+
+
+def table_of(one: Float, other: Float, levels: Float) -> Float:
+    """How many items have each pair of grades."""
+    counts = np.zeros((len(levels), len(levels)))
+    np.add.at(counts, (np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
+    return counts
+
+
+COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
+    "agreement": observed,
+    "kappa": kappa,
+    "gwet": gwet,
+    "krippendorff": krippendorff,
+}
+
+
+def agreement(
+    one: Float, other: Float, query: Sequence[str], kind: str = "none", resamples: int = RESAMPLES
+) -> list[Agreement]:
+    """Every coefficient of two judges' grades of the same items, with intervals over queries."""
+    levels = np.unique(np.concatenate((one, other)))
+    w = weights(levels, kind)
+    _, of_item = np.unique(np.array(query), return_inverse=True)
+    tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
+    np.add.at(tables, (of_item, np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
+    generator = np.random.default_rng(SEED)
+    drawn = generator.integers(0, len(tables), (resamples, len(tables)))
+    samples = [tables[rows].sum(axis=0) for rows in drawn]
+    found = []
+    for name, coefficient in COEFFICIENTS.items():
+        values = np.array([coefficient(sample, w) for sample in samples])
+        values = values[~np.isnan(values)]
+        ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+        low, high = np.quantile(values, ends) if len(values) > resamples / 2 else (math.nan, math.nan)
+        found.append(Agreement(name, coefficient(tables.sum(axis=0), w), float(low), float(high)))
+    return found
+
+
+def _beyond(seen: float, expected: float) -> float:
+    return (seen - expected) / (1 - expected) if expected < 1 else math.nan

@@ -1,0 +1,271 @@
+"""What is to be judged, one call each: an answer, some of its nuggets, a citation, two answers, ….
+
+What is shown gets short ids (n1, d1, a1) that the reply must echo; a task knows what they stand for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from rageval.errors import InputError
+from rageval.judges.rubric import Rubric
+from rageval.records import Answer, Nugget, Question
+from rageval.text import visible
+
+DOCUMENTS, NUGGETS, GOLD = "documents", "nuggets", "gold"  # run ids of judgements that are of no system
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Everything there is to judge, and to judge by."""
+
+    answers: Sequence[Answer] = ()
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    nuggets: Mapping[str, Sequence[Nugget]] = field(default_factory=dict)
+    passages: Mapping[str, str] = field(default_factory=dict)  # by document id
+    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # documents to judge, by query
+    permutations: int = 10
+    balanced: bool = False
+    seed: int = 0
+
+    def question(self, query: str) -> Question:
+        """The question; `InputError` names what is missing."""
+        if query not in self.questions:
+            raise InputError(
+                f"query {visible(query)!r}: there is no such question; expected it in --questions FILE"
+                f" ({len(self.questions):,} questions there)"
+            )
+        return self.questions[query]
+
+    def bank(self, query: str) -> Sequence[Nugget]:
+        """The nuggets of a query."""
+        if not self.nuggets.get(query):
+            raise InputError(f"query {visible(query)!r}: has no nuggets; expected them in --nuggets FILE")
+        return self.nuggets[query]
+
+    def passage(self, doc: str) -> str:
+        """The text of a document."""
+        if doc not in self.passages:
+            raise InputError(
+                f"document {visible(doc)!r}: its text is not known; expected it in --passages FILE, or in the"
+                " answers"
+            )
+        return self.passages[doc]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Where a verdict goes: the judgement it becomes but for what is said; `also` keeps a nugget's weight."""
+
+    query: str
+    run: str
+    item: str = "answer"
+    aspect: str = "0"
+    also: Mapping[str, Any] = field(default_factory=dict)
+    turned: bool = False  # the other side of a comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call: what is shown, the ids to be echoed, and the rows that each verdict (by its id) becomes."""
+
+    data: Mapping[str, Any]
+    rows: Mapping[str, tuple[Row, ...]]
+    ids: tuple[str, ...] = ()
+
+
+def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Everything the rubric has to judge."""
+    yield from _UNITS[rubric.file.unit](rubric, material)
+
+
+def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for answer in material.answers:
+        names = tuple(rubric.file.ranges) or ("",)
+        rows = {name: (Row(answer.query_id, answer.run_id, aspect=name or "0"),) for name in names}
+        yield Task(_shown(answer, material, rubric.file.sees), rows)
+
+
+def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str, Any]:
+    """What the rubric wants to see of an answer and its question."""
+    show: dict[str, Callable[[], Any]] = {
+        "question": lambda: material.question(answer.query_id).text,
+        "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
+        "gold": lambda: _gold(material.question(answer.query_id)),
+        "gold_passages": lambda: [text for _, text in material.question(answer.query_id).documents],
+        "answer": lambda: answer.text,
+        "passages": lambda: [text for _, text in answer.passages],
+    }
+    return {name: show[name]() for name in sees if name in show}
+
+
+def _gold(question: Question) -> list[str]:
+    if not question.gold:
+        raise InputError(
+            f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by"
+        )
+    return list(question.gold)
+
+
+def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for answer in material.answers:
+        data = _shown(answer, material, rubric.file.sees)
+        for window in _windows(material.bank(answer.query_id), rubric.file.window):
+            yield _of_nuggets(data, window, answer.query_id, answer.run_id)
+
+
+def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query in material.nuggets:
+        data = {"question": material.question(query).text}
+        for window in _windows(material.bank(query), rubric.file.window):
+            names = _short("n", window)
+            rows = {
+                name: (Row(query, NUGGETS, item=nugget.nugget_id, aspect="importance"),)
+                for name, nugget in zip(names, window, strict=True)
+            }
+            yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
+
+
+def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], query: str, run: str) -> Task:
+    names = _short("n", window)
+    rows = {
+        name: (Row(query, run, aspect=nugget.nugget_id, also=_weight(nugget)),)
+        for name, nugget in zip(names, window, strict=True)
+    }
+    return Task({**data, "nuggets": _listed(names, [n.text for n in window])}, rows, names)
+
+
+def _weight(nugget: Nugget) -> dict[str, Any]:
+    also = {"importance": nugget.importance, "weight": nugget.weight}
+    return {key: value for key, value in also.items() if value is not None}
+
+
+def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query, docs in material.candidates.items():
+        bank = material.bank(query)
+        nuggets = _short("n", bank)
+        for window in _windows(docs, rubric.file.window):
+            names = _short("d", window)
+            rows = {
+                f"{name}\t{short}": (Row(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
+                for name, doc in zip(names, window, strict=True)
+                for short, nugget in zip(nuggets, bank, strict=True)
+            }
+            data = {
+                "question": material.question(query).text,
+                "nuggets": _listed(nuggets, [nugget.text for nugget in bank]),
+                "documents": _listed(names, map(material.passage, window)),
+            }
+            yield Task(data, rows, (*names, "", *nuggets))
+
+
+def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query, docs in material.candidates.items():
+        for doc in docs:
+            data = {"question": material.question(query).text, "passage": material.passage(doc)}
+            yield Task(data, {"": (Row(query, DOCUMENTS, item=doc),)})
+
+
+def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for answer in material.answers:
+        texts = dict(answer.passages)
+        for number, sentence in enumerate(answer.sentences):
+            for doc in dict.fromkeys(sentence.citations):
+                if doc is None:
+                    continue  # leads nowhere: no text to judge, and worth nothing anyway
+                passage = texts.get(doc) or material.passage(doc)
+                row = Row(
+                    answer.query_id, answer.run_id, doc, str(number), {"sentences": len(answer.sentences)}
+                )
+                yield Task({"sentence": sentence.text, "passage": passage}, {"": (row,)})
+
+
+def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query, question in material.questions.items():
+        yield Task({"question": question.text, "gold": _gold(question)}, {"": (Row(query, NUGGETS),)})
+
+
+def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query, answers in _by_query(material.answers).items():
+        question = material.question(query).text
+        for one, other in combinations(answers, 2):
+            yield from _both_orders(question, query, (one.run_id, one.text), (other.run_id, other.text))
+
+
+def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for answer in material.answers:
+        question = material.question(answer.query_id)
+        gold = _gold(question)[0]
+        sides = (answer.run_id, answer.text), (GOLD, gold)
+        yield from _both_orders(question.text, answer.query_id, *sides)
+
+
+def _both_orders(question: str, query: str, one: tuple[str, str], other: tuple[str, str]) -> Iterator[Task]:
+    for first, second in ((one, other), (other, one)):
+        aspect = f"{first[0]} | {second[0]}"
+        rows = (Row(query, first[0], aspect=aspect), Row(query, second[0], aspect=aspect, turned=True))
+        yield Task({"question": question, "answer_a": first[1], "answer_b": second[1]}, {"": rows})
+
+
+def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query, answers in _by_query(material.answers).items():
+        for number, order in enumerate(_orders(len(answers), material, query)):
+            names = _short("a", order)
+            shown = [answers[at] for at in order]
+            rows = {
+                name: (Row(query, answer.run_id, aspect=str(number)),)
+                for name, answer in zip(names, shown, strict=True)
+            }
+            listed = _listed(names, [answer.text for answer in shown])
+            yield Task({"question": material.question(query).text, "answers": listed}, rows, names)
+
+
+def _orders(number: int, material: Material, query: str) -> list[list[int]]:
+    """Random orders, or a balanced design: rows of a Latin square in which each follows each equally often.
+
+    A square is balanced for an even number of answers; for an odd one its mirror image is added.
+    """
+    if not material.balanced:
+        rng = random.Random(f"{material.seed}/{query}")
+        return [rng.sample(range(number), number) for _ in range(material.permutations)]
+    first = [(at + 1) // 2 if at % 2 else (number - at // 2) % number for at in range(number)]
+    square = [[(place + shift) % number for place in first] for shift in range(number)]
+    return square + [row[::-1] for row in square] if number % 2 else square
+
+
+def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {}
+    for answer in answers:
+        found.setdefault(answer.query_id, []).append(answer)
+    return found
+
+
+def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _short(letter: str, items: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(f"{letter}{number}" for number in range(1, len(items) + 1))
+
+
+def _listed(names: Sequence[str], texts: Iterable[str]) -> list[dict[str, str]]:
+    return [{"id": name, "text": text} for name, text in zip(names, texts, strict=True)]
+
+
+_UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
+    "answer": _answers,
+    "nuggets": _nuggets,
+    "bank": _bank,
+    "documents": _documents,
+    "passage": _passages,
+    "citation": _citations,
+    "question": _questions,
+    "pair": _pairs,
+    "against-gold": _against_gold,
+    "list": _lists,
+}
