@@ -38,19 +38,19 @@ def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Itera
     """The unpacked content, cut only behind line ends; the last chunk may lack its line end."""
     name = name_of(source)
     with _opened(source, name) as raw:
-        rest = b""
+        rest: list[bytes] = []  # pieces of a line that is not yet whole
         for block in _unpacked(raw, name, limits, size):
             cut = block.rfind(b"\n") + 1
             if not cut:
-                rest += block
-                if len(rest) > limits.line:
-                    yield rest  # the reader reports the line as too long, with its number
+                rest.append(block)
+                if sum(map(len, rest)) > limits.line:
+                    yield b"".join(rest)  # the reader reports the line as too long, with its number
                     return
                 continue
-            yield rest + block[:cut]
-            rest = block[cut:]
-        if rest:
-            yield rest
+            yield b"".join([*rest, block[:cut]])
+            rest = [block[cut:]]
+        if any(rest):
+            yield b"".join(rest)
 
 
 def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:

@@ -1,7 +1,7 @@
 """Claims: while one process asks a question, no other process pays for the same answer.
 
-A claim belongs to an owner, an owner shows that it is alive by counting up its beat. Whoever waits for a claim
-watches the beat by its own steady clock, so that no wall clock, set right or wrong, takes part.
+A claim belongs to an owner, and an owner shows that it is alive by counting up its beat. Whoever waits for a
+claim watches the beat by its own steady clock, so that no wall clock, set right or wrong, takes part.
 """
 
 from __future__ import annotations

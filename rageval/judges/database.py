@@ -66,7 +66,9 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
 
 def connect(path: str, uri: bool = False) -> sqlite3.Connection:
     """A connection without transactions of its own, which several threads may use in turns."""
-    return sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False, uri=uri)
+    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False, uri=uri)
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged row is no error
+    return connection
 
 
 def _open_to_read(path: str) -> sqlite3.Connection:

@@ -11,19 +11,21 @@ import os
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from rageval.errors import OutputError
-from rageval.judges.base import Reply, Request
+from rageval.judges.base import FILTERED, OK, REFUSED, TRUNCATED, Reply, Request
 from rageval.judges.batches import Batches
 from rageval.judges.claims import Claims
 from rageval.judges.database import default_path, explained, open_database, transaction
-from rageval.judges.exchange import Imported, import_lines, import_rows
+from rageval.judges.exchange import ADDED, CONFLICT, SAME, Imported, import_lines, import_rows
 from rageval.judges.stored import (
     Stored,
     as_json,
@@ -38,8 +40,8 @@ from rageval.judges.stored import (
     without,
 )
 
-_COLUMNS = "key, model, endpoint, request, reply, created, job, checksum"
-_PAGE = 500  # rows read at a time, so that a long export holds no other process up
+STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
+_PAGE = 500  # keys read at a time, so that a long export holds no other process up
 
 
 class Store:
@@ -62,13 +64,7 @@ class Store:
 
     def get(self, key: str, job: str | None = None) -> Reply | None:
         """The reply to the question with this key; with `job` only what this very job has asked."""
-        with self.reading() as connection:
-            try:
-                row = connection.execute(
-                    "SELECT reply, created, job, checksum FROM replies WHERE key = ?", (key,)
-                ).fetchone()
-            except (sqlite3.DatabaseError, UnicodeError) as error:
-                row = self._unreadable(error)
+        row = self._row("reply, created, job, checksum", key)
         if row is None or (job is not None and row[2] != job):
             return None
         return self._read(key, *row)
@@ -77,6 +73,8 @@ class Store:
         self, key: str, request: Request, reply: Reply, model: str = "", endpoint: str = "", job: str = ""
     ) -> None:
         """Keep a reply, in place of an older one, and end the claim on it; kept once this has returned."""
+        if reply.status not in STORABLE:
+            raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
         answer = without(as_json(reply_as_record(reply)), self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
@@ -85,7 +83,7 @@ class Store:
         self._claims.gave(key)
 
     def claim(self, key: str) -> bool:
-        """Whether this process may ask: True makes the question its own, False means another one is asking."""
+        """Whether this process may ask: True makes the question its own, False: another one asks."""
         if self._claims.has(key):
             return True
         with self.writing():
@@ -109,13 +107,7 @@ class Store:
 
     def rows(self) -> Iterator[Stored]:
         """Every stored reply that is as it was written, by key."""
-        after = ""
-        while page := self._page(after):
-            after = page[-1][0]
-            for row in page:
-                found = self._as_stored(row)
-                if found is not None:
-                    yield found
+        return filter(None, map(self._stored, self._keys_from("")))
 
     def export(self) -> Iterator[str]:
         """The store as lines of JSON, by key."""
@@ -134,22 +126,27 @@ class Store:
 
     def stats(self) -> dict[str, Any]:
         """How much there is of what; reads every row once, to count the damaged ones."""
-        before, by_model, by_status = self.damaged, dict[str, int](), dict[str, int]()
+        before = self.damaged
+        by_model: Counter[str] = Counter()
+        by_status: Counter[str] = Counter()
         for row in self.rows():
-            by_model[row.model] = by_model.get(row.model, 0) + 1
-            by_status[row.reply.status] = by_status.get(row.reply.status, 0) + 1
+            by_model[row.model] += 1
+            by_status[row.reply.status] += 1
         with self.reading() as connection:
             claims = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
         counts = {"replies": sum(by_status.values()), "damaged": self.damaged - before, "claims": claims}
-        return {"path": self.path, **counts, "models": by_model, "statuses": by_status}
+        return {"path": self.path, **counts, "models": dict(by_model), "statuses": dict(by_status)}
 
     def show(self, key: str) -> Stored | None:
         """A stored reply with its question; `key` may be shortened as long as it is the only one."""
-        with self.reading() as connection:
-            found = connection.execute(
-                f"SELECT {_COLUMNS} FROM replies WHERE key >= ? AND key < ? LIMIT 2", (key, key + "~")
-            ).fetchall()
-        return self._as_stored(found[0]) if len(found) == 1 else None
+        found = list(islice(self._keys_from(key), 2))
+        matching = [known for known in found if known.startswith(key)]
+        return self._stored(matching[0]) if len(matching) == 1 else None
+
+    def take_over(self, replies: Iterable[Stored]) -> list[str]:
+        """Keep what is new, in one transaction; what has become of each."""
+        with self.writing() as connection:
+            return [self._take_over(connection, stored) for stored in replies]
 
     def close(self) -> None:
         """Give back all claims and close the file."""
@@ -183,25 +180,51 @@ class Store:
         with self.reading() as connection, transaction(connection):
             yield connection
 
-    def _page(self, after: str) -> list[Any]:
-        with self.reading() as connection:
-            return connection.execute(
-                f"SELECT {_COLUMNS} FROM replies WHERE key > ? ORDER BY key LIMIT {_PAGE}", (after,)
-            ).fetchall()
+    def _take_over(self, connection: sqlite3.Connection, stored: Stored) -> str:
+        here = self.get(stored.key)
+        if here is not None:
+            alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
+            return SAME if alike else CONFLICT
+        request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
+        _insert(connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, "")
+        return ADDED
 
-    def _as_stored(self, row: tuple[str, ...]) -> Stored | None:
-        key, model, endpoint, request, answer, created, job, written = row
-        reply = self._read(key, answer, created, job, written)
-        if reply is None:
+    def _keys_from(self, key: str) -> Iterator[str]:
+        """The keys from this one on, in order, some at a time."""
+        equal = "="
+        while True:
+            query = f"SELECT key FROM replies WHERE key >{equal} ? ORDER BY key LIMIT {_PAGE}"
+            with self.reading() as connection:
+                page = [found for (found,) in connection.execute(query, (key,))]
+            if not page:
+                return
+            yield from page
+            key, equal = page[-1], ""
+
+    def _row(self, columns: str, key: str) -> Any:
+        """The row of a key; None if there is none, or SQLite cannot make sense of it."""
+        with self.reading() as connection:
+            try:
+                return connection.execute(f"SELECT {columns} FROM replies WHERE key = ?", (key,)).fetchone()
+            except sqlite3.DatabaseError as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+                    raise
+        self.damaged += 1
+        return None
+
+    def _stored(self, key: str) -> Stored | None:
+        row = self._row("reply, created, job, checksum, model, endpoint, request", key)
+        reply = self._read(key, *row[:4]) if row else None
+        if row is None or reply is None:
             return None
+        created, (model, endpoint, asked) = row[1], row[4:]
         try:
-            stored = Stored(key, model, endpoint, request_of(json.loads(request)), reply, created)
+            stored = Stored(key, model, endpoint, request_of(json.loads(asked)), reply, created)
+            genuine = stored.is_genuine()
         except (TypeError, ValueError):
-            stored = None
-        if stored is None or not stored.is_genuine():
-            self.damaged += 1
-            return None
-        return stored
+            genuine = False
+        self.damaged += not genuine
+        return stored if genuine else None
 
     def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
         """The reply, if the row is as it was written; a damaged row is as good as none."""
@@ -213,20 +236,15 @@ class Store:
         self.damaged += 1
         return None
 
-    def _unreadable(self, error: Exception) -> None:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (0, sqlite3.SQLITE_CORRUPT):
-            raise error
-        self.damaged += 1
-
 
 def _insert(connection: sqlite3.Connection, key: str, *columns: str) -> None:
     """The key of a row that is there is left alone, so that also a damaged row can be replaced."""
     *_, answer, created, job = columns
     connection.execute(
-        f"INSERT INTO replies ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (key) DO UPDATE SET model = excluded.model, endpoint = excluded.endpoint,"
-        " request = excluded.request, reply = excluded.reply, created = excluded.created,"
-        " job = excluded.job, checksum = excluded.checksum",
+        "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+        " model = excluded.model, endpoint = excluded.endpoint, request = excluded.request,"
+        " reply = excluded.reply, created = excluded.created, job = excluded.job,"
+        " checksum = excluded.checksum",
         (key, *columns, checksum(key, answer, created, job)),
     )
 

@@ -65,7 +65,7 @@ def reply_of(record: Mapping[str, Any]) -> Reply:
 
 
 def _known(kind: type[Any], record: Any) -> dict[str, Any]:
-    """What this version knows of a record, which a newer one may have written; types must be the right ones."""
+    """What this version knows of a record, which a newer one may have written; checks the types."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
     known = {field.name: record[field.name] for field in fields(kind) if field.name in record}
