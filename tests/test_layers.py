@@ -31,6 +31,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "answers": (BASE | {"files", "measures", "scores", "tables"}, {"numpy"}),
     "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
     "agreement": (BASE, {"numpy"}),
+    "passport": (BASE | {"agreement", "files", "judges", "tables"}, {"numpy"}),
     "arena": (BASE | {"measures", "tables"}, {"numpy"}),
     "intervals": (BASE, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),

@@ -19,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 COMMANDS = {
     "score": "Score runs against judgements (the default command).",
     "arena": "Rank systems by judgements that compare their answers.",
+    "agree": "The passport of a judge: how far it agrees with people.",
     "validate": "Check a file against the rules of its track, and repair it.",
     "measures": "List the measures, or show the page of one.",
 }
