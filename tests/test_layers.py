@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables"}, {"numpy"}),
     "answers": (BASE | {"files", "measures", "scores", "tables"}, {"numpy"}),
     "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
+    "testing": (BASE | {"judges"}, set()),
     "agreement": (BASE, {"numpy"}),
     "passport": (BASE | {"agreement", "files", "judges", "tables"}, {"numpy"}),
     "arena": (BASE | {"measures", "tables"}, {"numpy"}),

@@ -1,0 +1,76 @@
+"""Who is asked: models by name. A provider's SDK is imported when its model is asked for the first time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from rageval.errors import UsageError
+from rageval.judges.base import Model
+from rageval.names import suggestion
+from rageval.text import visible
+
+EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
+_BUILTIN = {
+    "openai": ("openai_chat", "OpenAIChat"),
+    "anthropic": ("anthropic_messages", "AnthropicMessages"),
+    "frozen": ("frozen", "FrozenJudgements"),
+}
+_WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
+_ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
+_NO_MODELS = {
+    "scripted": "is made in Python: rageval.judges.models.scripted.ScriptedModel([…])",
+    "lexical": "is no model but a proxy of its own: rageval.judges.models.lexical",
+}
+
+
+def model_named(spec: str, **options: Any) -> Model:
+    """The model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
+
+    Options go to the model: `timeout` (seconds) and `key_from` (an environment variable) for those behind a
+    network. Packages add providers with an entry point in the group `rageval.models`: what is called with the
+    text behind the colon and the options, and returns a `rageval.judges.base.Model`.
+
+    >>> model_named("opanai:small")
+    Traceback (most recent call last):
+    rageval.errors.UsageError: unknown provider 'opanai' in the model 'opanai:small'; did you mean openai?
+    """
+    provider, _, name = spec.strip().partition(":")
+    provider = provider.lower().replace("-", "_")
+    if provider in _NO_MODELS:
+        raise UsageError(f"{provider} {_NO_MODELS[provider]}")
+    make = _maker(provider, spec)
+    if not name:
+        raise UsageError(f"the model {visible(spec)!r} has no name; expected {EXPECTED}")
+    if provider not in ("openai", "anthropic"):
+        made: Model = make(name, **options)
+        return made
+    return _remote(make, name, options)
+
+
+def _remote(make: Callable[..., Model], name: str, options: dict[str, Any]) -> Model:
+    """A model behind a network, at its provider's or at the address behind the `@`."""
+    parts = _WITH_ADDRESS.fullmatch(name)
+    if parts:
+        return make(parts["model"], parts["url"], **options)
+    if _ADDRESS_ONLY.fullmatch(name):
+        raise UsageError(f"the address in {visible(name)!r} has no scheme; expected @http://… or @https://…")
+    return make(name, **options)
+
+
+def _maker(provider: str, spec: str) -> Callable[..., Model]:
+    """What makes models of this provider: ours, or what a package adds."""
+    if provider in _BUILTIN:
+        module, name = _BUILTIN[provider]
+        made: Callable[..., Model] = getattr(import_module(f"{__name__}.{module}"), name)
+        return made
+    from rageval.plugins import plugin, plugin_names
+
+    found: Callable[..., Model] | None = plugin("models", provider)
+    if found is None:
+        known = [*_BUILTIN, *_NO_MODELS, *plugin_names("models")]
+        hint = suggestion(provider, known) or f"; expected {EXPECTED}"
+        raise UsageError(f"unknown provider {visible(provider)!r} in the model {visible(spec)!r}{hint}")
+    return found

@@ -1,0 +1,148 @@
+"""Models behind Anthropic's messages API, and servers that speak it.
+
+The schema is sent as `output_config`; where that is refused it becomes the input of a tool the model must
+use, and then words only. The system text, which all requests of a rubric share, is marked for the cache.
+Which key goes to which address is told in `rageval.judges.models.hosts`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Reply, Request, Usage
+from rageval.judges.models.hosts import ANTHROPIC
+from rageval.judges.models.remote import SCHEMA, TEXT, Call, Form, RemoteModel, sendable, with_schema
+from rageval.judges.models.responses import count, mapping, words
+
+TOOL = "tool"
+_OF_SCHEMAS = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
+_OF_TOOLS = ("tool", "input_schema")
+_STOPPED = {
+    "max_tokens": TRUNCATED,
+    "model_context_window_exceeded": TRUNCATED,
+    "refusal": REFUSED,
+    "pause_turn": ERROR,
+}
+# What output_config refuses in a schema. The rubric checks ranges and lengths itself.
+_RANGES = {
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "$schema"),
+}
+_NAMED = ("properties", "$defs")  # below these stand names, not keywords
+
+
+class AnthropicMessages(RemoteModel):
+    """A model that answers messages, asked through the anthropic SDK."""
+
+    provider = ANTHROPIC
+    client = "AsyncAnthropic"
+    modes = ((SCHEMA, _OF_SCHEMAS), (TOOL, _OF_TOOLS), (TEXT, ()))
+    request_id = "request-id"
+    optional = ("temperature", "cache_control")
+
+    async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
+        return await client.messages.with_raw_response.create(**arguments)
+
+    def _call(self, request: Request, form: Form) -> Call:
+        messages = [{"role": "user", "content": sendable(request.user)}]
+        call = Call({"model": self.model, "messages": messages, **_format(request, form.mode)})
+        call.sent["mode"] = form.mode
+        call.add("max_tokens", request.max_tokens, taken=True)
+        if request.temperature is not None:
+            taken = "temperature" not in form.refused and "temperature" in _taken_by_sdk()
+            call.add("temperature", request.temperature, taken)
+        _add_system(call, request, form)
+        return call
+
+    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
+        content = body.get("content")
+        return isinstance(content, list) and all(isinstance(block, dict) for block in content)
+
+    def _read(self, body: Mapping[str, Any]) -> Reply:
+        stopped = words(body.get("stop_reason"))
+        status = _STOPPED.get(stopped, OK)
+        detail = "" if status == OK else _why(body, stopped)
+        return Reply(status, _text(body["content"]), detail, _usage(mapping(body.get("usage"))))
+
+
+@cache
+def _taken_by_sdk() -> frozenset[str]:
+    """The arguments that the installed SDK knows: from 1.0 on it has no temperature."""
+    messages = import_module("anthropic.resources.messages").AsyncMessages
+    return frozenset(inspect.signature(messages.create).parameters)
+
+
+def _add_system(call: Call, request: Request, form: Form) -> None:
+    """The system text: as a block for the cache, or plainly where a server refuses that."""
+    system = with_schema(request) if form.mode == TEXT else sendable(request.system)
+    if "cache_control" in form.refused:
+        call.dropped += ("cache_control",)
+        call.arguments["system"] = system
+    elif system:
+        call.sent["cache_control"] = "ephemeral"
+        block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
+        call.arguments["system"] = [block]
+
+
+def _format(request: Request, mode: str) -> dict[str, Any]:
+    """How the API is told the schema."""
+    if mode == TEXT:
+        return {}
+    if mode == SCHEMA:
+        return {"output_config": {"format": {"type": SCHEMA, "schema": without_ranges(request.schema)}}}
+    tool = {"name": request.name, "description": "Give the verdict.", "input_schema": dict(request.schema)}
+    return {"tools": [tool], "tool_choice": {"type": TOOL, "name": request.name}}
+
+
+def without_ranges(schema: Any) -> Any:
+    """The schema without what the API refuses, its objects closed.
+
+    >>> without_ranges({"type": "object", "properties": {"maximum": {"type": "integer", "maximum": 3}}})
+    {'type': 'object', 'properties': {'maximum': {'type': 'integer'}}, 'additionalProperties': False}
+    """
+    if isinstance(schema, list):
+        return [without_ranges(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {key: _below(key, value) for key, value in schema.items() if key not in _RANGES}
+    return {**kept, "additionalProperties": False} if schema.get("type") == "object" else kept
+
+
+def _below(key: str, value: Any) -> Any:
+    if key in _NAMED and isinstance(value, Mapping):
+        return {name: without_ranges(item) for name, item in value.items()}
+    return value if key in ("enum", "const", "default") else without_ranges(value)
+
+
+def _text(content: Iterable[Mapping[str, Any]]) -> str:
+    """What was answered: what the tool was given, else the text. Thinking is not an answer.
+
+    Two uses of the tool give two objects, which no rubric reads as one verdict.
+    """
+    blocks = list(content)
+    used = [
+        json.dumps(block.get("input"), ensure_ascii=False)
+        for block in blocks
+        if block.get("type") == "tool_use"
+    ]
+    texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
+    return "\n".join(used) or "".join(texts)
+
+
+def _why(body: Mapping[str, Any], stopped: str) -> str:
+    explanation = words(mapping(body.get("stop_details")).get("explanation"))
+    return f"stop_reason {stopped}" + (f": {explanation}" if explanation else "")
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    """The provider counts what is read from or written to its cache apart from the rest of the input."""
+    cached = count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
+    return Usage(
+        count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached
+    )

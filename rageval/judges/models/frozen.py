@@ -1,0 +1,108 @@
+"""Judgements replayed from a file: what makes a judged number reproducible, and the judge of tests."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rageval.errors import InputError, MissingJudgements
+from rageval.files.jsonl import read_records
+from rageval.files.lines import Findings, quoted
+from rageval.judges.base import Fatal, Reply, Request
+from rageval.names import near_misses
+from rageval.text import visible
+
+EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
+Key = tuple[str, ...]
+_DEFAULTS = {"query_id": None, "run_id": None, "item_id": "answer", "aspect": "0"}
+_VERDICT = ("label", "grade", "status", "importance", "weight")
+
+
+class FrozenJudgements:
+    """The judgements of a file, found by what was judged and the rubric. It asks nobody.
+
+    `judge` picks one judge's, which a file of several needs. A judgement without a rubric answers for any.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], judge: str | None = None) -> None:
+        self.path = str(path)
+        self.name = f"frozen:{Path(path).name}"
+        self.endpoint = ""
+        self._records: dict[Key, dict[str, Any]] = {}
+        self._rubrics: dict[Key, list[str]] = defaultdict(list)
+        self._read(judge)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def find(self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str) -> dict[str, Any]:
+        """The judgement as it stands in the file, also if it says that judging failed."""
+        key = (query_id, run_id, item_id, aspect)
+        found = self._records.get((*key, rubric)) or self._records.get((*key, ""))
+        return dict(found) if found is not None else self._miss(key, rubric)
+
+    async def ask(self, request: Request) -> Reply:
+        """Always `Fatal`: judgements are found by what was judged, not by how a model was asked."""
+        raise Fatal(f"{self.name} holds judgements and no model's replies: look them up with find()")
+
+    def _read(self, judge: str | None) -> None:
+        findings = Findings()
+        for line, record in read_records(self.path, dict, EXPECTED):
+            place = f"{self.path}:{line}"
+            key = _key(record)
+            if key is None:
+                findings.add(
+                    f"{place}: expected {EXPECTED}, ids as text; found {quoted(repr(record).encode())}"
+                )
+            elif judge is None or record.get("judge") == judge:
+                self._add(key, record, place, findings)
+        findings.raise_if_any()
+        if not self._records:
+            raise InputError(f"{self.path}: no judgement by the judge {judge!r}; expected at least one")
+
+    def _add(self, key: Key, record: dict[str, Any], place: str, findings: Findings) -> None:
+        first = self._records.setdefault(key, record)
+        if first is record:
+            self._rubrics[key[:4]].append(key[4])
+        elif first.get("judge") != record.get("judge"):
+            judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
+            findings.add(f"{place}: judged by {judges}; name the one to replay: judge=…")
+        elif any(first.get(field) != record.get(field) for field in _VERDICT):
+            findings.add(
+                f"{place}: judged before, with another verdict: {_shown(key)}; expected one judgement"
+            )
+
+    def _miss(self, key: Key, rubric: str) -> NoReturn:
+        """Say what is missing: the first part of the key that the file does not have."""
+        raise MissingJudgements(
+            f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
+            " judge it with a model, or replay a file that holds it"
+        )
+
+    def _reason(self, key: Key) -> str:
+        if key in self._rubrics:
+            return f"the file has it for the rubric {' and '.join(map(repr, self._rubrics[key]))} only"
+        known: Iterable[Key] = self._rubrics
+        for at, field in enumerate(_DEFAULTS):
+            ids = {other[at] for other in known}
+            if key[at] not in ids:
+                return f"the {field} {visible(key[at])!r} is not there" + near_misses([key[at]], ids)
+            known = [other for other in known if other[at] == key[at]]
+        raise AssertionError("the key is there")  # a bug: it was looked up before
+
+
+def _key(record: dict[str, Any]) -> Key | None:
+    """What a record is found by, None if an id is missing or is no text."""
+    ids = [record.get(field, default) for field, default in _DEFAULTS.items()]
+    ids.append(record.get("rubric") or "")
+    if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in ids):
+        return None
+    return tuple(map(str, ids))
+
+
+def _shown(key: Key) -> str:
+    named = zip((*_DEFAULTS, "rubric"), key, strict=True)
+    return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)

@@ -1,0 +1,50 @@
+"""For tests of judges, rubrics and plug-ins: a server that speaks both providers' wire formats, and a script.
+
+`LlmServer` listens on this machine and answers the real SDKs, as it should or as badly as it is told.
+`ScriptedModel` needs neither network nor SDK.
+
+>>> import asyncio
+>>> from rageval.judges.base import Request, Transient
+>>> from rageval.judges.models import model_named
+>>> async def ask_twice(model):
+...     try:
+...         await model.ask(Request("Judge.", "Is it so?", {"type": "object"}))
+...     except Transient as busy:
+...         print(f"again in {busy.retry_after:g} seconds")
+...     reply = await model.ask(Request("Judge.", "Is it so?", {"type": "object"}))
+...     await model.aclose()
+...     return reply.text
+>>> with LlmServer() as server:
+...     server.say(Saying(429, headers={"retry-after": "3"}))
+...     asyncio.run(ask_twice(model_named(f"openai:some-model@{server.openai}")))
+again in 3 seconds
+'{"label": "support"}'
+>>> [asked.path for asked in server.requests]
+['/v1/chat/completions', '/v1/chat/completions']
+"""
+
+from __future__ import annotations
+
+from rageval.judges.models.scripted import ScriptedModel
+from rageval.testing.bodies import (
+    VERDICT,
+    anthropic_error,
+    anthropic_reply,
+    openai_error,
+    openai_reply,
+)
+from rageval.testing.sayings import Asked, Saying, usual
+from rageval.testing.server import LlmServer
+
+__all__ = [
+    "VERDICT",
+    "Asked",
+    "LlmServer",
+    "Saying",
+    "ScriptedModel",
+    "anthropic_error",
+    "anthropic_reply",
+    "openai_error",
+    "openai_reply",
+    "usual",
+]

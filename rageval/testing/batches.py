@@ -1,0 +1,177 @@
+"""The batches of both APIs: handed over together, worked on for a while, answered in another order."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rageval.testing.bodies import anthropic_error, openai_error
+from rageval.testing.sayings import Asked, Saying
+
+Answer = Callable[[Asked], Saying]
+Line = dict[str, Any]
+
+
+@dataclass
+class _Batch:
+    body: dict[str, Any]
+    polls: int
+    results: list[Line]
+
+
+class Batches:
+    """The batches and files of a server; `asked` are the requests in them."""
+
+    def __init__(self, address: str, polls: int = 0, expire_after: int | None = None) -> None:
+        self.polls = polls
+        self.expire_after = expire_after
+        self.asked: list[Asked] = []
+        self._address = address
+        self._files: dict[str, str] = {}
+        self._batches: dict[str, _Batch] = {}
+        self._lock = threading.Lock()
+        self._routes = (
+            ("POST", r"/v1/files", self._upload),
+            ("GET", r"/v1/files/([^/]+)/content", self._download),
+            ("POST", r"/v1/batches", self._openai_batch),
+            ("POST", r"/v1/messages/batches", self._anthropic_batch),
+            ("GET", r"/v1/(?:messages/)?batches/([^/]+)", self._state),
+            ("GET", r"/v1/messages/batches/([^/]+)/results", self._results),
+        )
+
+    def answer(self, asked: Asked, of_model: Answer) -> Saying | None:
+        """The answer to what concerns batches, None to anything else; `of_model` answers what is in them."""
+        for method, path, handle in self._routes:
+            found = re.fullmatch(path, asked.path)
+            if found and method == asked.method:
+                with self._lock:
+                    return handle(asked, of_model, *found.groups())
+        return None
+
+    def _upload(self, asked: Asked, of_model: Answer) -> Saying:
+        return Saying(body=self._file(asked.body["file"], asked.body["purpose"]))
+
+    def _download(self, asked: Asked, of_model: Answer, name: str) -> Saying:
+        if name not in self._files:
+            return Saying(404, openai_error(f"No such File object: {name}"))
+        return Saying(body=self._files[name], headers={"content-type": "application/octet-stream"})
+
+    def _state(self, asked: Asked, of_model: Answer, name: str) -> Saying:
+        batch = self._batches.get(name)
+        if batch is None:
+            return Saying(404, openai_error(f"No batch found with id '{name}'."))
+        batch.polls -= 1
+        if batch.polls >= 0:
+            field = "processing_status" if "processing_status" in batch.body else "status"
+            return Saying(body={**batch.body, field: "in_progress", "results_url": None})
+        return Saying(body=batch.body)
+
+    def _results(self, asked: Asked, of_model: Answer, name: str) -> Saying:
+        if name not in self._batches:
+            return Saying(404, anthropic_error(f"no batch {name}", "not_found_error"))
+        lines = _as_lines(self._batches[name].results)
+        return Saying(body=lines, headers={"content-type": "application/x-jsonl"})
+
+    def _openai_batch(self, asked: Asked, of_model: Answer) -> Saying:
+        lines = [json.loads(line) for line in self._files[asked.body["input_file_id"]].splitlines()]
+        answered, late = self._parted(lines)
+        results = [_openai_result(line, self._said(line["url"], line["body"], of_model)) for line in answered]
+        done = [line for line in results if line["response"]["status_code"] == 200]
+        failed = [line for line in results if line not in done] + [_openai_expired(line) for line in late]
+        body = {
+            "object": "batch",
+            "endpoint": asked.body["endpoint"],
+            "input_file_id": asked.body["input_file_id"],
+            "completion_window": asked.body["completion_window"],
+            "status": "expired" if late else "completed",
+            "created_at": 1,
+            "output_file_id": self._file(_as_lines(done), "batch_output")["id"] if done else None,
+            "error_file_id": self._file(_as_lines(failed), "batch_output")["id"] if failed else None,
+            "errors": None,
+        }
+        return Saying(body=self._keep("batch", body, []))
+
+    def _anthropic_batch(self, asked: Asked, of_model: Answer) -> Saying:
+        answered, late = self._parted(asked.body["requests"])
+        results = [
+            _anthropic_result(line, self._said("/v1/messages", line["params"], of_model)) for line in answered
+        ]
+        results += [{"custom_id": line["custom_id"], "result": {"type": "expired"}} for line in late]
+        kinds = [line["result"]["type"] for line in results]
+        count = {kind: kinds.count(kind) for kind in ("succeeded", "errored", "canceled", "expired")}
+        body = {
+            "type": "message_batch",
+            "processing_status": "ended",
+            "request_counts": {"processing": 0, **count},
+            "created_at": "2026-01-01T00:00:00Z",
+            "expires_at": "2026-01-02T00:00:00Z",
+            "results_url": f"{self._address}/v1/messages/batches/msgbatch_{len(self._batches) + 1}/results",
+        }
+        return Saying(body=self._keep("msgbatch", body, results))
+
+    def _parted(self, lines: list[Line]) -> tuple[list[Line], list[Line]]:
+        """What is answered, and what comes too late."""
+        most = len(lines) if self.expire_after is None else self.expire_after
+        return lines[:most], lines[most:]
+
+    def _said(self, path: str, body: dict[str, Any], of_model: Answer) -> Saying:
+        asked = Asked(path, {}, body)
+        self.asked.append(asked)
+        return of_model(asked)
+
+    def _keep(self, kind: str, body: dict[str, Any], results: list[Line]) -> dict[str, Any]:
+        """The batch as it was accepted: nothing of it is done yet."""
+        name = f"{kind}_{len(self._batches) + 1}"
+        batch = _Batch({"id": name, **body}, self.polls, results)
+        self._batches[name] = batch
+        if kind == "batch":
+            return {**batch.body, "status": "validating", "output_file_id": None, "error_file_id": None}
+        return {**batch.body, "processing_status": "in_progress", "results_url": None}
+
+    def _file(self, text: str, purpose: str) -> dict[str, Any]:
+        name = f"file-{len(self._files) + 1}"
+        self._files[name] = text
+        return {
+            "id": name,
+            "object": "file",
+            "bytes": len(text),
+            "created_at": 1,
+            "filename": f"{name}.jsonl",
+            "purpose": purpose,
+            "status": "processed",
+        }
+
+
+def _openai_result(line: Line, saying: Saying) -> Line:
+    response = {
+        "status_code": saying.status,
+        "request_id": saying.headers.get("x-request-id", "req_1"),
+        "body": saying.body,
+    }
+    return {"id": "batch_req_1", "custom_id": line["custom_id"], "response": response, "error": None}
+
+
+def _openai_expired(line: Line) -> Line:
+    said = "This request could not be executed before the completion window expired."
+    error = {"code": "batch_expired", "message": said}
+    return {"id": "batch_req_1", "custom_id": line["custom_id"], "response": None, "error": error}
+
+
+def _anthropic_result(line: Line, saying: Saying) -> Line:
+    if saying.status == 200:
+        result = {"type": "succeeded", "message": saying.body}
+    else:
+        result = {"type": "errored", "error": saying.body}
+    return {"custom_id": line["custom_id"], "result": result}
+
+
+def _as_lines(records: Iterable[Line]) -> str:
+    """JSON lines, in no order that anybody could rely on."""
+    shuffled = list(records)
+    random.Random(7).shuffle(shuffled)
+    return "".join(json.dumps(record) + "\n" for record in shuffled)

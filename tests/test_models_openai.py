@@ -1,0 +1,516 @@
+"""Chat completions through the real SDK and a local server: what is sent, and what faults become."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
+from rageval.errors import MissingPackage, UsageError
+from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
+from rageval.judges.models import model_named, remote
+from rageval.judges.models.openai_chat import OpenAIChat
+from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
+
+pytest.importorskip("openai")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    with LlmServer() as running:
+        yield running
+
+
+@pytest.fixture
+def model(server: LlmServer) -> OpenAIChat:
+    return OpenAIChat("m", server.openai, timeout=5)
+
+
+def test_a_verdict_and_everything_that_was_said_about_it(server: LlmServer, model: OpenAIChat) -> None:
+    reply = outcome(model)
+    assert reply == Reply(
+        OK,
+        VERDICT,
+        usage=Usage(input=100, output=20, cached=60, reasoning=5),
+        served="served-model-1",
+        request_id="req_1",
+        latency=reply.latency,
+        sent={"mode": "json_schema", "max_tokens": 1024, "temperature": 0.0},
+    )
+    assert reply.latency > 0
+    assert (model.name, model.endpoint) == ("openai:m", server.openai)
+
+
+def test_the_request_is_what_the_api_documents(server: LlmServer, model: OpenAIChat) -> None:
+    outcome(model)
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert server.bodies == [
+        {
+            "model": "m",
+            "messages": [
+                {"role": "system", "content": REQUEST.system},
+                {"role": "user", "content": REQUEST.user},
+            ],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "verdict", "strict": True, "schema": REQUEST.schema},
+            },
+            "max_tokens": 1024,
+            "temperature": 0.0,
+        }
+    ]
+
+
+def test_no_temperature_is_sent_if_none_is_asked_for(server: LlmServer, model: OpenAIChat) -> None:
+    reply = outcome(model, replace(REQUEST, temperature=None))
+    assert "temperature" not in server.bodies[0]
+    assert reply.dropped == ()
+
+
+def test_half_characters_do_not_stop_a_call(server: LlmServer, model: OpenAIChat) -> None:
+    assert outcome(model, replace(REQUEST, user="\ud800 and \x00")).status == OK
+    assert server.bodies[0]["messages"][1]["content"] == "? and \x00"
+
+
+# What a model refuses is learnt once.
+
+
+def without(*refused: str, message: str = "Unsupported parameter: '{}' is not supported") -> Any:
+    """A server that refuses these parameters, or these types of response format."""
+
+    def answer(asked: Asked) -> Saying:
+        kind = asked.body.get("response_format", {}).get("type")
+        for name in refused:
+            if name in asked.body:
+                return Saying(
+                    400, openai_error(message.format(name), param=name, code="unsupported_parameter")
+                )
+            if name == kind:
+                return Saying(400, openai_error(f"response_format {name} is not supported by this model"))
+        return usual(asked)
+
+    return answer
+
+
+def test_schema_then_object_then_words(server: LlmServer, model: OpenAIChat) -> None:
+    server.default = without("json_schema", "json_object")
+    first, second = outcomes(model, REQUEST, REQUEST)
+    kinds = [body.get("response_format", {}).get("type") for body in server.bodies]
+    assert kinds == ["json_schema", "json_object", None, None]
+    assert [first.sent["mode"], second.sent["mode"]] == ["text", "text"]
+    assert '"enum": ["support", "none"]' in server.bodies[1]["messages"][0]["content"]
+    assert server.bodies[2]["messages"][0]["content"].startswith(REQUEST.system)
+
+
+def test_refused_parameters_are_dropped_and_recorded(server: LlmServer, model: OpenAIChat) -> None:
+    server.default = without("temperature", "max_tokens", "max_completion_tokens")
+    first, second = outcomes(model, REQUEST, REQUEST)
+    assert first.dropped == second.dropped == ("max_tokens", "temperature")
+    assert first.sent == {"mode": "json_schema"}
+    assert len(server.requests) == 4 + 1
+
+
+def test_the_other_name_of_the_limit_is_tried_first(server: LlmServer, model: OpenAIChat) -> None:
+    server.default = without(
+        "max_tokens", message="'{}' is not supported. Use 'max_completion_tokens' instead."
+    )
+    reply = outcome(model)
+    assert reply.dropped == ()
+    assert reply.sent["max_completion_tokens"] == 1024
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value.",
+        "temperature is deprecated for this model",
+        "Extra inputs are not permitted: temperature",
+        "Unknown parameter: temperature",
+    ],
+)
+def test_refusals_in_many_words(server: LlmServer, model: OpenAIChat, message: str) -> None:
+    server.say(Saying(400, openai_error(message)))
+    assert outcome(model).dropped == ("temperature",)
+
+
+def test_refusals_as_a_list_of_details(server: LlmServer, model: OpenAIChat) -> None:
+    details = [
+        {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted", "input": "temperature"}
+    ]
+    server.say(Saying(422, {"detail": details}))
+    reply = outcome(model)
+    assert (reply.sent["mode"], reply.dropped) == ("json_object", ())
+
+
+def test_too_much_is_no_refusal_of_a_parameter(server: LlmServer, model: OpenAIChat) -> None:
+    said = "'max_tokens' is too large: 1024. This model's maximum context length is 512 tokens"
+    server.say(Saying(400, openai_error(said, param="max_tokens")))
+    reply = outcome(model)
+    assert (reply.status, len(server.requests)) == (ERROR, 1)
+    assert "maximum context length" in reply.detail
+
+
+def test_calls_at_the_same_time_learn_once_each(server: LlmServer, model: OpenAIChat) -> None:
+    server.default = without("json_schema", "temperature")
+
+    async def all_at_once() -> list[Reply]:
+        replies = await asyncio.gather(*(model.ask(REQUEST) for _ in range(8)))
+        await model.aclose()
+        return replies
+
+    replies = asyncio.run(all_at_once())
+    assert {reply.sent["mode"] for reply in replies} == {"json_object"}
+    assert {reply.dropped for reply in replies} == {("temperature",)}
+
+
+# Answers that are no verdict.
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "detail"),
+    [
+        (openai_reply(finish="length"), TRUNCATED, "length"),
+        (openai_reply(finish="content_filter"), FILTERED, "content_filter"),
+        (openai_reply(None, finish="content_filter"), FILTERED, "content_filter"),
+        (openai_reply(None, refusal="I cannot\x1b[31m help."), REFUSED, "I cannot\\x1b[31m help."),
+        (openai_reply("", refusal="No.", finish="length"), REFUSED, "No."),
+        (openai_reply(finish="error"), ERROR, "error"),
+        (openai_reply(finish=None), OK, ""),
+        (openai_reply([{"type": "text", "text": VERDICT}]), OK, ""),
+        (openai_reply(None), OK, ""),
+        ({**openai_reply(), "usage": None, "model": None, "id": None}, OK, ""),
+        ({**openai_reply(), "usage": {"prompt_tokens": "many", "completion_tokens": -1}}, OK, ""),
+    ],
+)
+def test_replies(server: LlmServer, model: OpenAIChat, body: Any, status: str, detail: str) -> None:
+    server.say(Saying(body=body))
+    reply = outcome(model)
+    assert reply.status == status
+    assert detail in reply.detail
+
+
+BROKEN: list[Any] = [
+    "",
+    "null",
+    "[]",
+    "{",
+    "<html>gateway</html>",
+    b"\xff\xfe\x00",
+    "[" * 100_000,
+    {},
+    {"choices": []},
+    {"choices": None},
+    {"choices": [None]},
+    {"choices": [{}]},
+    {"choices": [{"message": None}]},
+    {"choices": [{"message": {"content": 7}}]},
+    {"choices": {"0": {"message": {"content": "x"}}}},
+    {"error": {"message": "upstream is busy", "code": 502}},
+    {"error": "upstream"},
+]
+
+
+@pytest.mark.parametrize("body", BROKEN, ids=lambda body: repr(body)[:30])
+def test_a_broken_success_is_worth_another_try(server: LlmServer, model: OpenAIChat, body: Any) -> None:
+    server.say(Saying(body=body))
+    failed, reply = outcomes(model, REQUEST, REQUEST)
+    assert isinstance(failed, Transient)
+    assert reply.text == VERDICT
+
+
+def test_an_error_inside_a_success_counts_as_the_error(server: LlmServer, model: OpenAIChat) -> None:
+    server.say(
+        Saying(body={"error": {"message": "slow down", "code": 429}}),
+        Saying(body=openai_error("?", code=401)),
+    )
+    throttled, refused = outcomes(model, REQUEST, REQUEST)
+    assert throttled.throttled
+    assert isinstance(refused, Fatal)
+
+
+# Statuses.
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
+def test_what_may_pass(server: LlmServer, model: OpenAIChat, status: int) -> None:
+    server.say(Saying(status, openai_error("busy")))
+    found = outcome(model)
+    assert isinstance(found, Transient)
+    assert found.throttled == (status in (429, 529))
+    assert f"{status}: busy" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "way_out"),
+    [
+        (401, openai_error("Incorrect API key provided"), "RAGEVAL_API_KEY_127_0_0_1_"),
+        (403, openai_error("not for you"), "may not use this model"),
+        (404, openai_error("The model `m` does not exist", code="model_not_found"), "check the model's name"),
+        (400, openai_error("m is not a valid model ID", code="model_not_found"), "check the model's name"),
+        (400, openai_error("API key not valid. Please pass a valid API key."), "the key was refused"),
+        (402, openai_error("Insufficient credits"), "no money"),
+        (429, openai_error("You exceeded your quota", code="insufficient_quota"), "no money"),
+        (429, openai_error("You exceeded your quota", type="insufficient_quota"), "no money"),
+        (405, "", "check the model's name"),
+        (307, "", "redirects"),
+    ],
+)
+def test_what_will_not_pass(
+    server: LlmServer, model: OpenAIChat, status: int, error: Any, way_out: str
+) -> None:
+    server.say(Saying(status, error, headers={"location": f"http://{server.host}/elsewhere"}))
+    found = outcome(model)
+    assert isinstance(found, Fatal)
+    assert way_out in str(found)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "expected"),
+    [
+        (400, openai_error("Your input cannot be tokenised"), ERROR),
+        (413, "too much", ERROR),
+        (418, "", ERROR),
+        (400, openai_error("The response was filtered", code="content_filter"), FILTERED),
+        (
+            403,
+            {"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}},
+            FILTERED,
+        ),
+    ],
+)
+def test_what_concerns_one_request_only(
+    server: LlmServer, model: OpenAIChat, status: int, error: Any, expected: str
+) -> None:
+    server.say(Saying(status, error))
+    found = outcome(model)
+    assert found.status == expected
+    assert str(status) in found.detail
+    assert found.sent["mode"] == "json_schema"
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("3", 3.0),
+        ("0", 0.0),
+        ("1.5", 1.5),
+        ("-5", None),
+        ("soon", None),
+        ("", None),
+        ("nan", None),
+        ("inf", None),
+        ("1000000000", 600.0),
+        ("9" * 400, None),
+        ("Mon, 01 Jan 2001 00:00:00 GMT", 0.0),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 600.0),
+        ("Mon, 99 Foo 2026 99:99:99 GMT", None),
+    ],
+)
+def test_retry_after(server: LlmServer, model: OpenAIChat, header: str, seconds: float | None) -> None:
+    server.say(Saying(429, openai_error("slow down"), headers={"retry-after": header}))
+    started = time.perf_counter()
+    found = outcome(model)
+    assert (found.retry_after, found.throttled) == (seconds, True)
+    assert time.perf_counter() - started < 2  # nobody slept
+
+
+# Connections.
+
+
+@pytest.mark.parametrize(
+    "saying",
+    [
+        Saying(cut=0),
+        Saying(body=openai_reply(), cut=30),
+        Saying(body="x", headers={"content-encoding": "gzip"}),
+        Saying(body=gzip.compress(b"{}" * 99)[:40], headers={"content-encoding": "gzip"}),
+        Saying(body=openai_reply(), delay=30),
+        Saying(body=openai_reply(), drip=0.01),
+        Saying(500, "x" * 5000, drip=0.01),
+    ],
+    ids=["no answer", "cut", "no gzip", "half a gzip", "slow", "dripping", "dripping error"],
+)
+def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
+    model = OpenAIChat("m", server.openai, timeout=0.3)
+    server.say(saying)
+    started = time.perf_counter()
+    failed, reply = outcomes(model, REQUEST, REQUEST)
+    assert isinstance(failed, Transient)
+    assert time.perf_counter() - started < 3
+    assert reply.text == VERDICT
+
+
+def test_nobody_listens() -> None:
+    with LlmServer() as gone:
+        pass
+    assert isinstance(outcome(OpenAIChat("m", gone.openai, timeout=5)), Transient)
+
+
+def test_each_loop_has_its_own_client(model: OpenAIChat) -> None:
+    for _ in range(3):
+        assert outcome(model).status == OK
+
+
+# Keys.
+
+
+def sent_key(server: LlmServer) -> str:
+    return server.requests[-1].headers["authorization"]
+
+
+def test_the_key_of_the_provider_goes_to_no_address_of_a_spec(
+    server: LlmServer, model: OpenAIChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {OPENAI_KEY}\nX-Team: secret-team")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", OPENAI_KEY)
+    outcome(model)
+    headers = server.requests[0].headers
+    assert headers["authorization"] == "Bearer none"
+    assert not any(word in repr(headers) for word in (OPENAI_KEY, "secret"))
+
+
+def test_an_address_has_a_key_of_its_own(
+    server: LlmServer, model: OpenAIChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(model.home.key_variable, "key-of-this-host")
+    outcome(model)
+    assert sent_key(server) == "Bearer key-of-this-host"
+
+
+def test_a_variable_named_by_the_user(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "mine-0123456789")
+    outcome(OpenAIChat("m", server.openai, key_from="MY_KEY"))
+    assert sent_key(server) == "Bearer mine-0123456789"
+    unset = outcome(OpenAIChat("m", server.openai, key_from="NO_SUCH_VARIABLE"))
+    assert isinstance(unset, Fatal)
+    assert "NO_SUCH_VARIABLE" in str(unset)
+
+
+def test_the_key_goes_where_the_environment_points(
+    server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai + "/")
+    for model in (OpenAIChat("m"), OpenAIChat("m", server.openai)):
+        assert model.endpoint == server.openai
+        reply = outcome(model)
+        assert sent_key(server) == f"Bearer {OPENAI_KEY}"
+        assert reply.sent["max_completion_tokens"] == 1024
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 307])
+def test_a_key_that_a_server_sends_back_is_hidden(
+    server: LlmServer, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+    server.say(Saying(status, openai_error(f"bad key {OPENAI_KEY}\x1b[2J")))
+    found = outcome(OpenAIChat("m"))  # looks for keys itself
+    assert "***" in (str(found) if isinstance(found, Exception) else found.detail)
+    assert "\x1b" not in str(found)
+
+
+def test_a_key_in_a_reply_is_hidden(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+    told = {**openai_reply(f"It is {OPENAI_KEY}", refusal=OPENAI_KEY), "model": OPENAI_KEY}
+    server.say(Saying(body=told, headers={"x-request-id": OPENAI_KEY}))
+    assert outcome(OpenAIChat("m")).text == "It is ***"
+
+
+@pytest.mark.parametrize("key", ["sk-ключ-0123456789", "two words", "line\nbreak-0123456789"])
+def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    found = outcome(OpenAIChat("m"))
+    assert isinstance(found, Fatal)
+    assert "OPENAI_API_KEY" in str(found)
+    assert key not in str(found)
+
+
+def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    found = outcome(OpenAIChat("m"))
+    assert isinstance(found, Fatal)
+    assert "set the environment variable OPENAI_API_KEY" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("url", "variable"),
+    [
+        (None, "OPENAI_API_KEY"),
+        ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("https://API.openai.com:443/v1", "OPENAI_API_KEY"),
+        ("https://eu.api.openai.com/v1", "OPENAI_API_KEY"),
+        ("http://api.openai.com/v1", "RAGEVAL_API_KEY_API_OPENAI_COM_80"),
+        ("https://api.openai.com.evil.example/v1", "RAGEVAL_API_KEY_API_OPENAI_COM_EVIL_EXAMPLE"),
+        ("https://evilapi.openai.com.x/v1", "RAGEVAL_API_KEY_EVILAPI_OPENAI_COM_X"),
+        ("https://openrouter.ai/api/v1", "RAGEVAL_API_KEY_OPENROUTER_AI"),
+        ("https://openrouter-ai/api/v1", "RAGEVAL_API_KEY_OPENROUTER__AI"),
+        ("http://[::1]:8000/v1", "RAGEVAL_API_KEY___1_8000"),
+    ],
+)
+def test_which_variable_holds_the_key(url: str | None, variable: str) -> None:
+    assert OpenAIChat("m", url).home.key_variable == variable
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("spec", "model", "endpoint"),
+    [
+        ("openai:gpt-x", "gpt-x", "https://api.openai.com/v1"),
+        ("OpenAI:gpt-x", "gpt-x", "https://api.openai.com/v1"),
+        ("openai:llama3:8b@http://LocalHost:8000/v1/", "llama3:8b", "http://localhost:8000/v1"),
+        ("openai:@cf/meta/llama@https://h.example/v1", "@cf/meta/llama", "https://h.example/v1"),
+    ],
+)
+def test_specs(spec: str, model: str, endpoint: str) -> None:
+    found = model_named(spec, timeout=9)
+    assert isinstance(found, OpenAIChat)
+    assert (found.model, found.endpoint, found.timeout) == (model, endpoint, 9.0)
+    assert found.name == f"openai:{model}"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "openai:",
+        "openai:m@localhost:8000/v1",
+        "openai:m@10.0.0.1",
+        "openai:m@host.example/v1",
+        "openai:m@http://",
+        "openai:m@http://user:pass-word@host/v1",
+        "openai:m@http://host/v1?key=pass-word",
+        "openai:m@http://host:99999999/v1",
+        "openai:m@http://ho st/v1",
+        "openai:m@http://[::1/v1",
+    ],
+)
+def test_specs_that_name_no_address(spec: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        model_named(spec)
+    assert "expected" in str(caught.value)
+    assert "pass-word" not in str(caught.value)
+
+
+def test_a_timeout_that_is_none() -> None:
+    with pytest.raises(UsageError, match="more than 0"):
+        OpenAIChat("m", timeout=float("nan"))
+
+
+def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match=r"pip install 'rageval\[judges\]'"):
+        model_named("openai:m")
