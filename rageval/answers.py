@@ -18,7 +18,8 @@ from rageval.files.judgements import add_dicts
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
-from rageval.scores import Score, Scores
+from rageval.scores import Score, Scores, mean, require_groups
+from rageval.slices import checked_weights
 from rageval.tables.graded import Float, Graded, NotThisJudge, quotient
 from rageval.tables.grades import Grades
 from rageval.text import visible
@@ -47,6 +48,8 @@ class Rules:
     def __post_init__(self) -> None:
         if self.on_missing not in ON_MISSING:
             raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(ON_MISSING)}")
+        if self.weights is not None and self.groups is None:
+            raise UsageError("weights are of groups: expected groups={query: group}, too")
         if self.compat is not None and self.compat not in COMPAT:
             raise UsageError(f"compat={self.compat!r}: for answers, expected {', '.join(COMPAT)}")
 
@@ -78,6 +81,11 @@ def evaluate_answers(
         unknown = next(name for name in rules if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
     grades = read_judgements(judgements, answers=answers)
+    if checked.groups is not None:
+        require_groups(checked.groups, grades.queries, "groups")
+        if checked.weights is not None:
+            used = {query: checked.groups[query] for query in grades.queries}
+            checked_weights(checked.weights, used, "weights")
     return {scores.run: scores for scores in evaluate_all(measures_of_answers(measures), grades, checked)}
 
 
@@ -130,12 +138,12 @@ def _score(measure: Measure, grades: Grades, run: str, rules: Rules) -> Score:
     values, lost = _by_judge(measure, grades, grades.runs[run], rules.filling, rules.compat)
     bounds = None
     if lost and not rules.compat:
-        bounds = tuple(
-            _mean(_over_judges(_by_judge(measure, grades, grades.runs[run], end)[0]))
-            for end in ("worst", "best")
-        )
+        ends = [
+            mean(_over_judges(_by_judge(measure, grades, grades.runs[run], end)[0])) for end in _ends(measure)
+        ]
+        bounds = (min(ends), max(ends))
     queries = grades.queries.words
-    judges = {name: _mean(value) for name, value in values.items()} if len(values) > 1 else {}
+    judges = {name: mean(value) for name, value in values.items()} if len(values) > 1 else {}
     return Score(
         measure,
         queries,
@@ -151,7 +159,7 @@ def _score(measure: Measure, grades: Grades, run: str, rules: Rules) -> Score:
 
 
 def _by_judge(
-    measure: Measure, grades: Grades, run: int, filling: str, compat: str | None = None
+    measure: Measure, grades: Grades, run: int, filling: str | float, compat: str | None = None
 ) -> tuple[dict[str, Float], Counter[str]]:
     """The values by each judge, and how many judgements are missing, by status."""
     values: dict[str, Float] = {}
@@ -163,7 +171,7 @@ def _by_judge(
         except NotThisJudge:
             continue
         if compat == "nuggetizer":
-            value = np.where(graded.answered & np.isnan(value), 0.0, value)
+            value = np.where((graded.answered | graded.assigned) & np.isnan(value), 0.0, value)
         values[judge] = value
         lost.update(graded.lost)
     return values, lost
@@ -171,25 +179,25 @@ def _by_judge(
 
 def _over_judges(values: Mapping[str, Float]) -> Float:
     """The mean over the judges whose value is defined."""
-    table = np.array(list(values.values()))
+    table = np.sort(np.array(list(values.values())), axis=0)  # the same digits in any order of judges
     known = ~np.isnan(table)
     count = known.sum(axis=0)
     total = np.where(known, table, 0.0).sum(axis=0)
     return quotient(total, count.astype(np.float64))
 
 
-def _mean(values: Float) -> float:
-    from rageval.scores import mean
-
-    return mean(values)
+def _ends(measure: Measure) -> list[str | float]:
+    """What all missing judgements are taken for, in turn, to see between what values the measure lies."""
+    counted = measure.parameters.get("label", measure.parameters.get("level"))
+    return ["worst", "best"] + ([] if counted in (None, "accurate") else [counted])
 
 
 def _complaint(run: str, score: Score) -> str:
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
-    worst, best = score.bounds or (math.nan, math.nan)
+    low, high = score.bounds or (math.nan, math.nan)
     return (
         f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
-        f" with all of them the worst it is {worst:.4f}, with all the best {best:.4f}"
+        f" whatever they are, it lies between {low:.4f} and {high:.4f}"
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
-from rageval.measures.preferences import valid_rankings
+from rageval.measures.preferences import rankings_of
 from rageval.tables.grades import Grades, require_rows
 from rageval.tables.scales import OUTCOME, POSITION
 from rageval.text import visible
@@ -87,6 +87,12 @@ def games(grades: Grades) -> Games:
             f" {visible(grades.queries.words[grades.query[row]])}, found {int(size[size != 2][0])}"
         )
     one, other = rows[begin], rows[begin + 1]
+    alone = np.flatnonzero(grades.run[one] == grades.run[other])
+    if len(alone):
+        raise InputError(
+            f"{grades.where(int(other[alone[0]]))}: expected two systems in a comparison, found"
+            f" {visible(grades.runs.words[grades.run[one[alone[0]]]])} on both sides"
+        )
     worth = grades.grade_on(OUTCOME)
     wrong = np.flatnonzero(worth[one] + worth[other] != 1)
     if len(wrong):
@@ -181,7 +187,7 @@ def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float
     for _ in range(resamples):
         drawn = generator.integers(0, len(queries), len(queries))
         wins, ties = played.counts(np.concatenate([games_of[query] for query in drawn.tolist()]))
-        if len(_components(wins)) == 1:
+        if len(_groups(wins, ties)) == 1:
             found.append(bradley_terry(wins, ties))
     if len(found) < _ENOUGH * resamples:
         nothing = np.full(len(played.systems), np.nan)
@@ -191,9 +197,7 @@ def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float
 
 
 def _refuse_islands(played: Games) -> None:
-    """Strengths are finite if every system can be reached from every other by wins: where one only wins and
-    ties, an infinite difference with an infinite ν fits best."""
-    groups = _components(played.counts()[0])
+    groups = _groups(*played.counts())
     if len(groups) > 1:
         names = [", ".join(visible(played.systems[i]) for i in group) for group in groups]
         raise UsageError(
@@ -203,8 +207,18 @@ def _refuse_islands(played: Games) -> None:
         )
 
 
+def _groups(wins: Float, ties: Float) -> list[list[int]]:
+    """Groups of systems within which strengths are finite.
+
+    Within a group every system can be reached from every other by wins. Ties join two systems only if some
+    wins go round in a circle: else, an infinite difference with an infinite ν fits wins and ties best.
+    """
+    groups = _components(wins)
+    return _components(wins + ties) if len(groups) < len(wins) else groups
+
+
 def _components(beats: Float) -> list[list[int]]:
-    """Strongly connected groups of systems, along wins."""
+    """Strongly connected groups of systems."""
     reach = (beats > 0) | np.eye(len(beats), dtype=bool)
     for through in range(len(beats)):
         reach |= np.outer(reach[:, through], reach[through])
@@ -239,4 +253,4 @@ def elo(played: Games) -> dict[str, int]:
 def has_rankings(grades: Grades) -> bool:
     """Whether the table holds listwise rankings rather than comparisons of two."""
     labelled = {"win", "tie", "loss"} & set(grades.labels)
-    return not labelled and bool(len(grades.rows_of(POSITION))) and bool(len(valid_rankings(grades).run))
+    return not labelled and bool(len(grades.rows_of(POSITION))) and bool(rankings_of(grades).is_valid.any())

@@ -55,7 +55,7 @@ class JudgeFailed(MissingJudgements):
 
 
 class BudgetReached(RagevalError):
-    """The next call would cost more money, or be one more, than was allowed; the replies so far are stored."""
+    """The next call would cost more, or be one more, than was allowed; the replies so far are stored."""
 
     exit_code = 4
 

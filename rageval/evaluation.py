@@ -15,7 +15,7 @@ from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.names import near_misses
-from rageval.scores import Score, Scores
+from rageval.scores import Score, Scores, require_groups
 from rageval.sources import RunSource, as_qrels, run_source
 from rageval.tables.ids import Bool
 from rageval.tables.joining import Notes, View, join
@@ -207,11 +207,7 @@ class Evaluator:
         groups = self.rules.groups
         if groups is None:
             return None
-        lost = [query for query in query_ids if query not in groups]
-        if lost:
-            raise InputError(
-                f"groups: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r}"
-            )
+        require_groups(groups, query_ids, "groups")
         return groups
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.errors import InputError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Score:
     `undefined` counts queries whose value is NaN and which are left out of the mean; `missing` counts
     judged queries that the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the
     measure as it was asked for, before options such as `rel` had their say. For judged answers, `missing`
-    counts judgements, `lost` counts them by status, `bounds` is the value with all of them worst and best,
+    counts judgements, `lost` counts them by status, `bounds` is between what values it would lie with them,
     `judges` the value by each of several judges.
     """
 
@@ -88,6 +89,16 @@ def mean(values: NDArray[np.float64]) -> float:
     """The mean of the defined values, summed exactly, so that the order of queries changes no digit."""
     defined = values[~np.isnan(values)]
     return math.fsum(defined.tolist()) / len(defined) if len(defined) else math.nan
+
+
+def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:
+    """Every query needs a group."""
+    lost = [query for query in queries if query not in groups]
+    if lost:
+        raise InputError(
+            f"{source}: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r};"
+            " expected one for each"
+        )
 
 
 @dataclass(frozen=True)

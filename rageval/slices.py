@@ -63,7 +63,7 @@ def groups_by(
 def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], source: str) -> dict[str, float]:
     """Weights that sum to 1, one for every group there is."""
     total = math.fsum(weights.values())
-    if abs(total - 1) > 1e-6 or min(weights.values(), default=-1.0) < 0:
+    if not abs(total - 1) <= 1e-6 or not min(weights.values(), default=-1.0) >= 0:
         raise InputError(f"{source}: expected weights from 0 that sum to 1, found a sum of {total:g}")
     there = set(groups.values())
     lost = sorted(there - set(weights)) + sorted(name for name in set(weights) - there if weights[name])

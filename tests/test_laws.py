@@ -21,7 +21,7 @@ import rageval
 from laws import LAWS, SLACK, K
 from oracle import NOVELTY, RIGHT, Query
 from rageval import alpha_ndcg, coverage
-from rageval.measures import alpha_dcg, builtin
+from rageval.measures import alpha_dcg, run_measures
 from strategies import ALPHAS, NON_DYADIC, Case, case, cases, cutoffs, mask_case, mask_cases
 
 CASES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" or os.environ.get("CI") else 20

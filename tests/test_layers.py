@@ -28,7 +28,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "scores": (BASE, {"numpy"}),
     "sources": (BASE | {"files", "tables"}, set()),
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables"}, {"numpy"}),
-    "answers": (BASE | {"files", "measures", "scores", "tables"}, {"numpy"}),
+    "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),
     "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
     "testing": (BASE | {"judges"}, set()),
     "agreement": (BASE, {"numpy"}),

@@ -102,9 +102,11 @@ def _lines(grid: Grid, labels: int, style: str) -> Iterator[str]:
 
     if style == "json":
         head, *body = grid
-        yield json.dumps([dict(zip(head, map(_number, row), strict=True)) for row in body], indent=2)
+        values = [[*row[:labels], *map(_number, row[labels:])] for row in body]
+        yield json.dumps([dict(zip(head, row, strict=True)) for row in values], indent=2)
     elif style == "csv":
-        yield from (grids.csv_line(row[:labels], row[labels:]) for row in grid)
+        yield grids.csv_line(grid[0])
+        yield from (grids.csv_line(row[:labels], row[labels:]) for row in grid[1:])
     else:
         draw = {"md": grids.md_lines, "latex": grids.latex_lines, "table": grids.table_lines}[style]
         yield from draw(grid, labels)

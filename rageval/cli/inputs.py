@@ -156,7 +156,9 @@ def _dataset(name: str) -> _Dataset:
 
 
 def _kind(source: Any, word: str, reading: Reading) -> str | None:
-    start = head(source, reading.limits) if isinstance(source, str) else start_of_stream(source)
+    if isinstance(source, str):
+        return kind_of(head(source, reading.limits), word, reading)
+    start = start_of_stream(source)
     return kind_of(start, word, reading) if start else None
 
 

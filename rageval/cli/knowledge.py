@@ -9,6 +9,7 @@ from typing import Any
 from rageval.errors import UsageError
 from rageval.files.facts import fields_of, read_facts, read_groups
 from rageval.files.opening import can_read_again, name_of
+from rageval.scores import require_groups
 from rageval.slices import groups_by
 
 
@@ -20,7 +21,9 @@ def groups_of(
     Without questions, the field is looked for in the judgements themselves.
     """
     if Path(field).is_file():
-        return read_groups(Path(field))
+        groups = read_groups(Path(field))
+        require_groups(groups, queries, field)
+        return groups
     known = [questions] if questions else [source for source in sources if can_read_again(source)]
     if not known:
         raise UsageError(

@@ -195,6 +195,8 @@ def _sliced(
     from rageval.cli.knowledge import groups_of
 
     fields = [name.strip() for name in options["by"].split(",") if name.strip()]
+    if not fields:
+        raise UsageError(f"--by {options['by']!r}: expected one or more fields of the questions")
     groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
     return sliced.lines(results, groups, layout, style)
 

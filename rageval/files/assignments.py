@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from typing import Literal
 
 import msgspec
@@ -68,8 +68,9 @@ def _rows(name: str, lines: Sequence[int], answers: Sequence[Assignment]) -> Row
 
 def _measure(grades: Grades, query: str, run: str, answer: Assignment) -> None:
     facts = grades.facts_of(run, query)
+    facts.assigned = True
     if answer.answer_text is not None:
-        facts.lengths = {name: float(count(answer.answer_text)) for name, count in RULES.items()}
+        facts.lengths = {name: float(measured(answer.answer_text)) for name, measured in RULES.items()}
     elif answer.response_length is not None:
         facts.lengths = {"nfkc": float(answer.response_length)}
 
@@ -78,9 +79,8 @@ def _distinct(texts: list[str]) -> list[str]:
     """The texts, a repeated one with a number behind it."""
     if len(set(texts)) == len(texts):
         return texts
-    seen: Counter[str] = Counter()
-    names = []
+    names: dict[str, None] = {}
     for text in texts:
-        seen[text] += 1
-        names.append(text if seen[text] == 1 else f"{text} #{seen[text]}")
-    return names
+        numbered = (f"{text} #{number}" for number in count(2))
+        names[text if text not in names else next(n for n in numbered if n not in {*names, *texts})] = None
+    return list(names)

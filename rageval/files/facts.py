@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -15,7 +14,6 @@ from rageval.files.opening import Source, chunks, name_of
 from rageval.text import visible
 
 _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")
-Scalar = str | int | float | bool | None
 
 
 def read_facts(
@@ -23,17 +21,17 @@ def read_facts(
 ) -> dict[str, dict[str, str]]:
     """{query: {field: value}} of JSON lines of any kind; only these fields are read."""
     wanted = [name for name in fields if name not in _IDS]
-    form = msgspec.defstruct("Facts", [(name, Any, None) for name in (*_IDS, *wanted)])
     facts: dict[str, dict[str, str]] = {}
-    for line, record in read_records(source, form, "a record {query_id, …}", limits):
-        query = next((getattr(record, name) for name in _IDS if getattr(record, name) is not None), None)
+    for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}", limits):
+        values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
+        query = next((values[name] for name in _IDS if values.get(name) is not None), None)
         if query is None:
             raise InputError(
                 f"{name_of(source)}:{line}: expected one of the keys {', '.join(_IDS)}, found none"
             )
         known = facts.setdefault(str(query), {})
         for field in wanted:
-            value = getattr(record, field)
+            value = values.get(field)
             if value is not None and known.setdefault(field, str(value)) != str(value):
                 raise InputError(
                     f"{name_of(source)}:{line}: {field} of query {visible(str(query))} is"

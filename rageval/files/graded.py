@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 from rageval.counting import RULES
@@ -11,7 +13,7 @@ from rageval.files.assignments import add_assignments
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import add_judgements
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, head, name_of, start_of_stream
+from rageval.files.opening import STDIN, Source, head, name_of, start_of_stream
 from rageval.records import Answer
 from rageval.tables.grades import Grades
 
@@ -55,8 +57,12 @@ def add_answer(grades: Grades, answer: Answer) -> None:
 
 def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
     """`judgements`, `assignments` or `answers`."""
-    can_reopen = isinstance(source, str) or hasattr(source, "__fspath__")
-    start = head(source, limits.for_records()) if can_reopen else start_of_stream(source)
+    if source == STDIN:
+        start = start_of_stream(sys.stdin.buffer)
+    elif isinstance(source, str | os.PathLike):
+        start = head(source, limits.for_records())
+    else:
+        start = start_of_stream(source)
     record = first_record(start)
     if record is None:
         return _kind_of_piece(start)

@@ -59,7 +59,7 @@ def read_batches(
         except (ValueError, RecursionError):
             records = []
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
-        if len(records) == lines:
+        if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
             yield range(first_line, first_line + lines), records
             continue
         found = _one_by_one(

@@ -14,10 +14,11 @@ from rageval.files.jsonl import as_line, read_batches
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import Findings, quoted
 from rageval.files.opening import Source, name_of
-from rageval.tables.grades import FAILED, GRADED, Grades, Rows
+from rageval.tables.grades import FAILED, GRADED, AnswerFacts, Grades, Rows
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
+_BYTES_A_CHARACTER = 4  # at most, in UTF-8
 Text = str | int
 
 
@@ -83,9 +84,19 @@ def _add(grades: Grades, name: str, lines: Any, records: Any, limits: Limits) ->
     grades.add(rows)
     counted = column("sentences")
     if counted.count(None) < len(counted):
-        for query, run, sentences in zip(rows.query, rows.run, counted, strict=True):
+        for line, query, run, sentences in zip(lines, rows.query, rows.run, counted, strict=True):
             if sentences is not None:
-                grades.facts_of(run, query).sentences = sentences
+                _count_sentences(grades.facts_of(run, query), sentences, f"{name}:{line}")
+
+
+def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
+    if sentences < 1:
+        raise InputError(f"{where}: expected a number of sentences from 1, found {sentences}")
+    if facts.sentences not in (None, sentences):
+        raise InputError(
+            f"{where}: expected an answer of {facts.sentences} sentences, as before, found {sentences}"
+        )
+    facts.sentences = sentences
 
 
 def _refuse(rows: Rows, limits: Limits) -> None:
@@ -94,19 +105,22 @@ def _refuse(rows: Rows, limits: Limits) -> None:
     said = ~np.isnan(grade) | np.array([label is not None for label in rows.label])
     graded = np.array([status in GRADED for status in rows.status])
     findings = Findings()
-    for at in np.flatnonzero((said != graded) | (np.abs(grade) > limits.grade)).tolist():
+    endless = np.isinf(np.array(rows.weight, np.float64))
+    for at in np.flatnonzero((said != graded) | (np.abs(grade) > limits.grade) | endless).tolist():
         findings.add(f"{rows.source}:{rows.line[at]}: {_contradiction(rows, at, limits)}")
     for ids, longest in (
         *((ids, limits.id) for ids in (rows.query, rows.run, rows.item)),
         (rows.aspect, limits.line),
         *((words, _LONGEST_WORD) for words in (rows.label, rows.judge, rows.rubric)),
     ):
-        if max(map(len, filter(None, ids)), default=0) > longest:
-            at = next(at for at, word in enumerate(ids) if word is not None and len(word) > longest)
-            findings.add(
-                f"{rows.source}:{rows.line[at]}: expected at most {longest:,} characters,"
-                f" found {len(ids[at] or ''):,}: {quoted((ids[at] or '').encode())}"
-            )
+        if max(map(len, filter(None, ids)), default=0) * _BYTES_A_CHARACTER <= longest:
+            continue
+        for at, word in enumerate(ids):
+            if word is not None and len(word.encode()) > longest:
+                findings.add(
+                    f"{rows.source}:{rows.line[at]}: expected at most {longest:,} bytes,"
+                    f" found {len(word.encode()):,}: {quoted(word.encode())}"
+                )
     findings.raise_if_any()
 
 
@@ -116,6 +130,8 @@ def _contradiction(rows: Rows, at: int, limits: Limits) -> str:
         return (
             f"status {status!r} with a grade; a failed judgement is missing, expected no label and no grade"
         )
+    if rows.weight[at] in (np.inf, -np.inf):
+        return f"expected a finite weight, found {rows.weight[at]}"
     if label is None and grade is None:
         return f"status {status!r} without a grade, expected a label or a grade"
     return f"expected a grade from -{limits.grade:,} to {limits.grade:,}, found {grade:g}"

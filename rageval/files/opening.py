@@ -149,11 +149,9 @@ class _Counted(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if self._ahead:
-            size = len(self._ahead) if size < 0 else size
-            block, self._ahead = self._ahead[:size], self._ahead[size:]
-        else:
-            block = self._raw.read(size) or b""
+        block, self._ahead = (self._ahead, b"") if size < 0 else (self._ahead[:size], self._ahead[size:])
+        if size < 0 or len(block) < size:
+            block += self._raw.read(size - len(block) if size >= 0 else -1) or b""
         self.count += len(block)
         return block
 

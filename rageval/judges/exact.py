@@ -37,7 +37,7 @@ def folded(text: str) -> str:
     return " ".join(text.split()).strip(_EDGES)
 
 
-def first_stage(answer: str, gold: Iterable[str]) -> str | None:
+def first_stage(answer: str, gold: str | Iterable[str]) -> str | None:
     """`perfect`, `missing`, or None where the form does not decide.
 
     >>> [first_stage(answer, ["Paris"]) for answer in ("PARIS.", "I don’t know.", "Rome")]
@@ -46,7 +46,7 @@ def first_stage(answer: str, gold: Iterable[str]) -> str | None:
     True
     """
     said = folded(answer)
-    if said and any(said == folded(text) for text in gold):
+    if said and any(said == folded(text) for text in ([gold] if isinstance(gold, str) else gold)):
         return "perfect"
     return "missing" if not said or _ABSTENTION.fullmatch(said) else None
 

@@ -70,7 +70,7 @@ def citation_recall(graded: Graded, *, citations: Literal["first", "all"] = "fir
     """
     query, value = _by_sentence(_citations(graded, "citation_recall"), citations)
     known = ~np.isnan(value)
-    total = _sentences(graded, query) - graded.sum(query, ~known)
+    total = _sentences(graded, graded.sum(query)) - graded.sum(query, ~known)
     return quotient(graded.sum(query[known], value[known]), total)
 
 
@@ -115,7 +115,7 @@ def _as_cited(
         for number, docs in enumerate(sentences):
             sentence += 1
             aspect = g.aspects.find(str(number))
-            for doc in dict.fromkeys(docs):
+            for doc in (doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]):
                 grade = 0.0 if doc is None else grades.get((query, aspect, g.items.find(doc)))
                 rows.append((query, sentence, graded.fill(ABSENT) if grade is None else grade))
     columns = np.array(rows, np.float64).reshape(-1, 3)
@@ -152,19 +152,25 @@ def _by_sentence(cited: _Citations, which: str) -> tuple[Int, Float]:
     return cited.query[begin], quotient(total, np.add.reduceat(known, begin, dtype=np.float64))
 
 
-def _sentences(graded: Graded, query: Int) -> Float:
-    """How many sentences each answer has."""
-    count = np.zeros(graded.n_queries)
-    known = np.zeros(graded.n_queries, bool)
+def _sentences(graded: Graded, citing: Float) -> Float:
+    """How many sentences each answer has; `citing` is how many of them are known to cite something."""
+    count = np.where(graded.answered, np.nan, citing)  # of what was never judged nothing else is known
     for (run, at), facts in graded.grades.facts.items():
         number = len(facts.cited) if facts.cited is not None else facts.sentences
         if run == graded.run and number is not None:
-            count[at], known[at] = number, True
-    lost = np.setdiff1d(query, np.flatnonzero(known))
+            count[at] = number
+    lost, wrong = np.flatnonzero(np.isnan(count)), np.flatnonzero(count < citing)
+    names = graded.grades.queries.words
     if len(lost):
-        name = graded.grades.queries.words[int(lost[0])]
         raise UsageError(
-            f"citation_recall: it is not known how many sentences the answer to query {visible(name)} has;"
+            f"citation_recall: it is not known how many sentences the answer to query"
+            f" {visible(names[int(lost[0])])} has;"
             " give the answers (--answers FILE), or the key 'sentences' in the judgements"
+        )
+    if len(wrong):
+        at = int(wrong[0])
+        raise InputError(
+            f"run {visible(graded.grades.runs.words[graded.run])}, query {visible(names[at])}: has"
+            f" {count[at]:g} sentences, and {citing[at]:g} that cite; expected the sentences of one answer"
         )
     return count

@@ -76,7 +76,9 @@ def nugget_density(graded: Graded, *, rule: Literal["nfkc", "split"] = "nfkc") -
     20.0
     """
     found = graded.on(SUPPORT, "nugget_density")
-    return quotient(100.0 * graded.sum(found.query, found.grade == 1), graded.lengths(rule))
+    supported = graded.sum(found.query, found.grade == 1)
+    density = quotient(100.0 * supported, graded.lengths(rule))
+    return np.where(graded.sum(found.query) > 0, density, np.nan)
 
 
 @measure
@@ -135,7 +137,7 @@ def rubric_score(graded: Graded, *, floor: Literal["none", "zero"] = "none") -> 
     >>> round(rageval.evaluate_answers("rubric_score", judged)["r"]["rubric_score"].value, 4)
     0.6667
     """
-    found = graded.on(SUPPORT, "rubric_score")
+    found = graded.on(SUPPORT, "rubric_score", weighed=True)
     weight = np.where(np.isnan(found.weight), 1.0, found.weight)
     value = graded.ratio(found.query, weight * found.grade, np.maximum(weight, 0.0))
     return np.maximum(value, 0.0) if floor == "zero" else value

@@ -35,10 +35,17 @@ def rank_score(graded: Graded, *, invalid: Literal["permutation", "query"] = "pe
     [0.8333, 0.8333, 0.3333]
     """
     require_rows(graded.grades, POSITION, "rank_score")
-    rankings = valid_rankings(graded.grades, invalid)
+    rankings = rankings_of(graded.grades)
     mine = (rankings.run == graded.run) & (rankings.judge == graded.judge)
-    points = (rankings.size + 1 - rankings.place) / rankings.size
-    return graded.ratio(rankings.query[mine], points[mine])
+    query, size, valid = rankings.query[mine], rankings.size[mine], rankings.is_valid[mine]
+    points = (size + 1 - rankings.place[mine]) / size
+    for at in np.flatnonzero(~valid).tolist():
+        last = 1 / size[at]
+        points[at] = last + graded.fill("invalid") * (1 - last)
+    if invalid == "query" and graded.leaves_out:
+        points[np.isin(query, rankings.query[~rankings.is_valid])] = np.nan
+    known = ~np.isnan(points)
+    return graded.ratio(query[known], points[known])
 
 
 @measure
@@ -63,17 +70,18 @@ def win_rate(graded: Graded) -> Values:
 
 
 class Rankings(NamedTuple):
-    """Rows of valid rankings: whose answer stood where among how many."""
+    """Rows of rankings: whose answer stood where among how many, and whether the places were 1 to N."""
 
     query: Int
     run: Int
     judge: Int
     place: Float
     size: Int
+    is_valid: Bool
 
 
-def valid_rankings(grades: Grades, invalid: str = "permutation") -> Rankings:
-    """The rows of those permutations whose places are 1 to N."""
+def rankings_of(grades: Grades) -> Rankings:
+    """All rankings; the place is NaN where the judgement failed."""
 
     def find() -> Rankings:
         rows = grades.rows_of(POSITION)
@@ -84,15 +92,9 @@ def valid_rankings(grades: Grades, invalid: str = "permutation") -> Rankings:
         place = np.where(grades.is_graded[rows], grades.grade[rows], np.nan)
         _, permutation, size = np.unique(key, return_inverse=True, return_counts=True)
         good = _are_permutations(permutation, place, size)
-        if invalid == "query":
-            bad = np.zeros(len(grades.queries), bool)
-            bad[query[~good[permutation]]] = True
-            keep = ~bad[query]
-        else:
-            keep = good[permutation]
-        return Rankings(query[keep], run[keep], judge[keep], place[keep], size[permutation][keep])
+        return Rankings(query, run, judge, place, size[permutation], good[permutation])
 
-    found: Rankings = grades.keep(("rankings", invalid), find)
+    found: Rankings = grades.keep("rankings", find)
     return found
 
 

@@ -38,11 +38,12 @@ class Graded:
 
     A measure takes one of these and returns an array with a value a query, in the order of
     `grades.queries`; NaN where the value is undefined. `missing` says what becomes of judgements that
-    failed or are not there: they are left out (`skip`), or taken for the `worst` or the `best`.
+    failed or are not there: they are left out (`skip`), or taken for the `worst`, the `best`, or any label
+    or grade of the scale.
     """
 
     def __init__(
-        self, grades: Grades, run: int, judge: int, missing: str = "skip", only_here: bool = False
+        self, grades: Grades, run: int, judge: int, missing: str | float = "skip", only_here: bool = False
     ) -> None:
         self.grades = grades
         self.run = run
@@ -53,10 +54,11 @@ class Graded:
         self._missing = missing
         self._only_here = only_here  # what other systems were judged on is no concern
 
-    def on(self, scale: Scale, measure: str, *, whole: bool = False) -> Selection:
+    def on(self, scale: Scale, measure: str, *, whole: bool = False, weighed: bool = False) -> Selection:
         """The judgements on this scale; `measure` is named in the error if the table has none at all.
 
-        With `whole` even those that are left out keep their row, with NaN for a grade.
+        With `whole` even those that are left out keep their row, with NaN for a grade. Where they are
+        `weighed` the worst that can be said of a fault, whose weight is negative, is that it is there.
         """
         require_rows(self.grades, scale, measure)
         g = self.grades
@@ -70,10 +72,20 @@ class Graded:
         is_absent = np.isin(everything, absent) if len(absent) else np.zeros(len(everything), bool)
         failed = ~g.is_graded[everything] | is_absent
         self._count(everything[failed], is_absent[failed])
-        return self._filled(scale, everything, failed, whole)
+        if self.leaves_out and not whole:
+            everything, failed = everything[~failed], failed[~failed]
+        return self._filled(scale, everything, failed, weighed)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether what is missing is left out, rather than taken for something."""
+        return self._missing == "skip"
 
     def sum(self, query: Int, value: Float | Int | Bool | None = None) -> Float:
-        """Add up a value a row (1 without) over each query."""
+        """Add up a value a row (1 without) over each query, with the same digits in any order of rows."""
+        if value is not None and value.dtype == np.float64 and (value * 4 != np.rint(value * 4)).any():
+            order = np.argsort(value, kind="stable")  # quarters add up exactly as they stand
+            query, value = query[order], value[order]
         return np.bincount(query, value, self.n_queries).astype(np.float64)
 
     def ratio(self, query: Int, above: Float | Bool, below: Float | Bool | None = None) -> Float:
@@ -87,6 +99,14 @@ class Graded:
             if run == self.run:
                 known[query] = facts.lengths.get(rule, np.nan)
         return known
+
+    @property
+    def assigned(self) -> Bool:
+        """Queries for which there is a record of nuggets, and be it without any."""
+        found = np.zeros(self.n_queries, bool)
+        for (run, query), facts in self.grades.facts.items():
+            found[query] |= run == self.run and facts.assigned
+        return found
 
     def cited(self) -> dict[int, tuple[tuple[str | None, ...], ...]]:
         """What each sentence of each answer cites, by query, where the answers are known."""
@@ -103,7 +123,7 @@ class Graded:
     def fill(self, status: str) -> float:
         """Count a judgement that a measure misses by itself; what stands in for it, from 0 to 1."""
         self.lost[status] += 1
-        return {"skip": np.nan, "worst": 0.0, "best": 1.0}[self._missing]
+        return {"skip": np.nan, "worst": 0.0, "best": 1.0}[str(self._missing)]
 
     def _absent(self, scale: Scale, rows: Int) -> Int:
         """A row of another system for each aspect of a query on which this one was not judged at all."""
@@ -123,27 +143,24 @@ class Graded:
         numbers, counts = np.unique(statuses, return_counts=True)
         self.lost.update({names[n]: c for n, c in zip(numbers.tolist(), counts.tolist(), strict=True)})
 
-    def _filled(self, scale: Scale, rows: Int, failed: Bool, whole: bool) -> Selection:
+    def _filled(self, scale: Scale, rows: Int, failed: Bool, weighed: bool) -> Selection:
         g = self.grades
-        grade, label = g.grade_on(scale)[rows], g.label[rows].astype(np.int64)
-        if self._missing == "skip" and whole:
+        grade, label = g.grade_on(scale)[rows], g.label_on(scale)[rows].astype(np.int64)
+        if self.leaves_out:
             grade[failed], label[failed] = np.nan, NONE
-        elif self._missing == "skip":
-            rows, grade, label = rows[~failed], grade[~failed], label[~failed]
         else:
-            end = np.where(g.weight[rows] < 0, _OTHER_END[self._missing], self._missing)
-            for name in ("worst", "best"):
-                here = failed & (end == name)
-                grade[here] = scale.grade_of(name)
-                word = scale.label_of(name)
-                label[here] = g.labels[word] if word else NONE
+            faults = failed & (g.weight[rows] < 0) if weighed else np.zeros(len(rows), bool)
+            for here, end in ((failed, self._missing), (faults, _OTHER_END.get(self._missing))):
+                if end is not None and here.any():
+                    word, grade[here] = scale.taken_for(end)
+                    label[here] = g.labels[word] if word else NONE
         query, item, aspect, importance = (
             column[rows].astype(np.int64) for column in (g.query, g.item, g.aspect, g.importance)
         )
         return Selection(query, item, aspect, grade, label, importance, g.weight[rows])
 
 
-_OTHER_END = {"worst": "best", "best": "worst"}
+_OTHER_END: dict[str | float, str] = {"worst": "best", "best": "worst"}
 
 
 def quotient(above: Float, below: Float) -> Float:

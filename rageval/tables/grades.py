@@ -45,11 +45,15 @@ class Rows:
 
 @dataclass(slots=True)
 class AnswerFacts:
-    """What is known of an answer beside the judgements: its length by each rule, what each sentence cites."""
+    """What is known of an answer beside the judgements: its length by each rule, what each sentence cites.
+
+    `assigned` is set where a record holds its nuggets, and be it that there are none.
+    """
 
     lengths: dict[str, float] = field(default_factory=dict)
     cited: tuple[tuple[str | None, ...], ...] | None = None
     sentences: int | None = None
+    assigned: bool = False
 
 
 class Grades:
@@ -167,6 +171,20 @@ class Grades:
 
         found: NDArray[np.float64] = (
             self.keep(("grade", scale.name), from_labels) if scale.labels else self.grade
+        )
+        return found
+
+    def label_on(self, scale: Scale) -> NDArray[np.int32]:
+        """The label of every row, taken from its grade where there is none and the scale has labels."""
+
+        def from_grades() -> NDArray[np.int32]:
+            label = self.label.copy()
+            for word, worth in scale.labels.items():
+                label[(label == NONE) & (self.grade == worth)] = self.labels[word]
+            return label
+
+        found: NDArray[np.int32] = (
+            self.keep(("label", scale.name), from_grades) if scale.labels else self.label
         )
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from rageval.records import Qrel
 from rageval.tables.blocks import stretches
 from rageval.tables.joining import View
 from rageval.tables.qrels import Qrels
-from rageval.tables.ranking import rank_rows
+from rageval.tables.ranking import Order, rank_rows
 from rageval.tables.run import Run
 
 
@@ -20,21 +21,27 @@ def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]
     So no tool can order the documents otherwise, and none meets a score below zero.
     """
     ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
-    names = run.query_ids
     judged = _judged_documents(qrels) if view.judged_only else None
-    for block in run.blocks:
-        rank = rank_rows(block, np.arange(len(block)), view.order, ()).rank.tolist()
-        docs = block.doc.to_str()
-        begin = stretches(block.query)
-        for first, last in zip(begin.tolist(), [*begin[1:].tolist(), len(block)], strict=True):
-            query = names[int(block.query[first])]
-            rows = sorted(range(first, last), key=rank.__getitem__)
-            if judged is not None:
-                rows = [row for row in rows if (query, docs[row]) in judged]
-            if query in ranking:
-                rows = rows[: view.depth]
-                ranking[query] = {docs[row]: float(len(rows) - at) for at, row in enumerate(rows)}
+    for query, docs in ranked_documents(run, view.order):
+        if query not in ranking:
+            continue
+        if judged is not None:
+            docs = [doc for doc in docs if (query, doc) in judged]
+        docs = docs[: view.depth]
+        ranking[query] = {doc: float(len(docs) - at) for at, doc in enumerate(docs)}
     return ranking
+
+
+def ranked_documents(run: Run, order: Order) -> Iterator[tuple[str, list[str]]]:
+    """Every query of a run with its documents, best first."""
+    names = run.query_ids
+    for block in run.blocks:
+        rank = rank_rows(block, np.arange(len(block)), order, ()).rank.tolist()
+        docs = block.doc.to_str()
+        begin = stretches(block.query).tolist()
+        for first, last in zip(begin, [*begin[1:], len(block)], strict=True):
+            rows = sorted(range(first, last), key=rank.__getitem__)
+            yield names[int(block.query[first])], [docs[row] for row in rows]
 
 
 def collapsed(qrels: Qrels) -> dict[str, dict[str, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,8 @@ class Scale:
     """Labels and grades of one kind of judgement, and how its rows are told from others.
 
     Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
-    a grade is any number (any whole number, if `whole`) from `low` to `high`.
+    a grade is any number (any whole number, if `whole`) from `low` to `high`, and a high one is good unless
+    `counts_faults`.
     """
 
     name: str
@@ -22,17 +23,18 @@ class Scale:
     low: float = 0.0
     high: float = 1.0
     whole: bool = False
+    counts_faults: bool = False
     worst: str | None = None
     best: str | None = None
 
-    def grade_of(self, end: str) -> float:
-        """The grade a missing judgement gets when it is taken for the `worst` or the `best`."""
-        label = self.worst if end == "worst" else self.best
-        return self.labels[label] if label else (self.low if end == "worst" else self.high)
-
-    def label_of(self, end: str) -> str | None:
-        """The label a missing judgement gets."""
-        return self.worst if end == "worst" else self.best
+    def taken_for(self, end: str | float) -> tuple[str | None, float]:
+        """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade."""
+        label = {"worst": self.worst, "best": self.best}.get(str(end), end)
+        if isinstance(label, str):
+            return label, self.labels[label]
+        if label is not None:
+            return None, label
+        return None, self.high if (end == "worst") == self.counts_faults else self.low
 
     @property
     def expected(self) -> str:
@@ -75,9 +77,10 @@ OUTCOME = Scale(
     worst="loss",
     best="win",
 )
-HALLUCINATED = Scale("nugget quality", ("nugget-quality",), aspects=("hallucinated",), whole=True)
-REDUNDANT = Scale("nugget quality", ("nugget-quality",), aspects=("redundant",), whole=True)
-LACKING = Scale("nugget quality", ("nugget-quality",), aspects=("lacking",), high=math.inf, whole=True)
+_QUALITY = Scale("nugget quality", ("nugget-quality",), whole=True, counts_faults=True)
+HALLUCINATED = replace(_QUALITY, aspects=("hallucinated",))
+REDUNDANT = replace(_QUALITY, aspects=("redundant",))
+LACKING = replace(_QUALITY, aspects=("lacking",), high=math.inf)
 AUDIT = Scale(
     "audit",
     ("audit",),

@@ -1,0 +1,421 @@
+"""Every measure of answers once more, slowly, straight from its formula, over plain rows and in fractions.
+
+A row is a dict with the keys of a line of judgements; all rows of a `Table` are of one kind. Nothing here is
+shared with the package. `Rules` holds the choices that a planted fault can change (`test_answer_laws.py`).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+Value = Fraction | None  # None where a measure is undefined
+Answer = Sequence[tuple[str, Sequence[str | None]]]  # sentences and what they cite
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Judgements of one kind, and the answers by run and query, where they are known."""
+
+    rows: list[Row]
+    answers: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the formulas say, as something that can be said wrongly."""
+
+    partial: Fraction = HALF
+    failed: Value = None  # what a judgement that failed is worth where it is to be left out
+    vital: Fraction = Fraction(1)
+    okay: Fraction = HALF
+    undefined: Value = None
+    acceptable: Fraction = HALF
+    incorrect: Fraction = Fraction(-1)
+    tie: Fraction = HALF
+    nowhere: Value = Fraction(0)
+    first: Callable[[Sequence[Value]], Value] = lambda values: values[0]
+    sentences: Callable[[int, int], int] = lambda cited, listed: listed
+    points: Callable[[Fraction, int], Fraction] = lambda place, number: (number + 1 - place) / number
+    over_judges: Callable[[Sequence[Fraction]], Fraction] = lambda values: sum(values) / len(values)
+    rubric_total: Callable[[Fraction], Fraction] = lambda weight: max(weight, Fraction(0))
+    beta: Callable[[Fraction], Fraction] = lambda beta: beta * beta
+    allowance: int = 100
+    lacking: int = 1
+    accurate: tuple[str, ...] = ("perfect", "acceptable", "accurate")
+    supported: tuple[str, ...] = ("support",)
+
+
+RIGHT = Rules()
+
+
+class Scale(NamedTuple):
+    """Labels and their worth, the two ends, and the one aspect it is about, if there is one."""
+
+    worth: dict[str, Fraction]
+    worst: Any
+    best: Any
+    aspect: str | None = None
+
+
+def labelled(worst: str, best: str, **worth: Fraction | int) -> Scale:
+    return Scale({label: Fraction(value) for label, value in worth.items()}, worst, best)
+
+
+NUGGET = labelled("not_support", "support", support=1, partial_support=HALF, not_support=0)
+CITATION = labelled("no_support", "full_support", full_support=1, partial_support=HALF, no_support=0)
+CRAG = labelled("incorrect", "perfect", perfect=1, acceptable=HALF, missing=0, incorrect=-1, accurate=1)
+GAME = labelled("loss", "win", win=1, tie=HALF, loss=0)
+AUDIT = labelled("non_relevant", "relevant", relevant=1, partially_relevant=HALF, non_relevant=0)
+CORRECTNESS = Scale({}, -1, 2, "correctness")
+FAITHFULNESS = Scale({}, -1, 1, "faithfulness")
+HALLUCINATED = Scale({}, 1, 0, "hallucinated")
+REDUNDANT = Scale({}, 1, 0, "redundant")
+LACKING = Scale({}, None, 0, "lacking")
+
+
+class Judged(NamedTuple):
+    """A judgement as a measure sees it; the grade is None where it is missing."""
+
+    item: str
+    aspect: str
+    label: str | None
+    grade: Value
+    importance: str | None
+    weight: Fraction
+
+
+class Part:
+    """What one judge said of one system's answer to one query."""
+
+    def __init__(self, table: Table, run: str, judge: str, query: str, end: str, rules: Rules) -> None:
+        self.table, self.run, self.judge, self.query = table, run, judge, query
+        self.end, self.rules = end, rules
+        self.answer = table.answers.get((run, query))
+
+    def on(self, scale: Scale, weighed: bool = False) -> list[Judged]:
+        """All judgements on this scale, those that are missing without a grade or with what stands for it.
+
+        Where they are `weighed`, the worst to be said of a fault (a negative weight) is that it is there.
+        """
+        everybody = [row for row in of_scale(self.table.rows, scale) if row["query_id"] == self.query]
+        mine = [row for row in everybody if row["run_id"] == self.run and judge_of(row) == self.judge]
+        absent: dict[str, Row] = {}
+        if not mine and scale is not GAME and not (scale is CITATION and self.answer is not None):
+            for row in everybody:
+                absent.setdefault(aspect_of(row), row)
+        return [self.judged(row, scale, weighed) for row in mine] + [
+            self.judged(row | {"status": "absent"}, scale, weighed) for row in absent.values()
+        ]
+
+    def judged(self, row: Row, scale: Scale, weighed: bool) -> Judged:
+        weight = row.get("weight")
+        turned = weighed and weight is not None and weight < 0
+        label, grade = spoken(row, scale) if is_graded(row) else self.missing(scale, turned)
+        if label == "partial_support" and grade is not None:
+            grade = self.rules.partial
+        return Judged(
+            str(row.get("item_id", "answer")),
+            aspect_of(row),
+            label,
+            grade,
+            row.get("importance"),
+            Fraction(1) if weight is None else Fraction(weight),
+        )
+
+    def missing(self, scale: Scale, turned: bool) -> tuple[str | None, Value]:
+        if self.end == "skip":
+            return None, self.rules.failed
+        found = scale.worst if (self.end == "worst") != turned else scale.best
+        if scale.worth:
+            return found, scale.worth[found]
+        return None, Fraction(found)
+
+    def known(self, scale: Scale, weighed: bool = False) -> list[Judged]:
+        return [row for row in self.on(scale, weighed) if row.grade is not None]
+
+    def length(self, rule: str) -> Value:
+        if self.answer is None:
+            return None
+        return Fraction(sum(COUNTS[rule](text) for text, _ in self.answer))
+
+
+COUNTS: dict[str, Callable[[str], int]] = {
+    "nfkc": lambda text: len(unicodedata.normalize("NFKC", text.strip()).split()),
+    "split": lambda text: len(text.split()),
+    "nonspace": lambda text: sum(not character.isspace() for character in text),
+    "characters": len,
+}
+
+
+def of_scale(rows: Iterable[Row], scale: Scale) -> list[Row]:
+    return [row for row in rows if scale.aspect in (None, aspect_of(row))]
+
+
+def aspect_of(row: Row) -> str:
+    return str(row.get("aspect", "0"))
+
+
+def judge_of(row: Row) -> str:
+    return str(row.get("judge", ""))
+
+
+def is_graded(row: Row) -> bool:
+    return row.get("status", "ok") in ("ok", "repaired")
+
+
+def spoken(row: Row, scale: Scale) -> tuple[str | None, Fraction]:
+    """The label and the grade of a row that has one of them or both."""
+    if not scale.worth:
+        return None, Fraction(row["grade"])
+    if row.get("label") is not None:
+        label = row["label"].strip().lower().replace(" ", "_").replace("-", "_")
+        return label, scale.worth[label]
+    grade = Fraction(row["grade"])
+    return next(label for label, worth in scale.worth.items() if worth == grade), grade
+
+
+def share(above: Fraction | int, below: Fraction | int, rules: Rules) -> Value:
+    return Fraction(above) / Fraction(below) if below else rules.undefined
+
+
+def mean(values: Sequence[Fraction], rules: Rules) -> Value:
+    return share(sum(values, Fraction(0)), len(values), rules)
+
+
+def nugget_recall(part: Part, importance: str, credit: str) -> Value:
+    weight = {
+        "all": dict.fromkeys(("vital", "okay", None), Fraction(1)),
+        "vital": {"vital": Fraction(1)},
+        "okay": {"okay": Fraction(1)},
+        "weighted": {"vital": part.rules.vital, "okay": part.rules.okay},
+    }[importance]
+    above = below = Fraction(0)
+    for row in part.known(NUGGET):
+        of_row = weight.get(row.importance, Fraction(0))
+        full = row.label in part.rules.supported
+        above += of_row * (full if credit == "strict" else row.grade)
+        below += of_row
+    return share(above, below, part.rules)
+
+
+def nugget_density(part: Part, rule: str) -> Value:
+    words, rows = part.length(rule), part.known(NUGGET)
+    if not words or not rows:
+        return None
+    return 100 * sum(row.label in part.rules.supported for row in rows) / words
+
+
+def nugget_f(part: Part, beta: float) -> Value:
+    rows = part.known(NUGGET)
+    vital = [row for row in rows if row.importance == "vital"]
+    length = part.length("nonspace")
+    if not vital or length is None:
+        return None
+    recall = Fraction(sum(row.label in part.rules.supported for row in vital), len(vital))
+    allowance = part.rules.allowance * sum(row.label in part.rules.supported for row in rows)
+    precision = Fraction(1) if length <= allowance else 1 - (length - allowance) / length
+    squared = part.rules.beta(Fraction(beta))
+    below = squared * precision + recall
+    return (squared + 1) * precision * recall / below if below else Fraction(0)
+
+
+def rubric_score(part: Part, floor: str) -> Value:
+    rows = part.known(NUGGET, weighed=True)
+    value = share(
+        sum(row.weight * row.grade for row in rows if row.grade is not None),
+        sum(part.rules.rubric_total(row.weight) for row in rows),
+        part.rules,
+    )
+    return value if value is None or floor == "none" else max(value, Fraction(0))
+
+
+def crag_score(part: Part) -> Value:
+    worth = CRAG.worth | {"acceptable": part.rules.acceptable, "incorrect": part.rules.incorrect}
+    rows = part.known(CRAG)
+    return mean([worth[row.label] if row.label else Fraction(0) for row in rows], part.rules)
+
+
+def crag_share(part: Part, label: str) -> Value:
+    counted = part.rules.accurate if label == "accurate" else (label,)
+    return mean([Fraction(row.label in counted) for row in part.known(CRAG)], part.rules)
+
+
+def correctness(part: Part) -> Value:
+    return mean(grades(part.known(CORRECTNESS)), part.rules)
+
+
+def faithfulness(part: Part) -> Value:
+    return mean(grades(part.known(FAITHFULNESS)), part.rules)
+
+
+def correctness_share(part: Part, level: int) -> Value:
+    return mean([Fraction(grade == level) for grade in grades(part.known(CORRECTNESS))], part.rules)
+
+
+def faithfulness_share(part: Part, level: int) -> Value:
+    return mean([Fraction(grade == level) for grade in grades(part.known(FAITHFULNESS))], part.rules)
+
+
+def grades(rows: Iterable[Judged]) -> list[Fraction]:
+    return [row.grade for row in rows if row.grade is not None]
+
+
+def cited_sentences(part: Part) -> list[list[Value]]:
+    """For each sentence that cites, what its citations are worth, in order; None where that is missing."""
+    rows = part.on(CITATION)
+    if part.answer is None:
+        sentences: dict[str, list[Value]] = {}
+        for row in rows:
+            sentences.setdefault(row.aspect, []).append(row.grade)
+        return list(sentences.values())
+    judged = {(row.aspect, row.item): row.grade for row in rows}
+    unjudged = {"skip": part.rules.failed, "worst": Fraction(0), "best": Fraction(1)}[part.end]
+    found = []
+    for number, (_, cited) in enumerate(part.answer):
+        once = [doc for at, doc in enumerate(cited) if doc is None or doc not in cited[:at]]
+        values = [
+            part.rules.nowhere if doc is None else judged.get((str(number), doc), unjudged) for doc in once
+        ]
+        if part.rules.nowhere is None:  # a fault: as if it were not there
+            values = [value for value, doc in zip(values, once, strict=True) if doc is not None]
+        if values:
+            found.append(values)
+    return found
+
+
+def sentence_values(part: Part, citations: str) -> list[Fraction]:
+    """What each sentence that cites is worth, those left out for which that is not known."""
+    values = []
+    for found in cited_sentences(part):
+        known = [value for value in found if value is not None]
+        value = (
+            part.rules.first(found) if citations == "first" else (sum(known) / len(known) if known else None)
+        )
+        if value is not None:
+            values.append(value)
+    return values
+
+
+def citation_precision(part: Part, citations: str) -> Value:
+    if citations == "micro":
+        return mean([v for found in cited_sentences(part) for v in found if v is not None], part.rules)
+    return mean(sentence_values(part, citations), part.rules)
+
+
+def citation_recall(part: Part, citations: str) -> Value:
+    values = sentence_values(part, citations)
+    listed = len(part.answer) if part.answer is not None else listed_sentences(part)
+    lost = len(cited_sentences(part)) - len(values)
+    return share(sum(values, Fraction(0)), part.rules.sentences(len(values), listed - lost), part.rules)
+
+
+def listed_sentences(part: Part) -> int:
+    return max(
+        row.get("sentences", 0)
+        for row in part.table.rows
+        if (row["run_id"], row["query_id"]) == (part.run, part.query)
+    )
+
+
+def rank_score(part: Part, invalid: str) -> Value:
+    rankings: dict[tuple[str, str], list[Row]] = {}
+    for row in part.table.rows:
+        if row["query_id"] == part.query:
+            rankings.setdefault((aspect_of(row), judge_of(row)), []).append(row)
+    if invalid == "query" and part.end == "skip" and not all(map(is_permutation, rankings.values())):
+        return None
+    points = []
+    for (_, judge), rows in rankings.items():
+        for row in rows if judge == part.judge else ():
+            if row["run_id"] != part.run:
+                continue
+            if is_permutation(rows):
+                points.append(part.rules.points(Fraction(row["grade"]), len(rows)))
+            elif part.end != "skip":
+                points.append(Fraction(1, len(rows) if part.end == "worst" else 1))
+    return mean(points, part.rules)
+
+
+def is_permutation(rows: Sequence[Row]) -> bool:
+    places = [row["grade"] if is_graded(row) else 0 for row in rows]
+    return sorted(places) == list(range(1, len(rows) + 1))
+
+
+def win_rate(part: Part) -> Value:
+    worth = GAME.worth | {"tie": part.rules.tie}
+    return mean([worth[row.label] if row.label else Fraction(0) for row in part.known(GAME)], part.rules)
+
+
+def length(part: Part, rule: str) -> Value:
+    return part.length(rule)
+
+
+def bank_precision(part: Part) -> Value:
+    return mean([1 - grade for grade in grades(part.known(REDUNDANT))], part.rules)
+
+
+def bank_groundedness(part: Part) -> Value:
+    return mean([1 - grade for grade in grades(part.known(HALLUCINATED))], part.rules)
+
+
+def bank_recall(part: Part) -> Value:
+    lacking = grades(part.known(LACKING))
+    if not lacking:
+        return None
+    good = sum((1 - grade for grade in grades(part.known(REDUNDANT))), Fraction(0))
+    return share(good, good + part.rules.lacking * sum(lacking), part.rules)
+
+
+def audit_share(part: Part, label: str) -> Value:
+    return mean([Fraction(row.label == label) for row in part.known(AUDIT)], part.rules)
+
+
+MEASURES: dict[str, Callable[..., Value]] = {
+    function.__name__: function
+    for function in (
+        *(nugget_recall, nugget_density, nugget_f, rubric_score, crag_score, crag_share, correctness),
+        *(correctness_share, faithfulness, faithfulness_share, citation_precision, citation_recall),
+        *(rank_score, win_rate, length, bank_precision, bank_recall, bank_groundedness, audit_share),
+    )
+}
+SCALES: dict[str, tuple[Scale, ...]] = {
+    "bank_recall": (REDUNDANT, LACKING),
+    "bank_precision": (REDUNDANT,),
+    "bank_groundedness": (HALLUCINATED,),
+    "correctness": (CORRECTNESS,),
+    "correctness_share": (CORRECTNESS,),
+    "faithfulness": (FAITHFULNESS,),
+    "faithfulness_share": (FAITHFULNESS,),
+}
+
+
+def evaluate(
+    name: str, table: Table, run: str, on_missing: str = "skip", rules: Rules = RIGHT, **parameters: Any
+) -> dict[str, Value]:
+    """One value a query: the mean over the judges who have one."""
+    queries = dict.fromkeys([row["query_id"] for row in table.rows] + [query for _, query in table.answers])
+    judges = dict.fromkeys(map(judge_of, table.rows)) or {"": None}
+    for scale in SCALES.get(name, ()):
+        speaking = {judge_of(row) for row in of_scale(table.rows, scale)}
+        judges = {judge: None for judge in judges if judge in speaking}
+    values: dict[str, Value] = {}
+    for query in queries:
+        found = [
+            MEASURES[name](Part(table, run, judge, query, on_missing, rules), **parameters)
+            for judge in judges
+        ]
+        known = [value for value in found if value is not None]
+        values[query] = rules.over_judges(known) if known else None
+    return values
+
+
+def average(values: Iterable[Value]) -> Value:
+    """The mean of what is defined."""
+    known = [value for value in values if value is not None]
+    return sum(known, Fraction(0)) / len(known) if known else None
