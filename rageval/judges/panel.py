@@ -1,0 +1,117 @@
+"""Several judges at work on the same material: what each says, put together by a vote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval.errors import UsageError
+from rageval.judges.base import Model, Request
+from rageval.judges.budget import Budget
+from rageval.judges.judging import Asked, Judge, judge
+from rageval.judges.models import model_named
+from rageval.judges.offline import is_offline, judge_offline
+from rageval.judges.rubric import Rubric
+from rageval.judges.scheduler import ask_all
+from rageval.judges.store import Store
+from rageval.judges.tasks import Material, tasks
+from rageval.judges.votes import by_place, disagreements, voted
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to ask: where replies are kept, how many calls at a time, what may be spent, how to vote."""
+
+    store: str | None = None
+    concurrency: int = 16
+    max_cost: float | None = None
+    max_calls: int | None = None
+    refresh: bool = False
+    shard: str | None = None
+    quiet: bool = True
+    vote: str = "mean"
+    tiebreak: str | None = None
+
+
+def judged_by(
+    judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
+) -> Iterator[dict[str, Any]]:
+    """The judgements of all judges, put together as the settings say; a judge is a spec or a `Model`."""
+    budget = Budget(settings.max_cost, settings.max_calls)
+    said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
+    if settings.tiebreak is not None:
+        said += _third(said, settings.tiebreak, rubric, material, settings, budget)
+    yield from voted(said, settings.vote)
+
+
+def forecast(rubric: Rubric, material: Material, judges: Sequence[str]) -> Iterator[str]:
+    """What judging would take, without asking anybody."""
+    todo = list(tasks(rubric, material))
+    requests = [rubric.request(task.data, task.ids) for task in todo]
+    letters = sum(len(request.system) + len(request.user) for request in requests)
+    room = sum(request.max_tokens for request in requests)
+    yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
+    for spec in judges:
+        yield f"{spec}: " + ("asks nobody" if is_offline(spec) else _price(requests, spec))
+    if requests:
+        yield f"\nThe first call:\n\n{requests[0].system}\n\n{requests[0].user}"
+
+
+def _said_by(
+    who: str | Model, rubric: Rubric, material: Material, settings: Settings, budget: Budget
+) -> Iterator[dict[str, Any]]:
+    if isinstance(who, str) and is_offline(who):
+        return judge_offline(who, rubric, material)
+    model = model_named(who) if isinstance(who, str) else who
+    return judge(rubric, material, Judge(model.name, _asker(model, settings, budget)))
+
+
+def _asker(model: Model, settings: Settings, budget: Budget) -> Any:
+    def ask(requests: Asked) -> Iterator[Any]:
+        with Store(settings.store) as store:
+            yield from ask_all(
+                requests,
+                model,
+                store,
+                concurrency=settings.concurrency,
+                budget=budget,
+                refresh=settings.refresh,
+                shard=_shard(settings.shard),
+            )
+
+    return ask
+
+
+def _third(
+    said: Sequence[dict[str, Any]],
+    spec: str,
+    rubric: Rubric,
+    material: Material,
+    settings: Settings,
+    budget: Budget,
+) -> Iterable[dict[str, Any]]:
+    """What one more judge says where the others differ."""
+    differing = {(group[0]["query_id"], group[0]["run_id"]) for group in disagreements(said)}
+    some = [answer for answer in material.answers if (answer.query_id, answer.run_id) in differing]
+    less = Material(**{name: getattr(material, name) for name in material.__slots__} | {"answers": some})
+    wanted = {key for key, group in by_place(said).items() if len(disagreements(group))}
+    rows = _said_by(spec, rubric, less, settings, budget) if differing else ()
+    return [row for row in rows if (row["query_id"], row["run_id"], row["item_id"], row["aspect"]) in wanted]
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    """`2/4` as (1, 4): shares are counted from 1 by people."""
+    if text is None:
+        return None
+    part, _, whole = text.partition("/")
+    if not (part.isdigit() and whole.isdigit() and 1 <= int(part) <= int(whole)):
+        raise UsageError(f"--shard {text!r}: expected I/N with I from 1 to N, such as 1/4")
+    return int(part) - 1, int(whole)
+
+
+def _price(requests: Sequence[Request], spec: str) -> str:
+    from rageval.judges.prices import estimate
+
+    cost = estimate(requests, spec)
+    return "price unknown" if cost is None else f"at most {cost:,.2f} USD"

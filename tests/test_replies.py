@@ -1,0 +1,201 @@
+"""What a model replies: read strictly, repaired where no meaning changes, else invalid and never a grade."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval.judges.kinds import KINDS, Scale
+from rageval.judges.replies import LONGEST, Invalid, read_object
+from rageval.judges.rubric import rubric_named, rubric_names
+
+SUPPORT = Scale({"support": 1.0, "partial_support": 0.5, "not_support": 0.0}, {})
+GRADES = Scale({}, {"correctness": (-1.0, 2.0), "faithfulness": (-1.0, 1.0)})
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+objects = st.dictionaries(st.text(max_size=8), plain, max_size=5)
+
+
+@given(objects)
+def test_an_object_is_read_as_it_is(record: dict[str, object]) -> None:
+    assert read_object(json.dumps(record)) == (record, False)
+    assert read_object("\n " + json.dumps(record, indent=2, ensure_ascii=False) + "\n") == (record, False)
+
+
+@given(objects)
+def test_a_fence_is_taken_off(record: dict[str, object]) -> None:
+    for word in ("", "json", "JSON"):
+        assert read_object(f"```{word}\n{json.dumps(record)}\n```") == (record, True)
+
+
+@given(objects)
+def test_python_is_understood(record: dict[str, object]) -> None:
+    found, _ = read_object(repr(record))
+    assert found == record
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1,}', {"a": 1}),
+        ('{"a": [1, 2, ], }', {"a": [1, 2]}),
+        ('{"a": "x,]", "b": "y,}",}', {"a": "x,]", "b": "y,}"}),
+        ('```json\n{"a": [1,\n],\n}\n```', {"a": [1]}),
+        ("{'a': True, 'b': None}", {"a": True, "b": None}),
+        ("""{'a': "it's"}""", {"a": "it's"}),
+    ],
+)
+def test_repairs_that_change_no_meaning(text: str, expected: dict[str, object]) -> None:
+    assert read_object(text) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "perfect",
+        "2",
+        '"perfect"',
+        "[]",
+        '{"label": "perfect"} {"label": "incorrect"}',
+        '{"label": "perfect"}\n{"label": "perfect"}',
+        'The verdict is {"label": "perfect"}',
+        '{"label": "perfect"} I hope this helps.',
+        '```json\n{"label": "perfect"}\n```\n```json\n{"label": "incorrect"}\n```',
+        '{"label": "perfect", "label": "incorrect"}',
+        "{'label': 'perfect', 'label': 'incorrect'}",
+        '{"grade": NaN}',
+        '{"grade": Infinity}',
+        '{"label": "perfect"',
+        "{'a': __import__('os')}",
+        "{'a': 1 + 1}",
+        "{1: 2}",
+        "{'a': {1, 2}}",
+        "{'a': b'x'}",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        " " * 10 + "x" * (LONGEST + 1),
+    ],
+)
+def test_what_is_not_one_object_is_invalid(text: str) -> None:
+    with pytest.raises(Invalid):
+        read_object(text)
+
+
+GOOD = {"id": "n1", "evidence": "", "label": "support"}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([GOOD], "missing: n2"),
+        ([GOOD, GOOD], "stands twice"),
+        ([GOOD, GOOD | {"id": "n3"}], "unknown: n3"),
+        ([GOOD, GOOD | {"id": "n2"}, GOOD | {"id": "n3"}], "unknown: n3"),
+        (
+            [GOOD, GOOD | {"id": "n2", "label": "supports"}],
+            "expected one of support, partial_support, not_support",
+        ),
+        ([GOOD, GOOD | {"id": "n2", "label": 1}], "found 1"),
+        ([GOOD, GOOD | {"id": "n2", "label": None}], "found None"),
+        ([GOOD, {"id": "n2"}], "found None"),
+        ([GOOD, "n2"], "expected an object with an id"),
+        ([GOOD, GOOD | {"id": 2}], "expected an object with an id"),
+        ({"n1": "support", "n2": "support"}, "expected a list"),
+        (None, "expected a list"),
+        ([GOOD, GOOD | {"id": "n2", "evidence": 5}], "evidence: expected text"),
+    ],
+)
+def test_a_list_of_verdicts_must_hold_each_once(verdicts: object, expected: str) -> None:
+    with pytest.raises(Invalid, match=expected):
+        KINDS["labels"].read({"verdicts": verdicts}, SUPPORT, ("n1", "n2"))
+
+
+def test_verdicts_come_in_the_order_of_the_ids() -> None:
+    said = {"verdicts": [GOOD | {"id": "n2", "label": "Not Support"}, GOOD]}
+    found = KINDS["labels"].read(said, SUPPORT, ("n1", "n2"))
+    assert [(v.id, v.label, v.grade) for v in found] == [("n1", "support", 1.0), ("n2", "not_support", 0.0)]
+
+
+@pytest.mark.parametrize("value", [2.1, -1.1, "2", None, True, [2], 1e400])
+def test_a_number_off_the_scale_is_never_clipped(value: object) -> None:
+    with pytest.raises(Invalid, match="correctness: expected a number from -1 to 2"):
+        KINDS["grades"].read({"correctness": value, "faithfulness": 0}, GRADES, ())
+
+
+def test_numbers_between_the_levels_are_kept() -> None:
+    found = KINDS["grades"].read({"reason": "r", "correctness": 1.5, "faithfulness": -1}, GRADES, ())
+    assert [(v.id, v.grade, v.reason) for v in found] == [
+        ("correctness", 1.5, "r"),
+        ("faithfulness", -1.0, "r"),
+    ]
+
+
+@pytest.mark.parametrize("ranking", [["a1"], ["a1", "a1"], ["a1", "a3"], "a1 a2", ["a1", "a2", "a2"], [1, 2]])
+def test_a_ranking_must_be_a_permutation(ranking: object) -> None:
+    with pytest.raises(Invalid):
+        KINDS["permutation"].read({"ranking": ranking}, SUPPORT, ("a1", "a2"))
+
+
+def test_a_ranking_gives_places() -> None:
+    found = KINDS["permutation"].read({"ranking": ["a2", "a1"]}, SUPPORT, ("a1", "a2"))
+    assert {v.id: v.grade for v in found} == {"a2": 1.0, "a1": 2.0}
+
+
+def test_a_matrix_says_something_of_every_pair() -> None:
+    said = {"documents": [{"id": "d2", "supports": ["n2"]}, {"id": "d1", "supports": []}]}
+    found = KINDS["matrix"].read(
+        said, Scale({"support": 1.0, "not_support": 0.0}, {}), ("d1", "d2", "", "n1", "n2")
+    )
+    assert {v.id: v.label for v in found} == {
+        "d1\tn1": "not_support",
+        "d1\tn2": "not_support",
+        "d2\tn1": "not_support",
+        "d2\tn2": "support",
+    }
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [{"id": "d1", "supports": []}],
+        [{"id": "d1", "supports": ["n1"]}, {"id": "d2", "supports": ["n3"]}],
+        [{"id": "d1", "supports": ["n1", "n1"]}, {"id": "d2", "supports": []}],
+        [{"id": "d1", "supports": "n1"}, {"id": "d2", "supports": []}],
+    ],
+)
+def test_a_matrix_that_is_not_whole(documents: object) -> None:
+    with pytest.raises(Invalid):
+        KINDS["matrix"].read({"documents": documents}, SUPPORT, ("d1", "d2", "", "n1", "n2"))
+
+
+@pytest.mark.parametrize("texts", [["a", "A "], ["a", ""], ["a", 1], "a", None])
+def test_nuggets_must_be_different_texts(texts: object) -> None:
+    with pytest.raises(Invalid):
+        KINDS["texts"].read({"nuggets": texts}, SUPPORT, ())
+
+
+@pytest.mark.parametrize("name", rubric_names())
+def test_every_rubric_asks_for_what_it_can_read(name: str) -> None:
+    """The schema that is sent is strict: closed objects, every property required."""
+    rubric = rubric_named(name)
+    ids = ("d1", "", "n1") if rubric.file.kind == "matrix" else ("n1", "n2")
+    data = dict.fromkeys(rubric.file.sees, "text")
+    request = rubric.request(data, ids)
+    stack = [dict(request.schema)]
+    while stack:
+        schema = stack.pop()
+        if schema.get("type") == "object":
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            stack += schema["properties"].values()
+        if "items" in schema:
+            stack.append(schema["items"])
+    assert rubric.file.follows
+    assert rubric.file.departs
