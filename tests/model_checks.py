@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,22 @@ def environment(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("ANTHROPIC_API_KEY", ANTHROPIC_KEY)
 
 
+def in_a_loop(model: RemoteModel, work: Awaitable[Any]) -> Any:
+    """What comes of work with a model, our two errors being an outcome, in a loop of its own."""
+
+    async def worked() -> Any:
+        try:
+            return await work
+        except (Fatal, Transient) as error:
+            return error
+        finally:
+            await model.aclose()
+
+    found = asyncio.run(worked())
+    assert_no_key(model, found)
+    return found
+
+
 def outcomes(model: RemoteModel, *requests: Request) -> list[Outcome]:
     """What comes of requests, one by one in one loop; anything but a reply and our two errors fails."""
 
@@ -72,7 +89,7 @@ async def _outcome(model: RemoteModel, request: Request) -> Outcome:
         return error
 
 
-def assert_no_key(model: RemoteModel, found: Outcome) -> None:
+def assert_no_key(model: RemoteModel, found: object) -> None:
     """No key in the reply, the error with all that led to it, or the model."""
     shown = [repr(found), repr(model), repr({**vars(model), "_clients": None}), model.name, model.endpoint]
     if isinstance(found, Exception):

@@ -15,8 +15,9 @@ from importlib import import_module
 from typing import Any
 
 from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Reply, Request, Usage
+from rageval.judges.models.anthropic_batches import AnthropicBatches
 from rageval.judges.models.hosts import ANTHROPIC
-from rageval.judges.models.remote import SCHEMA, TEXT, Call, Form, RemoteModel, sendable, with_schema
+from rageval.judges.models.remote import SCHEMA, TEXT, Call, Form, sendable, with_schema
 from rageval.judges.models.responses import count, mapping, words
 
 TOOL = "tool"
@@ -36,7 +37,7 @@ _RANGES = {
 _NAMED = ("properties", "$defs")  # below these stand names, not keywords
 
 
-class AnthropicMessages(RemoteModel):
+class AnthropicMessages(AnthropicBatches):
     """A model that answers messages, asked through the anthropic SDK."""
 
     provider = ANTHROPIC

@@ -11,7 +11,8 @@ from typing import Any
 
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Reply, Request, Usage
 from rageval.judges.models.hosts import OPENAI
-from rageval.judges.models.remote import SCHEMA, TEXT, Call, Form, RemoteModel, sendable, with_schema
+from rageval.judges.models.openai_batches import OpenAIBatches
+from rageval.judges.models.remote import SCHEMA, TEXT, Call, Form, sendable, with_schema
 from rageval.judges.models.responses import count, mapping, words
 
 OBJECT = "json_object"
@@ -29,7 +30,7 @@ _FINISHED = {
 }
 
 
-class OpenAIChat(RemoteModel):
+class OpenAIChat(OpenAIBatches):
     """A model that answers chat completions, asked through the openai SDK."""
 
     provider = OPENAI

@@ -7,8 +7,9 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
@@ -107,7 +108,7 @@ class RemoteModel(ABC):
         while True:  # ends: each round has a mode less or one more parameter known to be refused
             form = self._form
             call = self._call(request, form)
-            response = await self._posted(call.arguments)
+            response = await self._sent(partial(self._create, arguments=call.arguments))
             other = self._other_form(form, response, call) if response.status in (400, 422) else None
             if other is None:
                 return replace(self._reply(response), sent=call.sent, dropped=call.dropped)
@@ -127,12 +128,12 @@ class RemoteModel(ABC):
                 return replace(form, mode=weaker)
         return None
 
-    async def _posted(self, arguments: Mapping[str, Any]) -> Response:
-        """What the server sends back to one HTTP request."""
+    async def _sent(self, send: Callable[[Any], Awaitable[Any]]) -> Response:
+        """What the server sends back to what `send` does with a client."""
         sdk = import_module(self.provider.name)
         failed: Exception
         try:
-            raw = await self._create(self._client(sdk), arguments)
+            raw = await send(self._client(sdk))
             return Response.of(raw.http_response)
         except sdk.APIStatusError as error:
             return Response.of(error.response)

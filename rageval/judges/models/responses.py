@@ -43,6 +43,11 @@ class Response:
         """Out of what an SDK's HTTP library hands over."""
         return cls(response.status_code, response.headers, response.content)
 
+    @classmethod
+    def made(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
+        """Out of what stands in the results of a batch."""
+        return cls(status, headers or {}, json.dumps(body).encode())
+
     @property
     def text(self) -> str:
         """The beginning of the body as text."""

@@ -1,0 +1,65 @@
+"""Batches of messages: requests handed over in one body, results as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rageval.judges.models.remote_batches import RemoteBatches, Result, records_in
+from rageval.judges.models.responses import Response, mapping, words
+
+PATH = "/v1/messages/batches"
+_RAW = {"headers": {"X-Stainless-Raw-Response": "true", "Accept": "application/binary"}}
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+class AnthropicBatches(RemoteBatches):
+    """A model that takes batches as Anthropic does."""
+
+    batch_limit = 100_000
+    batch_bytes = 256 * 10**6
+
+    def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {"custom_id": key, "params": dict(arguments)}
+
+    async def _handed_over(self, requests: list[dict[str, Any]]) -> str:
+        body = await self._body(
+            lambda client: client.messages.batches.with_raw_response.create(requests=requests)
+        )
+        return words(body["id"])
+
+    async def _looked_up(self, batch: str) -> dict[str, Any]:
+        return await self._body(
+            lambda client: client.messages.batches.with_raw_response.retrieve(batch), batch
+        )
+
+    def _has_ended(self, body: Mapping[str, Any]) -> bool:
+        return body.get("processing_status") == "ended"
+
+    async def _fetched(self, batch: str) -> list[Result]:
+        """Asked for by its path: `results_url` may lead to a host that this key is not for."""
+        path = f"{PATH}/{batch}/results"
+        answer = await self._answer(lambda client: client.get(path, cast_to=object, options=_RAW), batch)
+        return [_result(record) for record in records_in(answer.body)]
+
+
+def _result(record: Mapping[str, Any]) -> Result:
+    key, result = record["custom_id"], mapping(record.get("result"))
+    kind = words(result.get("type"))
+    if kind == "succeeded":
+        return Result(key, Response.made(200, result.get("message")))
+    error = mapping(result.get("error"))
+    if kind == "errored" and error:
+        said = mapping(error.get("error")) or error
+        return Result(key, Response.made(_STATUS.get(words(said.get("type")), 500), error))
+    return Result(key, detail=f"this request of the batch is {kind or 'without a result'}")

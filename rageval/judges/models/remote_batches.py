@@ -1,0 +1,187 @@
+"""What batches have in common at all providers: many requests handed over, their replies fetched hours later.
+
+The id of a batch also says how its requests were asked, as in `batch_1?mode=json_schema&without=temperature`,
+so that a later process can record it, and learn from what was refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from rageval.errors import UsageError
+from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient
+from rageval.judges.models.remote import Call, Form, RemoteModel
+from rageval.judges.models.responses import Response, broken, failure, mapping, words
+
+PATIENCE = 5  # files are big: so many times as long as for one question
+_ID = re.compile(r"\w[\w.-]{0,199}", re.ASCII)
+_ANY = Request("", "", {})
+
+
+@dataclass(frozen=True)
+class Result:
+    """What has become of one request of a batch: a response, or the reason why there is none."""
+
+    key: str
+    response: Response | None = None
+    detail: str = ""
+
+
+class RemoteBatches(RemoteModel):
+    """A model that also takes batches: a `BatchModel`."""
+
+    batch_limit: int
+    batch_bytes: int  # what one batch may hold as text
+
+    def fitting(self, requests: Sequence[tuple[str, Request]]) -> int:
+        """How many of these, from the first on, one batch may hold."""
+        return self._fitting(self._entries(requests[: self.batch_limit]))
+
+    async def submit(self, requests: Sequence[tuple[str, Request]]) -> str:
+        """Hand over a batch, each request under its key; the batch's id."""
+        keys = {key for key, _ in requests}
+        if not requests or len(keys) < len(requests):
+            raise UsageError(
+                f"a batch of {len(requests)} requests under {len(keys)} keys: expected a key each"
+            )
+        form = self._form
+        entries = [*self._entries(requests)]
+        fits = min(self._fitting(entries), self.batch_limit)
+        if fits < len(requests):
+            raise UsageError(f"{len(requests)} requests are too many for one batch, expected {fits} at most")
+        return _with_form(await self._patiently(self._handed_over(entries)), form)
+
+    async def state(self, batch: str) -> str:
+        """Whether the batch is still being worked on."""
+        body = await self._patiently(self._looked_up(_parted(batch)[0]))
+        return ENDED if self._has_ended(body) else WORKING
+
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
+        """The replies with their keys, in any order; what failed or expired has status `ERROR`."""
+        name, form = _parted(batch)
+        found = await self._patiently(self._fetched(name))
+        call = self._call(_ANY, form)
+        said = {"batch": name, "mode": form.mode}
+        for result in found:
+            yield result.key, replace(self._outcome(result, form, call), sent=said, dropped=call.dropped)
+
+    def _entries(self, requests: Iterable[tuple[str, Request]]) -> Iterator[dict[str, Any]]:
+        """The requests as a batch holds them, each fenced as it would be if it were asked alone."""
+        form = self._form
+        for key, request in requests:
+            yield self._entry(key, self._call(request.fenced(), form).arguments)
+
+    def _fitting(self, entries: Iterable[dict[str, Any]]) -> int:
+        sizes = accumulate(len(as_line(entry)) for entry in entries)
+        return sum(1 for size in sizes if size <= self.batch_bytes)
+
+    def _outcome(self, result: Result, form: Form, call: Call) -> Reply:
+        """The reply to one request; nothing that became of it stops the others."""
+        response = result.response
+        if response is None:
+            return Reply(ERROR, detail=self.home.shown(f"{self.name}: {result.detail}"))
+        if response.status in (400, 422) and self._form == form:
+            self._form = self._other_form(form, response, call) or form
+        try:
+            return self._reply(response)
+        except (Transient, Fatal) as error:
+            return Reply(ERROR, detail=str(error))
+
+    async def _patiently(self, work: Awaitable[Any]) -> Any:
+        """What comes of the work, within a time that suits files."""
+        longest = PATIENCE * self.timeout
+        try:
+            async with asyncio.timeout(longest):
+                return await work
+        except TimeoutError:
+            pass  # told below, so that no traceback leads into the SDK and the headers it holds
+        raise Transient(f"{self.name}: no answer within {longest:g} seconds")
+
+    async def _body(self, send: Callable[[Any], Awaitable[Any]], batch: str = "") -> dict[str, Any]:
+        """The object that the server answers with."""
+        response = await self._answer(send, batch)
+        body = response.json()
+        if not body.get("id"):
+            raise Fatal(broken(response, self.home, self.name).detail)
+        self._checked_id(body["id"])
+        return body
+
+    def _checked_id(self, name: object) -> str:
+        """The id, which is to stand in an address."""
+        if not isinstance(name, str) or not _ID.fullmatch(name):
+            raise Fatal(f"{self.name}: {self.home.shown(repr(name), 80)} is no id that rageval can ask for")
+        return name
+
+    async def _answer(self, send: Callable[[Any], Awaitable[Any]], batch: str = "") -> Response:
+        """A success, whatever is in it."""
+        response = await self._sent(send)
+        if response.status == 404 and batch:
+            raise Fatal(
+                f"{self.name}: {self.endpoint} does not know the batch {batch}; was it another account's?"
+            )
+        if not 200 <= response.status < 300:
+            raise Fatal(failure(response, self.home, self.name).detail)
+        return response
+
+    @abstractmethod
+    def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """One request in a batch."""
+
+    @abstractmethod
+    async def _handed_over(self, requests: list[dict[str, Any]]) -> str:
+        """The id of a new batch."""
+
+    @abstractmethod
+    async def _looked_up(self, batch: str) -> dict[str, Any]:
+        """What the provider says of a batch."""
+
+    @abstractmethod
+    def _has_ended(self, body: Mapping[str, Any]) -> bool:
+        """Whether nothing more will come of it."""
+
+    @abstractmethod
+    async def _fetched(self, batch: str) -> list[Result]:
+        """What has become of its requests."""
+
+
+def as_line(record: Mapping[str, Any]) -> str:
+    """The record as a line of JSON."""
+    return json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def records_in(text: bytes) -> list[dict[str, Any]]:
+    """The objects in lines of JSON; what is none is left out, and so asked again."""
+    found = []
+    for line in text.splitlines():
+        try:
+            found.append(mapping(json.loads(line)))
+        except (ValueError, RecursionError):
+            continue
+    return [record for record in found if words(record.get("custom_id"))]
+
+
+def _with_form(batch: str, form: Form) -> str:
+    said = {"mode": form.mode, **({"without": ",".join(sorted(form.refused))} if form.refused else {})}
+    return f"{batch}?{urlencode(said, safe=',')}"
+
+
+def _parted(batch: str) -> tuple[str, Form]:
+    """The provider's own id, and how the requests were asked.
+
+    >>> _parted(_with_form("batch_1", Form("text", frozenset({"temperature"}))))
+    ('batch_1', Form(mode='text', refused=frozenset({'temperature'})))
+    """
+    name, _, said = batch.partition("?")
+    if not _ID.fullmatch(name):
+        raise UsageError(f"{batch!r} is no id of a batch; expected something like batch_1?mode=json_schema")
+    known = parse_qs(said)
+    refused = known.get("without", [""])[0]
+    return name, Form(known.get("mode", ["json_schema"])[0], frozenset(filter(None, refused.split(","))))
