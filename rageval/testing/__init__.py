@@ -30,6 +30,7 @@ from rageval.testing.bodies import (
     VERDICT,
     anthropic_error,
     anthropic_reply,
+    openai_decision,
     openai_error,
     openai_reply,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "ScriptedModel",
     "anthropic_error",
     "anthropic_reply",
+    "openai_decision",
     "openai_error",
     "openai_reply",
     "usual",

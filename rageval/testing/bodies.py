@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 VERDICT = '{"label": "support"}'
@@ -29,6 +30,34 @@ def openai_reply(content: Any = VERDICT, finish: str | None = "stop", **message:
             "completion_tokens_details": {"reasoning_tokens": 5},
         },
     }
+
+
+def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> dict[str, Any]:
+    """Answers of the Decisions API: to each question the choice at this place."""
+    answers = []
+    for question in questions:
+        values = [option["value"] for option in question["choices"]]
+        shares = [0.9 if place == choice else 0.1 / (len(values) - 1) for place in range(len(values))]
+        answers.append(
+            {
+                "type": "choice",
+                "name": question.get("name"),
+                "choice": values[choice],
+                "confidence": 0.9,
+                "probabilities": [
+                    {"value": value, "probability": share}
+                    for value, share in zip(values, shares, strict=True)
+                ],
+            }
+        )
+    usage = {
+        "input_tokens": 100,
+        "output_tokens": 20,
+        "total_tokens": 120,
+        "input_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 5},
+    }
+    return {"model": "served-model-1", "answers": answers, "usage": usage}
 
 
 def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: Any) -> dict[str, Any]:

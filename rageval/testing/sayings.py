@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rageval.testing.bodies import anthropic_reply, openai_error, openai_reply
+from rageval.testing.bodies import anthropic_reply, openai_decision, openai_error, openai_reply
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def usual(asked: Asked) -> Saying:
     """A verdict in the format of the address that was asked."""
     if asked.path.endswith("/chat/completions"):
         return Saying(body=openai_reply(), headers={"x-request-id": "req_1"})
+    if asked.path.endswith("/decisions"):
+        return Saying(body=openai_decision(asked.body["questions"]), headers={"x-request-id": "req_1"})
     if asked.path.endswith("/v1/messages"):
         return Saying(body=anthropic_reply(), headers={"request-id": "req_1"})
     return Saying(404, openai_error(f"no such path: {asked.path}"))

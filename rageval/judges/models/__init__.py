@@ -15,9 +15,11 @@ from rageval.text import visible
 EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
 _BUILTIN = {
     "openai": ("openai_chat", "OpenAIChat"),
+    "openai_decisions": ("openai_decisions", "OpenAIDecisions"),
     "anthropic": ("anthropic_messages", "AnthropicMessages"),
     "frozen": ("frozen", "FrozenJudgements"),
 }
+_REMOTE = ("openai", "openai_decisions", "anthropic")
 _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
 _ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
 _NO_MODELS = {
@@ -31,7 +33,8 @@ def model_named(spec: str, **options: Any) -> Model:
 
     Options go to the model: `timeout` (seconds) and `key_from` (an environment variable) for those behind a
     network. Packages add providers with an entry point in the group `rageval.models`: what is called with the
-    text behind the colon and the options, and returns a `rageval.judges.base.Model`.
+    text behind the colon and the options, and returns a `rageval.judges.base.Model`. `openai-decisions:MODEL`
+    is experimental.
 
     >>> model_named("opanai:small")
     Traceback (most recent call last):
@@ -44,7 +47,7 @@ def model_named(spec: str, **options: Any) -> Model:
     make = _maker(provider, spec)
     if not name:
         raise UsageError(f"the model {visible(spec)!r} has no name; expected {EXPECTED}")
-    if provider not in ("openai", "anthropic"):
+    if provider not in _REMOTE:
         made: Model = make(name, **options)
         return made
     return _remote(make, name, options)

@@ -41,6 +41,7 @@ class AnthropicMessages(AnthropicBatches):
     """A model that answers messages, asked through the anthropic SDK."""
 
     provider = ANTHROPIC
+    prefix = "anthropic"
     client = "AsyncAnthropic"
     modes = ((SCHEMA, _OF_SCHEMAS), (TOOL, _OF_TOOLS), (TEXT, ()))
     request_id = "request-id"

@@ -34,6 +34,7 @@ class OpenAIChat(OpenAIBatches):
     """A model that answers chat completions, asked through the openai SDK."""
 
     provider = OPENAI
+    prefix = "openai"
     client = "AsyncOpenAI"
     modes = ((SCHEMA, _OF_SCHEMAS), (OBJECT, _OF_OBJECTS), (TEXT, ()))
     request_id = "x-request-id"

@@ -61,6 +61,7 @@ class RemoteModel(ABC):
     """
 
     provider: Provider
+    prefix: str  # of the model's name
     client: str  # what the SDK calls its asynchronous client
     modes: tuple[tuple[str, tuple[str, ...]], ...]  # and the words by which a server refuses each
     request_id: str  # the header with the id of a request
@@ -72,9 +73,9 @@ class RemoteModel(ABC):
         if not timeout > 0:
             raise UsageError(f"timeout={timeout!r}: expected seconds, more than 0")
         if find_spec(self.provider.name) is None:
-            raise MissingPackage(self.provider.name, f"the model {self.provider.name}:{model}", "judges")
+            raise MissingPackage(self.provider.name, f"the model {self.prefix}:{model}", "judges")
         self.model = model
-        self.name = f"{self.provider.name}:{model}"
+        self.name = f"{self.prefix}:{model}"
         self.home: Home = home_of(self.provider, url, key_from)
         self.endpoint = self.home.url
         self.timeout = float(timeout)

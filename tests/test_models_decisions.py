@@ -1,0 +1,129 @@
+"""The experimental Decisions API through the real SDK, with the rubrics it suits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_checks import environment, outcome
+from rageval.judges.base import ERROR, OK, REFUSED, Fatal, Request, Transient, Usage
+from rageval.judges.models import model_named
+from rageval.judges.models.openai_decisions import OpenAIDecisions
+from rageval.judges.rubric import rubric_named
+from rageval.testing import Asked, LlmServer, Saying, openai_decision
+
+openai = pytest.importorskip("openai")
+HAS_DECISIONS = hasattr(openai.resources, "decisions")
+needs_decisions = pytest.mark.skipif(not HAS_DECISIONS, reason="this SDK has no decisions")
+IDS = ("n1", 'n"2')
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    with LlmServer() as running:
+        yield running
+
+
+@pytest.fixture
+def model(server: LlmServer) -> Any:
+    return model_named(f"openai-decisions:m@{server.openai}", timeout=5)
+
+
+def nuggets(ids: tuple[str, ...] = IDS) -> Request:
+    shown = [{"id": name, "text": "It is so."} for name in ids]
+    data = {"question": "Is it so?", "answer": "So it is.", "nuggets": shown}
+    return rubric_named("nugget-assignment").request(data, ids)
+
+
+@needs_decisions
+def test_a_question_for_each_nugget(server: LlmServer, model: OpenAIDecisions) -> None:
+    server.say(lambda asked: Saying(body=openai_decision(asked.body["questions"], 1)))
+    reply = outcome(model, nuggets())
+    verdicts, repaired = rubric_named("nugget-assignment").read(reply.text, IDS)
+    assert [(verdict.id, verdict.label, verdict.evidence) for verdict in verdicts] == [
+        ("n1", "partial_support", ""),
+        ('n"2', "partial_support", ""),
+    ]
+    assert not repaired
+    assert "partial_support 0.9" in str(verdicts[0].reason)
+    assert (reply.status, reply.usage) == (OK, Usage(100, 20, 60, 5))
+    assert reply.sent == {"mode": "decisions"}
+    assert reply.dropped == ("max_tokens", "temperature")
+    (asked,) = server.requests
+    assert asked.path == "/v1/decisions"
+    assert asked.body["input"][0]["content"] == nuggets().system
+    assert asked.body["questions"][1] == {
+        "type": "choice",
+        "instructions": (
+            'Which label does the item with the id "n\\"2" get, by the rules in the system message?'
+        ),
+        "choices": [{"value": "support"}, {"value": "partial_support"}, {"value": "not_support"}],
+    }
+
+
+@needs_decisions
+def test_one_label(server: LlmServer, model: OpenAIDecisions) -> None:
+    rubric = rubric_named("crag")
+    seen = dict.fromkeys(rubric.file.sees, "text")
+    reply = outcome(model, rubric.request(seen))
+    assert rubric.read(reply.text)[0][0].label == rubric.scale.names[0]
+    assert len(server.bodies[0]["questions"]) == 1
+
+
+@needs_decisions
+def test_a_question_that_is_refused(server: LlmServer, model: OpenAIDecisions) -> None:
+    def one_less(asked: Asked) -> Saying:
+        body = openai_decision(asked.body["questions"])
+        body["answers"][1] = {"type": "refusal", "name": None}
+        return Saying(body=body)
+
+    server.say(one_less)
+    reply = outcome(model, nuggets())
+    assert (reply.status, reply.detail) == (REFUSED, "refused 1 of 2 questions")
+
+
+@needs_decisions
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"answers": None}, {"answers": [None]}, {"answers": []}, {"answers": [{"type": "choice"}]}, "{"],
+)
+def test_broken_replies(server: LlmServer, model: OpenAIDecisions, body: Any) -> None:
+    server.say(Saying(body=body))
+    assert isinstance(outcome(model, nuggets()), Transient)
+
+
+@needs_decisions
+def test_answers_of_another_kind_are_for_the_rubric_to_refuse(
+    server: LlmServer, model: OpenAIDecisions
+) -> None:
+    server.say(Saying(body={"answers": [{"type": "predicate", "probability": 1.0}] * 2}))
+    assert json.loads(outcome(model, nuggets()).text)["verdicts"][0]["label"] is None
+
+
+def test_what_it_cannot_decide(server: LlmServer, model: OpenAIDecisions) -> None:
+    rubric = rubric_named("liverag")
+    found = outcome(model, rubric.request(dict.fromkeys(rubric.file.sees, "text")))
+    assert isinstance(found, Fatal)
+    assert "use openai:MODEL" in str(found)
+    assert outcome(model, nuggets(tuple(map(str, range(401))))).status == ERROR
+    assert server.requests == []
+
+
+@pytest.mark.skipif(HAS_DECISIONS, reason="this SDK has decisions")
+def test_an_sdk_without_decisions(model: OpenAIDecisions) -> None:
+    found = outcome(model, nuggets())
+    assert isinstance(found, Fatal)
+    assert "pip install --upgrade openai" in str(found)
+
+
+def test_its_name_is_its_own(model: OpenAIDecisions) -> None:
+    assert (model.name, model.model) == ("openai-decisions:m", "m")
