@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rageval.errors import InputError, OutputError, RagevalError
+from rageval.judges.stored import checksum
 
 BUSY = 30.0  # seconds to wait for another process to finish its transaction
 MEMORY = ":memory:"
@@ -164,6 +165,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> None:
+    """Within a transaction: write a row, or replace all of one but its key, whose index may be damaged."""
+    *_, answer, created, job = columns
+    connection.execute(
+        "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+        " model = excluded.model, endpoint = excluded.endpoint, request = excluded.request,"
+        " reply = excluded.reply, created = excluded.created, job = excluded.job,"
+        " checksum = excluded.checksum",
+        (key, *columns, checksum(key, answer, created, job)),
+    )
 
 
 _REASONS = {

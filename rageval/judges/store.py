@@ -20,13 +20,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rageval.errors import OutputError
-from rageval.judges.base import FILTERED, OK, REFUSED, TRUNCATED, Reply, Request
+from rageval.errors import OutputError, RagevalError
+from rageval.judges.base import Reply, Request
 from rageval.judges.batches import Batches
 from rageval.judges.claims import Claims
-from rageval.judges.database import default_path, explained, open_database, transaction
+from rageval.judges.database import default_path, explained, insert_reply, open_database, transaction
 from rageval.judges.exchange import ADDED, CONFLICT, SAME, Imported, import_lines, import_rows
 from rageval.judges.stored import (
+    STORABLE,
     Stored,
     as_json,
     checksum,
@@ -40,7 +41,6 @@ from rageval.judges.stored import (
     without,
 )
 
-STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
 _PAGE = 500  # keys read at a time, so that a long export holds no other process up
 
 
@@ -55,12 +55,17 @@ class Store:
     ) -> None:
         self.path = str(path or default_path())
         self.read_only = read_only
-        self.damaged = 0  # rows met that were not as they had been written
+        self._damaged: set[str] = set()
         self._lock = threading.RLock()
         self._secrets = secrets_in(os.environ)
         self._connection = open_database(self.path, read_only)
         self._claims = Claims(self._connection, clock)
         self.batches = Batches(self.writing, self.reading)
+
+    @property
+    def damaged(self) -> int:
+        """How many rows were met that were not as they had been written."""
+        return len(self._damaged)
 
     def get(self, key: str, job: str | None = None) -> Reply | None:
         """The reply to the question with this key; with `job` only what this very job has asked."""
@@ -71,16 +76,17 @@ class Store:
 
     def put(
         self, key: str, request: Request, reply: Reply, model: str = "", endpoint: str = "", job: str = ""
-    ) -> None:
-        """Keep a reply, in place of an older one, and end the claim on it; kept once this has returned."""
+    ) -> Reply:
+        """Keep a reply, in place of an older one, and end the claim on it; the reply as it is kept."""
         if reply.status not in STORABLE:
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
         answer = without(as_json(reply_as_record(reply)), self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
-            _insert(connection, key, model, refuse_credentials(endpoint), *stored)
+            insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
         self._claims.gave(key)
+        return reply_of(json.loads(answer))
 
     def claim(self, key: str) -> bool:
         """Whether this process may ask: True makes the question its own, False: another one asks."""
@@ -126,15 +132,17 @@ class Store:
 
     def stats(self) -> dict[str, Any]:
         """How much there is of what; reads every row once, to count the damaged ones."""
-        before = self.damaged
         by_model: Counter[str] = Counter()
         by_status: Counter[str] = Counter()
         for row in self.rows():
             by_model[row.model] += 1
             by_status[row.reply.status] += 1
         with self.reading() as connection:
-            claims = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
-        counts = {"replies": sum(by_status.values()), "damaged": self.damaged - before, "claims": claims}
+            rows, claims = connection.execute(
+                "SELECT (SELECT count(*) FROM replies), (SELECT count(*) FROM claims)"
+            ).fetchone()
+        whole = sum(by_status.values())
+        counts = {"replies": whole, "damaged": rows - whole, "claims": claims}
         return {"path": self.path, **counts, "models": dict(by_model), "statuses": dict(by_status)}
 
     def show(self, key: str) -> Stored | None:
@@ -164,7 +172,11 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except RagevalError:
+            if error is None:  # else a full disk would hide what came first
+                raise
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -186,7 +198,9 @@ class Store:
             alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
             return SAME if alike else CONFLICT
         request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
-        _insert(connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, "")
+        insert_reply(
+            connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
+        )
         return ADDED
 
     def _keys_from(self, key: str) -> Iterator[str]:
@@ -209,7 +223,7 @@ class Store:
             except sqlite3.DatabaseError as error:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
                     raise
-        self.damaged += 1
+        self._damaged.add(key)
         return None
 
     def _stored(self, key: str) -> Stored | None:
@@ -223,7 +237,8 @@ class Store:
             genuine = stored.is_genuine()
         except (TypeError, ValueError):
             genuine = False
-        self.damaged += not genuine
+        if not genuine:
+            self._damaged.add(key)
         return stored if genuine else None
 
     def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
@@ -233,20 +248,8 @@ class Store:
                 return reply_of(json.loads(answer))
         except (TypeError, ValueError):
             pass
-        self.damaged += 1
+        self._damaged.add(key)
         return None
-
-
-def _insert(connection: sqlite3.Connection, key: str, *columns: str) -> None:
-    """The key of a row that is there is left alone, so that also a damaged row can be replaced."""
-    *_, answer, created, job = columns
-    connection.execute(
-        "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
-        " model = excluded.model, endpoint = excluded.endpoint, request = excluded.request,"
-        " reply = excluded.reply, created = excluded.created, job = excluded.job,"
-        " checksum = excluded.checksum",
-        (key, *columns, checksum(key, answer, created, job)),
-    )
 
 
 def _now() -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from rageval.errors import UsageError
-from rageval.judges.base import Reply, Request, Usage
+from rageval.judges.base import FILTERED, OK, REFUSED, TRUNCATED, Reply, Request, Usage
 
-_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS")
+STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
+_OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
+_HEAD = ("key", "model", "endpoint", "created")
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
 
 
@@ -88,7 +91,7 @@ _TYPES: dict[str, Any] = {
 
 def line_of(stored: Stored) -> str:
     """One line of JSON, to exchange and to archive."""
-    head = {name: getattr(stored, name) for name in ("key", "model", "endpoint", "created")}
+    head = {name: getattr(stored, name) for name in _HEAD}
     body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
     return as_json({**head, **body})
 
@@ -97,12 +100,14 @@ def from_line(line: str) -> Stored:
     """What a line says; `ValueError` with the reason if it is not a stored reply."""
     record = json.loads(line)
     try:
-        head = [record[name] for name in ("key", "model", "endpoint", "created")]
-        stored = Stored(*head[:3], request_of(record["request"]), reply_of(record["reply"]), head[3])
+        head = {name: record[name] for name in _HEAD}
+        stored = Stored(**head, request=request_of(record["request"]), reply=reply_of(record["reply"]))
     except (TypeError, KeyError) as error:
         raise ValueError(f"no stored reply: {error}") from error
-    if not all(isinstance(value, str) for value in head):
+    if not all(isinstance(value, str) for value in head.values()):
         raise ValueError("no stored reply: expected text as key, model, endpoint and created")
+    if stored.reply.status not in STORABLE:
+        raise ValueError(f"expected a reply that is {', '.join(STORABLE)}, found {stored.reply.status!r:.80}")
     if not stored.is_genuine():
         raise ValueError("the question is not the one that the key belongs to; was the line edited?")
     return stored
@@ -118,7 +123,7 @@ def secrets_in(environment: Mapping[str, str]) -> list[str]:
     return [
         as_json(value)[1:-1]
         for name, value in environment.items()
-        if name.upper().endswith(_SECRET_NAMES) and len(value) >= _SHORTEST_SECRET
+        if _OF_SECRETS.search(name) and len(value) >= _SHORTEST_SECRET
     ]
 
 

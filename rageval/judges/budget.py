@@ -1,0 +1,84 @@
+"""How much may be spent: asked before a call with the most it can cost, told afterwards what it did cost."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+
+from rageval.errors import BudgetReached, UsageError
+from rageval.judges.base import Request, Usage
+from rageval.judges.prices import cost, upper_cost
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservation:
+    """A call that may be made, at a share of the full price: counted with its estimate until settled."""
+
+    estimate: float
+    share: float
+
+
+class Budget:
+    """Limits for one job, which may ask several models in several goes; without limits it only adds up.
+
+    `job` names the job in the store, so that what it has asked anew is not asked anew once more.
+    """
+
+    def __init__(self, max_cost: float | None = None, max_calls: int | None = None) -> None:
+        self.max_cost = _limit(max_cost, "max_cost")
+        self.max_calls = _limit(max_calls, "max_calls")
+        self.job = secrets.token_hex(8)
+        self.calls = 0
+        self.spent = 0.0
+        self.unpriced = 0  # calls to a model without a price
+        self._reserved: list[Reservation] = []
+
+    def check_prices(self, model: str) -> None:
+        """A limit in money needs a price."""
+        if self.max_cost is not None and cost(Usage(), model) is None:
+            raise UsageError(
+                f"there is no price for {model!r}, so a limit in money cannot be kept: name a file with its"
+                " price in RAGEVAL_PRICES, or limit the calls instead"
+            )
+
+    def reserve(self, request: Request, model: str, share: float = 1.0) -> Reservation | None:
+        """Leave for one call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            raise BudgetReached(f"the limit of {self.max_calls:,} calls is reached")
+        estimate = share * (upper_cost(request, model) or 0.0)
+        if self.max_cost is not None and self._with(estimate) > self.max_cost:
+            if self._reserved:
+                return None
+            raise BudgetReached(
+                f"the limit of ${self.max_cost:,.4g} is reached: ${self.spent:,.4f} are spent and the next"
+                f" call may cost ${estimate:,.4f}"
+            )
+        reservation = Reservation(estimate, share)
+        self._reserved.append(reservation)
+        self.calls += 1
+        return reservation
+
+    def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
+        """The call is over: what it cost, None without a price; the estimate if nobody knows its usage."""
+        self._reserved.remove(reservation)
+        if usage is not None:
+            return self.pay(usage, model, reservation.share)
+        self.spent += reservation.estimate
+        return reservation.estimate
+
+    def pay(self, usage: Usage, model: str, share: float = 1.0) -> float | None:
+        """Count what a call has cost, None without a price."""
+        paid = cost(usage, model)
+        self.unpriced += paid is None and usage != Usage()
+        self.spent += share * (paid or 0.0)
+        return None if paid is None else share * paid
+
+    def _with(self, estimate: float) -> float:
+        return math.fsum((self.spent, estimate, *(held.estimate for held in self._reserved)))
+
+
+def _limit(value: float | None, name: str) -> float | None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise UsageError(f"{name}={value!r}: expected a number that is not negative")
+    return value

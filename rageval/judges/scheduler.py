@@ -1,0 +1,335 @@
+"""Asking a model many requests at once, so that every reply is paid for once and none that came is lost.
+
+What the store holds is not asked. Everything else is claimed in the store, so that no other process pays for
+it too, fits into the budget, passes the gate, and is stored before anybody sees it. A job that is stopped, by
+whatever, goes on where it was when the same requests are asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from rageval.errors import JudgeFailed, OutputError, UsageError
+from rageval.judges.base import ERROR, OK, Fatal, Model, Reply, Request, Transient, Usage
+from rageval.judges.bridge import in_a_thread
+from rageval.judges.budget import Budget, Reservation
+from rageval.judges.claims import BEAT
+from rageval.judges.gate import FIRST_PAUSE, LONGEST_PAUSE, Gate, backoff
+from rageval.judges.progress import Progress, Tally
+from rageval.judges.store import Store
+from rageval.judges.stored import STORABLE, refuse_credentials
+
+Shard = tuple[int, int]  # this share, counted from 0, of so many
+_HELD = 10_000  # replies kept back, at most, until the one before them comes
+_WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply
+_OTHERS = 5  # requests that have to fail in a row before it is the model that is gone
+_STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
+_FIRST_LOOK, _LAST_LOOK = 0.05, 1.0  # seconds between looks for the reply that another process pays for
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on asking.
+
+    A request is given up, with the status `error`, after so many `tries` or `total` seconds; being throttled
+    is no try. The model is given up after so many `rounds`: pauses in a row after which it failed again.
+    """
+
+    tries: int = 6
+    deadline: float = 300.0  # seconds for one try, whatever the model itself allows
+    total: float = 1800.0
+    rounds: int = 8
+    first_pause: float = FIRST_PAUSE
+    longest_pause: float = LONGEST_PAUSE
+
+
+def ask_all(
+    requests: Iterable[tuple[int, Request]],
+    model: Model,
+    store: Store,
+    *,
+    concurrency: int = 16,
+    budget: Budget | None = None,
+    refresh: bool = False,
+    shard: Shard | None = None,
+    progress: Progress | None = None,
+    patience: Patience = Patience(),
+) -> Iterator[tuple[int, Reply]]:
+    """The reply to each numbered request, in the order of the requests; the same, however long each took.
+
+    A reply that is not `ok` is returned as it is; one with the status `error` is not stored, so that the next
+    job asks again. `refresh` asks for everything once more, and `shard` leaves out what is not in this share.
+    Raises `JudgeFailed` if the model cannot be asked any further and `BudgetReached` if no call may follow;
+    what was under way then is stored first.
+    """
+    if concurrency < 1:
+        raise UsageError(f"concurrency={concurrency!r}: expected at least 1")
+    budget = budget or Budget()
+    check(model, budget, shard)
+    job = _Job(model, store, budget, refresh, progress or Progress(quiet=True), patience)
+    return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, size(requests)))
+
+
+def check(model: Model, budget: Budget, shard: Shard | None) -> None:
+    """What would only fail after a call that was paid for."""
+    refuse_credentials(model.endpoint)
+    budget.check_prices(model.name)
+    if shard is not None and not 0 <= shard[0] < shard[1]:
+        raise UsageError(f"shard={shard!r}: expected a share, counted from 0, and the number of shares")
+
+
+def shared(
+    requests: Iterable[tuple[int, Request]], model: Model, shard: Shard | None
+) -> Iterator[tuple[int, str, Request]]:
+    """Number, key and request of what is in this share: keys are random, so the shares are about equal."""
+    for number, request in requests:
+        key = request.key(model.name, model.endpoint)
+        if shard is None or int(key[:16], 16) % shard[1] == shard[0]:
+            yield number, key, request
+
+
+def size(requests: Any) -> int | None:
+    """How many there are, if that can be said."""
+    return len(requests) if hasattr(requests, "__len__") else None
+
+
+class _Job:
+    """One go at a stream of requests, within one event loop."""
+
+    def __init__(
+        self,
+        model: Model,
+        store: Store,
+        budget: Budget,
+        refresh: bool,
+        progress: Progress,
+        patience: Patience,
+    ) -> None:
+        self._model = model
+        self._store = store
+        self._budget = budget
+        self._job = budget.job if refresh else None
+        self._progress = progress
+        self._patience = patience
+        self._tally = Tally(progress.total)
+        self._ahead: deque[tuple[int, asyncio.Task[Reply] | Reply]] = deque()
+        self._tasks: dict[str, asyncio.Task[Reply]] = {}  # by key: the same question is asked once
+        self._flying: set[asyncio.Task[Any]] = set()  # whose call is under way
+        self._failing: set[str] = set()  # keys that failed since the last reply
+        self._trouble: BaseException | None = None  # what ends the job
+
+    async def stream(
+        self, requests: Iterator[tuple[int, str, Request]], concurrency: int, total: int | None
+    ) -> AsyncGenerator[tuple[int, Reply], None]:
+        """The replies, in the order of the requests."""
+        patience = self._patience
+        self._gate = Gate(concurrency, patience.first_pause, patience.longest_pause)
+        self._settled, self._fewer = asyncio.Event(), asyncio.Event()
+        self._tally.total = self._tally.total or total
+        beating = asyncio.create_task(self._beat())
+        try:
+            for number, key, request in requests:
+                self._ahead.append((number, self._reply_or_task(key, request)))
+                if self._tally.stored % _STORED_IN_A_ROW == 0:
+                    await asyncio.sleep(0)
+                while len(self._tasks) >= _WAITING + concurrency:
+                    self._fewer.clear()
+                    await self._fewer.wait()
+                while self._ahead and (len(self._ahead) >= _HELD or self._is_first_ready()):
+                    yield await self._first()
+                if self._trouble is not None:
+                    break
+            while self._ahead:
+                yield await self._first()
+        finally:
+            await self._end(beating)
+
+    def _reply_or_task(self, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
+        if key in self._tasks:
+            return self._tasks[key]
+        found = self._stored(key)
+        if found is not None:
+            return found
+        task = self._tasks[key] = asyncio.create_task(self._replied(key, request))
+        task.add_done_callback(lambda done: self._done(key, done))
+        return task
+
+    def _is_first_ready(self) -> bool:
+        first = self._ahead[0][1]
+        return isinstance(first, Reply) or first.done()
+
+    async def _first(self) -> tuple[int, Reply]:
+        """The next reply, unless the job has to end: then its error, once all calls have come back."""
+        number, found = self._ahead.popleft()
+        if not isinstance(found, Reply):
+            await asyncio.wait([found])
+        if self._trouble is not None:
+            while self._flying:
+                await asyncio.wait(self._flying)
+            raise self._trouble
+        return number, found if isinstance(found, Reply) else found.result()
+
+    def _stored(self, key: str) -> Reply | None:
+        found = self._store.get(key, self._job)
+        if found is not None:
+            self._tally.stored += 1
+            self._show()
+        return found
+
+    async def _replied(self, key: str, request: Request) -> Reply:
+        try:
+            return await self._asked(key, request)
+        except Exception as error:
+            self._stop(error)
+            raise
+        finally:
+            self._store.release(key)
+
+    async def _asked(self, key: str, request: Request) -> Reply:
+        """The reply to a request: of another process that asks it now, or of the model after some tries."""
+        loop = asyncio.get_running_loop()
+        tries, pause, look, until = 0, 0.0, _FIRST_LOOK, loop.time() + self._patience.total
+        while self._trouble is None:
+            async with self._gate as begun:
+                if not self._store.claim(key):
+                    pause, look = look, min(2 * look, _LAST_LOOK)
+                    until = loop.time() + self._patience.total
+                elif (found := self._stored(key)) is not None:
+                    return found
+                else:
+                    try:
+                        return await self._called(key, request, begun)
+                    except Transient as error:
+                        self._note(key, error)
+                        tries += not error.throttled
+                        if tries >= self._patience.tries or loop.time() > until:
+                            return self._settle(Reply(ERROR, detail=str(error)))
+                        pause = 0.0 if error.throttled else backoff(tries, self._patience.first_pause)
+            await asyncio.sleep(pause)
+        raise asyncio.CancelledError
+
+    async def _called(self, key: str, request: Request, begun: float) -> Reply:
+        """The outcome of one call, stored; what is not known about its cost is taken to be the most."""
+        reservation = await self._reserved(request)
+        flying: Any = asyncio.current_task()
+        self._flying.add(flying)
+        usage: Usage | None = Usage()
+        try:
+            reply = await self._model_says(request, begun)
+            usage = reply.usage
+            self._gate.went_well(begun)
+            self._failing.clear()
+            if reply.status in STORABLE:
+                who = (self._model.name, self._model.endpoint)
+                reply = self._store.put(key, request, reply, *who, job=self._budget.job)
+            return self._settle(reply)
+        except Transient as error:
+            usage = Usage() if error.throttled else None
+            raise
+        except asyncio.CancelledError:
+            usage = None
+            raise
+        finally:
+            self._budget.settle(reservation, usage, self._model.name)
+            self._settled.set()
+            self._flying.discard(flying)
+
+    async def _model_says(self, request: Request, begun: float) -> Reply:
+        self._tally.calls += 1
+        seconds = self._patience.deadline
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._model.ask(request.fenced())
+        except TimeoutError:
+            error = Transient(f"{self._model.name}: no answer within {seconds:g} seconds")
+        except Transient as found:
+            error = found
+        except Fatal as found:
+            raise JudgeFailed(f"{found} ({self._way_on()})") from found
+        self._gate.complained(begun, error.retry_after, error.throttled)
+        raise error
+
+    async def _reserved(self, request: Request) -> Reservation:
+        """Leave from the budget, which may have to wait for what others really cost."""
+        while (found := self._budget.reserve(request, self._model.name)) is None:
+            self._settled.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_LOOK):
+                    await self._settled.wait()
+        return found
+
+    def _note(self, key: str, error: Transient) -> None:
+        """Count a failed try; `JudgeFailed` if nothing but failures has come back for long enough."""
+        self._tally.troubles["throttled" if error.throttled else _kind(error, self._model.name)] += 1
+        self._failing.add(key)
+        self._show()
+        if self._gate.rounds >= self._patience.rounds and len(self._failing) >= _OTHERS:
+            raise JudgeFailed(
+                f"{error} (after {self._gate.rounds} pauses the model was still failing; {self._way_on()})"
+            ) from error
+
+    def _way_on(self) -> str:
+        return f"what was answered is stored in {self._store.path}: the same command goes on from there"
+
+    def _settle(self, reply: Reply) -> Reply:
+        self._tally.answered += 1
+        if reply.status != OK:
+            self._tally.failed[reply.status] += 1
+        self._show()
+        return reply
+
+    def _show(self) -> None:
+        self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
+        self._progress.update(self._tally)
+
+    def _stop(self, error: BaseException) -> None:
+        """End the job: at once, but for the calls under way."""
+        if self._trouble is None:
+            self._trouble = error
+            for task in self._tasks.values():
+                if task not in self._flying:
+                    task.cancel()
+
+    def _done(self, key: str, task: asyncio.Task[Reply]) -> None:
+        del self._tasks[key]
+        self._fewer.set()
+        if not task.cancelled():
+            task.exception()  # or Python would complain that nobody looked
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT / 2)
+            self._progress.update(self._tally)
+            if self._tasks:
+                with suppress(OutputError):  # whoever needs the store for more will say so
+                    self._store.beat()
+
+    async def _end(self, beating: asyncio.Task[None]) -> None:
+        """Leave no call, no claim and no connection behind."""
+        beating.cancel()
+        tasks = [*self._tasks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(beating, *tasks, return_exceptions=True)
+        if hasattr(self._model, "aclose"):
+            await self._model.aclose()
+        if self._store.damaged:
+            self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
+        self._show()
+        self._progress.close(self._tally)
+
+
+def _kind(error: Transient, model: str) -> str:
+    """The first words of an error, without what differs from call to call.
+
+    >>> _kind(Transient("openai:m: 503: try later"), "openai:m"), _kind(Transient("no answer from x"), "m")
+    ('503', 'no answer')
+    """
+    said = re.split(r"[:(]| from | within ", str(error).removeprefix(f"{model}: "), maxsplit=1)
+    return said[0].strip()[:40] or "failed"

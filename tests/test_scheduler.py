@@ -1,0 +1,350 @@
+"""Asking many requests at once: what is asked, when, how often, and what is left when it has to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
+from rageval.judges.base import FENCE, Fatal, Reply, Request, Transient, Usage
+from rageval.judges.budget import Budget
+from rageval.judges.models.scripted import ScriptedModel
+from rageval.judges.scheduler import Patience, ask_all
+from rageval.judges.store import Store
+
+HASTY = Patience(first_pause=0.002, longest_pause=0.05, rounds=4)
+PATIENT = Patience(tries=4, deadline=0.05, first_pause=0.002)
+Said = Callable[[Request], Any]
+
+
+def asked(count: int, start: int = 0) -> list[tuple[int, Request]]:
+    return [(at, Request("Judge.", f"Text {at}.", {"type": "object"})) for at in range(start, start + count)]
+
+
+def late(say: Said = lambda request: request.user, seconds: float = 0.002) -> Said:
+    """A model that takes its time, each call another."""
+
+    async def answer(request: Request) -> Any:
+        await asyncio.sleep(random.uniform(0, 2 * seconds))
+        return say(request)
+
+    return answer
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def ends(error: type[Exception], requests: Any, model: ScriptedModel, store: Store, **how: Any) -> list[Any]:
+    """The replies before the job ends with this error; `error` says what the store holds for a way on."""
+    found = []
+    with pytest.raises(error) as caught:
+        found.extend(ask_all(requests, model, store, **{"patience": HASTY, **how}))
+    if error is JudgeFailed:
+        assert caught.value.exit_code == 3
+        assert store.path in str(caught.value)
+    assert store.stats()["claims"] == 0
+    return found
+
+
+def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_once(store: Store) -> None:
+    model = ScriptedModel(late())
+    questions = asked(300) + [(1000 + at, request) for at, request in asked(40)]
+    found = list(ask_all(questions, model, store, concurrency=32))
+    assert [(number, reply.text) for number, reply in found] == [(at, said.user) for at, said in questions]
+    assert model.calls == 300
+    again = list(ask_all(iter(questions), model, store, budget=Budget(max_calls=0)))
+    assert again == found
+    assert model.calls == 300
+
+
+def test_a_reply_is_stored_before_it_is_seen_and_each_call_has_its_own_fence(store: Store) -> None:
+    requests = [(at, Request("s", f"{FENCE} {at} {FENCE}", {})) for at in range(50)]
+    model = ScriptedModel(late())
+    with Store(store.path, read_only=True) as other:
+        for number, reply in ask_all(requests, model, store):
+            assert other.get(requests[number][1].key(model.name, model.endpoint)) == reply
+        assert {stored.request.user for stored in other.rows()} == {asked.user for _, asked in requests}
+    assert len({request.user.split()[0] for request in model.requests}) == 50
+
+
+def test_what_fails_for_the_moment_is_tried_again_and_in_the_end_given_up(store: Store) -> None:
+    tries: Counter[str] = Counter()
+
+    def say(request: Request) -> Any:
+        tries[request.user] += 1
+        if request.user == "Text 3." or (tries[request.user] <= 2 and request.user.endswith("7.")):
+            return Transient("m: 500: sorry")
+        return request.user
+
+    model = ScriptedModel(late(say))
+    found = dict(ask_all(asked(20), model, store, concurrency=4, patience=PATIENT))
+    assert [at for at, reply in found.items() if reply.status != "ok"] == [3]
+    assert (found[3].status, found[3].detail) == ("error", "m: 500: sorry")
+    assert {text: count for text, count in tries.items() if count > 1} == {
+        "Text 3.": 4,
+        "Text 7.": 3,
+        "Text 17.": 3,
+    }
+    list(ask_all(asked(20), model, store, patience=PATIENT))
+    assert tries["Text 3."] == 8, "an error is not stored: the next job asks again, and for nothing else"
+    assert sum(tries.values()) == 17 + 2 * 3 + 8
+
+
+def test_what_does_not_end_is_ended(store: Store) -> None:
+    async def say(request: Request) -> str:
+        await asyncio.sleep(0 if request.user != "Text 1." else 30)
+        return "ok"
+
+    found = dict(ask_all(asked(3), ScriptedModel(say), store, patience=PATIENT))
+    assert [found[at].status for at in range(3)] == ["ok", "error", "ok"]
+    assert "no answer within 0.05 seconds" in found[1].detail
+
+
+def test_a_failure_of_one_call_holds_no_other_up(store: Store) -> None:
+    slow = Patience(first_pause=0.3)
+    times: list[float] = []
+
+    def say(request: Request) -> Any:
+        times.append(time.monotonic())
+        return Transient("503") if len(times) == 1 else "ok"
+
+    found = list(ask_all(asked(100), ScriptedModel(late(say, 0.001)), store, patience=slow))
+    assert all(reply.status == "ok" for _, reply in found)
+    assert len([at for at in times if at < times[0] + 0.2]) == 100, "only the failed call waits"
+
+
+def test_one_word_to_wait_stops_everybody_and_then_a_single_call_looks(store: Store) -> None:
+    begun: list[float] = []
+    ended: list[float] = []
+
+    async def say(request: Request) -> Any:
+        begun.append(time.monotonic())
+        first = len(begun) == 20
+        await asyncio.sleep(0.02)
+        ended.append(time.monotonic())
+        return Transient("429", retry_after=0.3, throttled=True) if first else "ok"
+
+    list(ask_all(asked(60), ScriptedModel(say), store, concurrency=8))
+    told = ended[19]
+    after = sorted(at for at in begun if at > told + 0.01)
+    assert after[0] >= told + 0.29
+    assert after[1] >= after[0] + 0.02, "the others wait for the one that looks"
+    assert len(begun) == 61
+
+
+def test_a_storm_of_refusals_costs_few_calls(store: Store) -> None:
+    start = time.monotonic()
+
+    def say(request: Request) -> Any:
+        waits = random.choice((None, 0.0, 0.05, -1.0, float("nan"), 1e9))
+        return Transient("429", waits, throttled=True) if time.monotonic() < start + 0.5 else request.user
+
+    model = ScriptedModel(late(say))
+    found = list(ask_all(asked(300), model, store, concurrency=32, patience=Patience(longest_pause=0.1)))
+    assert all(reply.status == "ok" for _, reply in found)
+    assert model.calls <= 1.2 * 300
+
+
+def test_no_more_than_allowed_are_under_way(store: Store) -> None:
+    now, most = 0, 0
+
+    async def say(request: Request) -> str:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.002)
+        now -= 1
+        return "ok"
+
+    list(ask_all(asked(60), ScriptedModel(say), store, concurrency=7))
+    assert most == 7
+
+
+def test_no_quota_ends_the_job_and_what_was_under_way_is_kept(store: Store) -> None:
+    broke = [True]
+
+    async def say(request: Request) -> Any:
+        if broke[0] and model.calls > 40:
+            return Fatal("insufficient_quota: see the billing page")
+        await asyncio.sleep(0.01)
+        return request.user
+
+    model = ScriptedModel(say)
+    ends(JudgeFailed, asked(200), model, store, concurrency=10)
+    assert model.calls <= 50
+    assert store.stats()["replies"] == 40, "what had been sent before was waited for and stored"
+    broke[0] = False
+    before = model.calls
+    assert len(list(ask_all(asked(200), model, store))) == 200
+    assert model.calls - before == 160
+
+
+def test_a_provider_that_goes_away_ends_the_job(store: Store) -> None:
+    going = ScriptedModel(
+        late(lambda request: Transient("m: connection refused") if going.calls >= 100 else request.user)
+    )
+    found = ends(JudgeFailed, asked(2000), going, store, concurrency=16)
+    kept = store.stats()["replies"]
+    assert 100 - 16 <= kept < 100
+    assert len(found) <= kept
+    assert going.calls < 150, "a model that is gone is not asked 2,000 times"
+    back = ScriptedModel(late())
+    assert len(list(ask_all(asked(2000), back, store))) == 2000
+    assert back.calls == 2000 - kept
+
+
+def test_the_limit_of_calls_is_kept(store: Store) -> None:
+    model = ScriptedModel(late())
+    ends(BudgetReached, asked(100), model, store, budget=Budget(max_calls=30))
+    assert model.calls == store.stats()["replies"] == 30
+    assert len(list(ask_all(asked(30), model, store, budget=Budget(max_calls=0)))) == 30
+    assert len(list(ask_all(asked(100), model, store, budget=Budget(max_calls=70)))) == 100
+    assert model.calls == 100
+
+
+def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[models]\n"paid:m" = { input = 0, output = 1000 }')
+    monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
+    requests = [(at, Request("s", str(at), {}, max_tokens=100)) for at in range(200)]  # at most 10 cents each
+    model = ScriptedModel(late(lambda request: Reply("ok", "r", usage=Usage(5, 50))), name="paid:m")
+    budget = Budget(max_cost=2.0)
+    ends(BudgetReached, requests, model, store, budget=budget, concurrency=16)
+    assert 1.85 <= budget.spent <= 2.0, "used up to what one more call might cost, and never exceeded"
+    assert model.calls == store.stats()["replies"] == round(budget.spent / 0.05)
+    with pytest.raises(UsageError, match="no price for 'unpriced:m'"):
+        ask_all(requests, ScriptedModel([], name="unpriced:m"), store, budget=Budget(max_cost=1))
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 7])
+def test_shares_are_disjoint_and_together_everything(store: Store, shares: int) -> None:
+    model = ScriptedModel(lambda request: request.user)
+    parts = [dict(ask_all(asked(200), model, store, shard=(at, shares))) for at in range(shares)]
+    assert sorted(number for part in parts for number in part) == list(range(200))
+    assert model.calls == 200
+    assert all(len(part) > 200 / shares / 2 for part in parts)
+
+
+def test_refresh_asks_again_but_not_twice_in_one_job(store: Store) -> None:
+    model = ScriptedModel(lambda request: str(model.calls))
+    before = list(ask_all(asked(20), model, store, concurrency=1))
+    budget = Budget()
+    for _ in range(2):
+        again = list(ask_all(asked(20) + asked(20), model, store, refresh=True, budget=budget, concurrency=1))
+    assert model.calls == 40
+    assert {reply.text for _, reply in before}.isdisjoint(reply.text for _, reply in again)
+    assert dict(ask_all(asked(20), model, store)) == dict(again)
+
+
+def test_it_works_where_a_loop_is_running(store: Store) -> None:
+    async def notebook() -> int:
+        return len(list(ask_all(asked(20), ScriptedModel(late()), store)))
+
+    assert asyncio.run(notebook()) == 20
+
+
+def test_who_leaves_early_leaves_no_claim_and_no_thread(store: Store) -> None:
+    model = ScriptedModel(late())
+    replies = ask_all(asked(5000), model, store)
+    for _ in range(10):
+        next(replies)
+    replies.close()  # type: ignore[attr-defined]
+    assert store.stats()["claims"] == 0
+    assert model.calls < 2000
+    assert not [thread for thread in threading.enumerate() if thread.name == "rageval-judging"]
+
+
+def test_errors_that_are_bugs_stay_what_they_are(store: Store) -> None:
+    def broken() -> Iterator[tuple[int, Request]]:
+        yield from asked(3)
+        raise ZeroDivisionError
+
+    ends(ZeroDivisionError, broken(), ScriptedModel(late()), store)
+    ends(KeyError, asked(3, start=50), ScriptedModel(late(lambda request: KeyError())), store)
+    ends(asyncio.CancelledError, asked(3, start=90), ScriptedModel(late(_cancel)), store)  # type: ignore[arg-type]
+
+
+def _cancel(request: Request) -> None:
+    raise asyncio.CancelledError
+
+
+def test_only_what_is_stored_can_be_had_from_a_store_that_is_only_read(store: Store) -> None:
+    model = ScriptedModel(lambda request: request.user)
+    list(ask_all(asked(5), model, store))
+    with Store(store.path, read_only=True) as other:
+        assert len(list(ask_all(asked(5), model, other))) == 5
+        with pytest.raises(OutputError, match="opened only to be read"):
+            list(ask_all(asked(6), model, other))
+    assert model.calls == 5
+
+
+def test_two_jobs_at_once_pay_once_for_each_question(store: Store) -> None:
+    model = ScriptedModel(late())
+    outcomes: list[list[Any]] = []
+
+    def work() -> None:
+        with Store(store.path) as own:
+            outcomes.append(list(ask_all(asked(200), model, own, concurrency=8)))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert model.calls == 200
+
+
+INTERRUPTED = """
+import asyncio, sys
+from rageval.judges.base import Request
+from rageval.judges.models.scripted import ScriptedModel
+from rageval.judges.scheduler import ask_all
+from rageval.judges.store import Store
+
+async def say(request):
+    await asyncio.sleep(0.01)
+    return request.user
+
+requests = [(at, Request("Judge.", f"Text {at}.", {"type": "object"})) for at in range(100_000)]
+try:
+    with Store(sys.argv[1]) as store:
+        for number, reply in ask_all(requests, ScriptedModel(say), store):
+            print(number, flush=True)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_ctrl_c_leaves_a_store_to_go_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, path], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(50):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        seen = process.stdout.read().splitlines()
+    assert process.returncode == 130
+    with Store(path) as store:
+        stats = store.stats()
+        assert stats["claims"] == 0
+        assert stats["replies"] >= 50 + len(seen)
+        model = ScriptedModel(late())
+        assert len(list(ask_all(asked(stats["replies"] + 50), model, store))) == stats["replies"] + 50
+        assert model.calls <= 50 + 16, "at most what was under way is asked again"
