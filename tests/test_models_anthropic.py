@@ -13,7 +13,7 @@ import pytest
 
 from model_checks import ANTHROPIC_KEY, REQUEST, TOKEN, environment, outcome, outcomes
 from rageval.errors import MissingPackage
-from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
+from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
 from rageval.judges.models import anthropic_messages, model_named, remote
 from rageval.judges.models.anthropic_messages import AnthropicMessages
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, anthropic_error, anthropic_reply, usual
@@ -183,6 +183,8 @@ def test_a_tool_used_twice_is_not_read_as_one_verdict(server: LlmServer, model: 
         (anthropic_reply(stop="pause_turn"), ERROR, VERDICT, "pause_turn"),
         (anthropic_reply(THINKING, TEXT), OK, VERDICT, ""),
         (anthropic_reply(THINKING), OK, "", ""),
+        (anthropic_reply({"type": "text", "text": ""}), OK, "", ""),
+        ({**anthropic_reply(), "content": []}, OK, "", ""),
         (anthropic_reply({"type": "text", "text": "{"}, {"type": "text", "text": "}"}), OK, "{}", ""),
         (anthropic_reply({"type": "of the future"}, TEXT), OK, VERDICT, ""),
         ({**anthropic_reply(), "usage": None, "stop_reason": None}, OK, VERDICT, ""),
@@ -249,7 +251,16 @@ def test_what_may_pass(
     assert (found.throttled, found.retry_after) == (throttled, None)
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("-1", None), ("1e9", 600.0), ("never", None)])
+def test_a_page_for_people_is_no_reply(server: LlmServer, model: AnthropicMessages) -> None:
+    server.say(Saying(502, "<html><h1>Bad Gateway</h1>", headers={"content-type": "text/html"}))
+    found = outcome(model)
+    assert isinstance(found, Transient)
+    assert "Bad Gateway" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("1", 1.0), ("130", 130.0), ("-1", None), ("1e9", 600.0), ("never", None)]
+)
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_retry_after(
     server: LlmServer, model: AnthropicMessages, status: int, header: str, seconds: float | None
@@ -288,6 +299,11 @@ def test_what_concerns_one_request_only(server: LlmServer, model: AnthropicMessa
     found = outcome(model)
     assert found.status == ERROR
     assert "prompt is too long" in found.detail
+
+
+def test_a_filtered_reply_is_not_asked_for_again(server: LlmServer, model: AnthropicMessages) -> None:
+    server.say(Saying(400, anthropic_error("Output blocked by content filtering policy")))
+    assert outcome(model).status == FILTERED
 
 
 # Connections.
@@ -384,6 +400,21 @@ def test_a_key_that_a_server_sends_back_is_hidden(
     server.say(Saying(status, anthropic_error(f"bad key {ANTHROPIC_KEY}")))
     found = outcome(AnthropicMessages("m"))  # looks for keys itself
     assert "***" in (str(found) if isinstance(found, Exception) else found.detail)
+
+
+def test_a_key_in_a_reply_is_hidden(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
+    told = anthropic_reply({"type": "text", "text": f"It is {ANTHROPIC_KEY}"})
+    server.say(Saying(body={**told, "model": ANTHROPIC_KEY}, headers={"request-id": ANTHROPIC_KEY}))
+    assert outcome(AnthropicMessages("m")).text == "It is ***"
+
+
+@pytest.mark.parametrize("key", ["sk-ключ-0123456789", "two words", "line\nbreak-0123456789"])
+def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    found = outcome(AnthropicMessages("m"))
+    assert isinstance(found, Fatal)
+    assert key not in str(found)
 
 
 # Names.

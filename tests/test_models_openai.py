@@ -190,6 +190,7 @@ def test_calls_at_the_same_time_learn_once_each(server: LlmServer, model: OpenAI
         (openai_reply(finish=None), OK, ""),
         (openai_reply([{"type": "text", "text": VERDICT}]), OK, ""),
         (openai_reply(None), OK, ""),
+        (openai_reply(""), OK, ""),
         ({**openai_reply(), "usage": None, "model": None, "id": None}, OK, ""),
         ({**openai_reply(), "usage": {"prompt_tokens": "many", "completion_tokens": -1}}, OK, ""),
     ],
@@ -252,6 +253,16 @@ def test_what_may_pass(server: LlmServer, model: OpenAIChat, status: int) -> Non
     assert f"{status}: busy" in str(found)
 
 
+def test_a_page_for_people_is_no_reply(server: LlmServer, model: OpenAIChat) -> None:
+    page = "<html>\x1b[2J<h1>502 Bad Gateway</h1>" + "x" * 10_000
+    server.say(Saying(502, page, headers={"content-type": "text/html"}))
+    found = outcome(model)
+    assert isinstance(found, Transient)
+    assert "502 Bad Gateway" in str(found)
+    assert "\x1b" not in str(found)
+    assert len(str(found)) < 500
+
+
 @pytest.mark.parametrize(
     ("status", "error", "way_out"),
     [
@@ -284,6 +295,7 @@ def test_what_will_not_pass(
         (413, "too much", ERROR),
         (418, "", ERROR),
         (400, openai_error("The response was filtered", code="content_filter"), FILTERED),
+        (400, openai_error("Your request was flagged by our moderation system"), FILTERED),
         (
             403,
             {"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}},
@@ -304,7 +316,8 @@ def test_what_concerns_one_request_only(
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        ("3", 3.0),
+        ("1", 1.0),
+        ("130", 130.0),
         ("0", 0.0),
         ("1.5", 1.5),
         ("-5", None),

@@ -23,7 +23,7 @@ _REMOTE = ("openai", "openai_decisions", "anthropic")
 _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
 _ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
 _NO_MODELS = {
-    "scripted": "is made in Python: rageval.judges.models.scripted.ScriptedModel([…])",
+    "scripted": "is made in Python: rageval.testing.ScriptedModel([…])",
     "lexical": "is no model but a proxy of its own: rageval.judges.models.lexical",
 }
 

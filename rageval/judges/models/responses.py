@@ -23,7 +23,7 @@ _OWN_WORDS = 400
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
 _NO_MONEY_SAID = re.compile(r"credit balance|usage limits|billing|insufficient (?:credits|funds|balance)")
 _FILTERED = re.compile(
-    r"content_filter|content_policy|content management policy|responsibleai|moderation|flagged"
+    r"content[_ ]filter|content_policy|content management policy|responsibleai|moderation|flagged"
 )
 _HOPELESS = re.compile(
     r"model_not_found|no such model|model [^ ]* ?(?:does not exist|not found|is not (?:found|supported))"
