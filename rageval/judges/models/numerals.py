@@ -13,6 +13,7 @@ _NUMERAL = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"(?<=\d)\s?[–—-]\s?(?=\d)")
+_RAISED = re.compile("[¼-¾⅐-⅞²³¹⁰⁴-⁹₀-₉]+")  # 10² is not 102, nor 2½ 21/2
 _LONGEST = 40  # digits; more are an id, compared as text
 
 
@@ -22,11 +23,12 @@ def numbers_in(text: str) -> list[Decimal]:
     >>> [str(number) for number in numbers_in("1,000 of 3.5 million in 1998-2003, at -4 °C")]
     ['1000', '3500000', '1998', '2003', '-4']
     """
-    text = _RANGE.sub(" to ", unicodedata.normalize("NFKC", text).replace("−", "-"))
+    text = unicodedata.normalize("NFKC", _RAISED.sub(r" \g<0> ", text)).replace("−", "-")
+    text = _RANGE.sub(" to ", text)
     return [_value(match) for match in _NUMERAL.finditer(text) if len(match["digits"]) <= _LONGEST]
 
 
 def _value(match: re.Match[str]) -> Decimal:
     plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
-    scaled = Decimal(plain).scaleb(_SCALES.get((match["scale"] or "").lower(), 0))
-    return Decimal(f"{scaled:f}")
+    scale = _SCALES.get((match["scale"] or "").lower(), 0)
+    return Decimal(f"{Decimal(f'{plain}E{scale}'):f}")  # exact, however long
