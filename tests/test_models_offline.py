@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -194,6 +196,20 @@ def test_a_function_is_asked() -> None:
 def test_what_is_no_spec_of_a_model(name: str) -> None:
     with pytest.raises(UsageError, match=r"is made in Python|is no model"):
         model_named(name)
+
+
+def test_no_sdk_is_loaded_before_a_model_is_asked_for() -> None:
+    for sdk in ("openai", "anthropic"):
+        pytest.importorskip(sdk)
+    code = (
+        "import sys, rageval.judges.models as models, rageval.testing\n"
+        "from rageval.judges.models import openai_chat, openai_decisions, anthropic_messages, hosts\n"
+        "models.model_named('openai:m'), models.model_named('anthropic:m')\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"openai", "anthropic", "httpx", "httpx2", "pydantic"}
 
 
 # Numbers.

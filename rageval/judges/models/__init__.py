@@ -73,7 +73,7 @@ def _maker(provider: str, spec: str) -> Callable[..., Model]:
 
     found: Callable[..., Model] | None = plugin("models", provider)
     if found is None:
-        known = [*_BUILTIN, *_NO_MODELS, *plugin_names("models")]
+        known = [*_BUILTIN, *_NO_MODELS, *map(str.lower, plugin_names("models"))]
         hint = suggestion(provider, known) or f"; expected {EXPECTED}"
         raise UsageError(f"unknown provider {visible(provider)!r} in the model {visible(spec)!r}{hint}")
     return found
