@@ -16,6 +16,7 @@ from rageval.measures import (
     novelty,
     nuggets,
     preferences,
+    proxies,
     quality,
     ranks,
     sets,
@@ -25,7 +26,7 @@ from rageval.measures.official import OFFICIAL
 from rageval.measures.parsing import SHORT
 
 HERE = Path(__file__).parent
-FAMILIES = (novelty, sets, ranks, nuggets, crag, liverag, citations, preferences, lengths, quality)
+FAMILIES = (novelty, sets, ranks, nuggets, crag, liverag, citations, preferences, lengths, quality, proxies)
 
 
 def measures_page() -> str:

@@ -77,6 +77,7 @@ FAITHFULNESS = Scale({}, -1, 1, "faithfulness")
 HALLUCINATED = Scale({}, 1, 0, "hallucinated")
 REDUNDANT = Scale({}, 1, 0, "redundant")
 LACKING = Scale({}, None, 0, "lacking")
+SHARE = Scale({}, 0, 1)
 
 
 class Judged(NamedTuple):
@@ -188,7 +189,7 @@ def mean(values: Sequence[Fraction], rules: Rules) -> Value:
     return share(sum(values, Fraction(0)), len(values), rules)
 
 
-def nugget_recall(part: Part, importance: str, credit: str) -> Value:
+def nugget_recall(part: Part, importance: str, credit: str, scale: Scale = NUGGET) -> Value:
     weight = {
         "all": dict.fromkeys(("vital", "okay", None), Fraction(1)),
         "vital": {"vital": Fraction(1)},
@@ -196,7 +197,7 @@ def nugget_recall(part: Part, importance: str, credit: str) -> Value:
         "weighted": {"vital": part.rules.vital, "okay": part.rules.okay},
     }[importance]
     above = below = Fraction(0)
-    for row in part.known(NUGGET):
+    for row in part.known(scale):
         of_row = weight.get(row.importance, Fraction(0))
         full = row.label in part.rules.supported
         above += of_row * (full if credit == "strict" else row.grade)
@@ -376,12 +377,21 @@ def audit_share(part: Part, label: str) -> Value:
     return mean([Fraction(row.label == label) for row in part.known(AUDIT)], part.rules)
 
 
+def lexical_recall(part: Part, importance: str) -> Value:
+    return nugget_recall(part, importance, "partial", SHARE)
+
+
+def token_f1(part: Part) -> Value:
+    return mean(grades(part.known(SHARE)), part.rules)
+
+
 MEASURES: dict[str, Callable[..., Value]] = {
     function.__name__: function
     for function in (
         *(nugget_recall, nugget_density, nugget_f, rubric_score, crag_score, crag_share, correctness),
         *(correctness_share, faithfulness, faithfulness_share, citation_precision, citation_recall),
         *(rank_score, win_rate, length, bank_precision, bank_recall, bank_groundedness, audit_share),
+        *(lexical_recall, token_f1),
     )
 }
 SCALES: dict[str, tuple[Scale, ...]] = {

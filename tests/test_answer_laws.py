@@ -57,6 +57,8 @@ MEASURES: dict[str, list[str]] = {
     "rankings": ["rank_score", "rank_score(invalid=query)"],
     "games": ["win_rate"],
     "quality": ["bank_precision", "bank_recall", "bank_groundedness"],
+    "proxies": ["lexical_recall", "lexical_recall(importance=weighted)"],
+    "short answers": ["token_f1"],
     "audits": [f"audit_share(label={label})" for label in oracle.AUDIT.worth],
 }
 KINDS = tuple(MEASURES)
@@ -70,6 +72,8 @@ RUBRIC = {
     "games": "pairwise",
     "quality": "nugget-quality",
     "audits": "audit",
+    "proxies": "lexical",
+    "short answers": "token-f1",
 }
 NUMBERS = (-1, 0, 1, 2, 0.1, 0.3, 0.7, -0.2, 0.5, 1.9)
 TEXTS = ("", "a b", "It is safe.", "ten\u2009km to\tgo", "rock\u00b4n roll", "文 ½", "x" * 30, "y " * 90)
@@ -251,6 +255,22 @@ def audits(w: World) -> Table:
     )
 
 
+def proxies(w: World) -> Table:
+    grades = [grade for grade in NUMBERS if 0 <= grade <= 1]
+    importance: tuple[Row, ...] = ({"importance": "vital"}, {"importance": "okay"}, {})
+    return Table(
+        [
+            ids | {"aspect": f"n{nugget}", "grade": w.rng.choice(grades)} | importance[nugget]
+            for ids, _ in w.cells()
+            for nugget in range(3)
+        ]
+    )
+
+
+def short_answers(w: World) -> Table:
+    return Table([ids | {"grade": w.rng.choice((0, 0.3, 0.5, 0.7, 1))} for ids, _ in w.cells()])
+
+
 DRAW: dict[str, Callable[[World], Table]] = {
     "nuggets": nuggets,
     "crag": crag,
@@ -261,6 +281,8 @@ DRAW: dict[str, Callable[[World], Table]] = {
     "games": games,
     "quality": quality,
     "audits": audits,
+    "proxies": proxies,
+    "short answers": short_answers,
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval.measures import builtin
 from test_readme import ROOT, blocks, rageval, run
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -41,3 +42,8 @@ def test_the_samples_on_the_page_of_the_files_are_lines_of_the_samples() -> None
     lines = {line for path in SAMPLES for line in path.read_text(encoding="utf-8").splitlines(keepends=True)}
     assert len(blocks("json", FILES)) >= 9
     assert set(blocks("json", FILES)) <= lines
+
+
+def test_every_measure_has_its_place_on_the_page() -> None:
+    page = (DOCS / "measures.md").read_text(encoding="utf-8")
+    assert [name for name in builtin() if f"\n### {name}\n" not in page] == []

@@ -59,18 +59,27 @@ def ids_in(request: Request) -> list[str]:
     return re.findall(r'"id": "(\w+)"', request.user)
 
 
+def quotable(request: Request) -> str:
+    """The first words of what evidence is taken from."""
+    data = json.loads(request.user.split(FENCE)[1])
+    return " ".join(str(data.get("answer", data.get("passage", ""))).split()[:2])
+
+
 def as_wanted(request: Request) -> str:
     """The reply of a model that always finds the first label right."""
     properties = request.schema["properties"]
     if "verdicts" in properties:
-        verdicts = [{"id": name, "evidence": "", "label": "support"} for name in ids_in(request)]
+        quote = quotable(request)
+        verdicts = [{"id": name, "evidence": quote, "label": "support"} for name in ids_in(request)]
         return json.dumps({"verdicts": verdicts})
     if "ranking" in properties:
         return json.dumps({"ranking": ids_in(request)})
     if "documents" in properties:
         return json.dumps({"documents": [{"id": f"d{at}", "supports": ["n1"]} for at in (1, 2)]})
     if "label" in properties:
-        return json.dumps({"evidence": "Paris", "reason": "r", "label": properties["label"]["enum"][0]})
+        return json.dumps(
+            {"evidence": quotable(request), "reason": "r", "label": properties["label"]["enum"][0]}
+        )
     return json.dumps({"reason": "r"} | {name: 1 for name in properties if name != "reason"})
 
 
@@ -174,12 +183,25 @@ def test_a_cut_off_reply_gets_more_room_once() -> None:
     assert Counter(request.max_tokens for request in seen) == {1024: len(ANSWERS), 2048: len(ANSWERS)}
 
 
-def test_evidence_is_looked_for_in_what_was_shown() -> None:
-    def quoting(request: Request) -> str:
-        return json.dumps({"evidence": "it is  PARIS", "reason": "", "label": "perfect"})
-
-    found = list(judge(rubric_named("crag"), MATERIAL, asking(quoting)))
-    assert [judgement["evidence_found"] for judgement in found] == [True, False, False, False]
+@pytest.mark.parametrize(
+    ("evidence", "label", "statuses"),
+    [
+        ("it is  PARIS", "perfect", ["ok", "invalid", "invalid", "invalid"]),
+        ("It is … fine town", "perfect", ["ok", "invalid", "invalid", "invalid"]),
+        ("", "acceptable", ["invalid"] * 4),
+        ("", "incorrect", ["ok"] * 4),
+        ("of no answer", "missing", ["ok"] * 4),
+    ],
+)
+def test_a_good_verdict_needs_evidence_from_the_answer(
+    evidence: str, label: str, statuses: list[str]
+) -> None:
+    seen: list[Request] = []
+    reply = json.dumps({"evidence": evidence, "reason": "", "label": label})
+    found = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: reply, seen)))
+    assert [judgement["status"] for judgement in found] == statuses
+    assert len(seen) == len(found) + 2 * statuses.count("invalid")
+    assert all(("label" in judgement) == (judgement["status"] == "ok") for judgement in found)
 
 
 def test_windows_show_ten_nuggets_and_every_one_once() -> None:

@@ -19,6 +19,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 COMMANDS = {
     "score": "Score runs against judgements (the default command).",
     "arena": "Rank systems by judgements that compare their answers.",
+    "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
+    "rubrics": "List what judges can be asked, or print one rubric.",
+    "judgements": "The store of what models replied: export, import, merge, look.",
     "agree": "The passport of a judge: how far it agrees with people.",
     "validate": "Check a file against the rules of its track, and repair it.",
     "measures": "List the measures, or show the page of one.",
@@ -76,7 +79,8 @@ def _say(message: str) -> None:
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 fine; 1 a gate failed (--fail-under) or a file is not valid;"
-    " 2 usage or input error; 3 judgements are missing; 130 interrupted.",
+    " 2 usage or input error; 3 judgements are missing, or a judge failed; 4 the budget is reached;"
+    " 130 interrupted.",
 )
 @click.version_option(__version__, message="rageval %(version)s")
 def main() -> None:
@@ -86,5 +90,6 @@ def main() -> None:
     rageval run.trec qrels.nugget -m alpha_ndcg@10
     rageval a.run b.run qrels -m coverage@20,recall@50
     rageval judged.jsonl -m crag_score --by domain
+    rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
     rageval validate answers.jsonl --track rag25
     """

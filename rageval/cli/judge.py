@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.errors import UsageError
+from rageval.cli.printing import print_lines
+from rageval.errors import JudgeFailed, UsageError
+from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
     from rageval.judges.tasks import Material
 
+GRADED = ("ok", "repaired")
+_SETTINGS = (
+    *("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet"),
+    *("vote", "tiebreak", "canaries", "batch"),
+)
 WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
     " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
@@ -50,9 +59,21 @@ WAYS_ON = (
     "--max-calls", type=click.IntRange(0), metavar="N", help="Stop before asking more often (exit 4)."
 )
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls at a time.")
+@click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day.")
+@click.option("--resume", is_flag=True, help="Go on where a job was stopped, which is what happens anyway.")
 @click.option("--refresh", is_flag=True, help="Ask again what is in the store.")
 @click.option("--shard", metavar="I/N", help="Only every N-th request, by its key: the I-th share (from 1).")
 @click.option("--store", metavar="FILE", help="Where replies are kept (default: the user's cache).")
+@click.option(
+    "--canaries",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Items that try to talk the judge into a verdict, judged first; one that obeys is not let on.",
+)
+@click.option(
+    "--disagreements", type=click.Path(path_type=Path), metavar="FILE", help="Where judges differ, as a file."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def judge(rubric: str, answers: tuple[str, ...], judges: tuple[str, ...], **options: Any) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.
@@ -69,15 +90,23 @@ def judge(rubric: str, answers: tuple[str, ...], judges: tuple[str, ...], **opti
 
     if not judges:
         raise UsageError(WAYS_ON)
+    if options["resume"] and options["refresh"]:
+        raise UsageError(
+            "--resume takes what is stored and --refresh asks for it again; expected one of them"
+        )
     found = rubric_named(rubric)
     material = _material(answers, options)
     if options["dry_run"]:
         from rageval.judges.panel import forecast
 
-        for line in forecast(found, material, judges):
-            click.echo(line)
+        print_lines(forecast(found, material, judges))
         return
-    _write(_panel(found, material, judges, options), options["output"])
+    failed = Counter[str]()
+    _write(_lines(found, material, judges, options, failed), options["output"])
+    if failed:
+        counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
+        click.echo(f"rageval: {failed.total():,} judgements failed and are missing ({counts})", err=True)
+        raise click.exceptions.Exit(JudgeFailed.exit_code)
 
 
 def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
@@ -110,21 +139,73 @@ def _candidates(runs: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
     yield from seen
 
 
-def _panel(
-    rubric: Rubric, material: Material, judges: tuple[str, ...], options: dict[str, Any]
+def _lines(
+    rubric: Rubric,
+    material: Material,
+    judges: tuple[str, ...],
+    options: dict[str, Any],
+    failed: Counter[str],
 ) -> Iterator[str]:
-    from rageval.files.judgements import judgement_line
-    from rageval.judges.panel import Settings, judged_by
+    """The lines of the result, while counting what failed by status."""
+    from rageval.judges.nuggetizing import UNITS
+    from rageval.judges.panel import Settings
 
-    names = ("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet", "vote", "tiebreak")
-    settings = Settings(**{name: options[name] for name in names})
-    for judgement in judged_by(judges, rubric, material, settings):
-        yield judgement_line(judgement)
+    settings = Settings(**{name: options[name] for name in _SETTINGS})
+    if rubric.file.unit in UNITS:
+        yield from _nuggets(rubric, material, judges, settings, failed)
+        return
+    judgements = _judgements(rubric, material, judges, settings, options["disagreements"])
+    failed.update(said["status"] for said in judgements if said["status"] not in GRADED)
+    if rubric.file.unit == "bank":
+        from rageval.files.nuggets import write_nuggets
+        from rageval.judges.nuggetizing import rated
+
+        texts = {query: question.text for query, question in material.questions.items()}
+        yield from write_nuggets(rated(material, judgements), texts)
+    else:
+        from rageval.files.judgements import judgement_line
+
+        yield from map(judgement_line, judgements)
+
+
+def _judgements(
+    rubric: Rubric, material: Material, judges: tuple[str, ...], settings: Settings, listed: Path | None
+) -> list[dict[str, Any]]:
+    from rageval.files.judgements import judgement_line
+    from rageval.judges.panel import said_by_all
+    from rageval.judges.votes import disagreements, voted
+
+    said = said_by_all(judges, rubric, material, settings)
+    groups = disagreements(said)
+    if groups:
+        click.echo(f"rageval: the judges differ on {len(groups):,} of what they judged", err=True)
+    if listed is not None:
+        _write((judgement_line(one) for group in groups for one in group), listed)
+    return list(voted(said, settings.vote))
+
+
+def _nuggets(
+    rubric: Rubric,
+    material: Material,
+    judges: tuple[str, ...],
+    settings: Settings,
+    failed: Counter[str],
+) -> Iterator[str]:
+    """The nuggets of every question, written by one judge."""
+    from rageval.files.nuggets import write_nuggets
+    from rageval.judges.panel import nuggets_by
+
+    if len(judges) != 1:
+        raise UsageError(f"the nuggets of a question are written by one judge, found {len(judges)}")
+    written = nuggets_by(judges[0], rubric, material, settings)
+    for query, why in written.failed.items():
+        click.echo(f"rageval: no nuggets for query {visible(query)}: {why}", err=True)
+        failed[why.partition(":")[0]] += 1
+    texts = {query: question.text for query, question in material.questions.items()}
+    yield from write_nuggets(written.nuggets, texts)
 
 
 def _write(lines: Iterator[str], output: Path | None) -> None:
-    from rageval.cli.printing import print_lines
-
     if output is None:
         print_lines(lines)
         return

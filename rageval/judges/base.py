@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -103,6 +103,27 @@ class Model(Protocol):
 
     async def ask(self, request: Request) -> Reply:
         """The reply; `Transient` if asking again may help, `Fatal` if nothing will."""
+        ...
+
+
+WORKING, ENDED = "working", "ended"
+
+
+class BatchModel(Model, Protocol):
+    """A model that also takes many requests at once, and answers them within a day for less money."""
+
+    batch_limit: int  # how many requests one batch may hold
+
+    async def submit(self, requests: Sequence[tuple[str, Request]]) -> str:
+        """Hand over a batch, each request under the key its reply is stored by; the batch's id."""
+        ...
+
+    async def state(self, batch: str) -> str:
+        """`WORKING` or `ENDED`, however it ended: what has no result then is to be asked again."""
+        ...
+
+    def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
+        """The replies with their keys, in any order; what failed or expired has status `ERROR`."""
         ...
 
 

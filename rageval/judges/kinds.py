@@ -32,6 +32,7 @@ class Scale:
 
     labels: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
+    most: int = 30  # texts in a list
 
     @property
     def names(self) -> Ids:
@@ -141,6 +142,8 @@ def _read_texts(reply: dict[str, Any], scale: Scale, ids: Ids) -> list[Verdict]:
         raise Invalid(f"nuggets: expected a list of texts, found {texts!r:.80}")
     if len({text.strip().casefold() for text in texts}) < len(texts):
         raise Invalid("nuggets: a text stands twice")
+    if len(texts) > scale.most:
+        raise Invalid(f"nuggets: expected at most {scale.most}, found {len(texts)}")
     return [Verdict(text.strip()) for text in texts]
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from rageval.errors import UsageError
-from rageval.judges.base import Model, Request
+from rageval.judges.base import Model, Reply, Request
+from rageval.judges.batching import ask_in_batches
 from rageval.judges.budget import Budget
+from rageval.judges.canaries import check_with_canaries
 from rageval.judges.judging import Asked, Judge, judge
 from rageval.judges.models import model_named
+from rageval.judges.nuggetizing import Written, nuggetize
 from rageval.judges.offline import is_offline, judge_offline
+from rageval.judges.progress import Progress
 from rageval.judges.rubric import Rubric
 from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
@@ -21,7 +26,11 @@ from rageval.judges.votes import by_place, disagreements, voted
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to ask: where replies are kept, how many calls at a time, what may be spent, how to vote."""
+    """How to ask: where replies are kept, how many calls at a time, what may be spent, how to vote.
+
+    `canaries` are items whose verdict is known, judged first; `batch` hands requests over in batches, which
+    cost half and may take a day.
+    """
 
     store: str | None = None
     concurrency: int = 16
@@ -32,17 +41,37 @@ class Settings:
     quiet: bool = True
     vote: str = "mean"
     tiebreak: str | None = None
+    canaries: int = 1
+    batch: bool = False
+    poll_every: float = 60.0
 
 
 def judged_by(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
 ) -> Iterator[dict[str, Any]]:
     """The judgements of all judges, put together as the settings say; a judge is a spec or a `Model`."""
+    yield from voted(said_by_all(judges, rubric, material, settings), settings.vote)
+
+
+def said_by_all(
+    judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
+) -> list[dict[str, Any]]:
+    """What every judge says, before any vote: also what a further one says where they differ."""
     budget = Budget(settings.max_cost, settings.max_calls)
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
-    yield from voted(said, settings.vote)
+    return said
+
+
+def nuggets_by(
+    who: str | Model, rubric: Rubric, material: Material, settings: Settings = Settings()
+) -> Written:
+    """The nuggets that a judge writes."""
+    if isinstance(who, str) and is_offline(who):
+        raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
+    budget = Budget(settings.max_cost, settings.max_calls)
+    return nuggetize(rubric, material, _asking(who, settings, budget))
 
 
 def forecast(rubric: Rubric, material: Material, judges: Sequence[str]) -> Iterator[str]:
@@ -62,25 +91,33 @@ def _said_by(
     who: str | Model, rubric: Rubric, material: Material, settings: Settings, budget: Budget
 ) -> Iterator[dict[str, Any]]:
     if isinstance(who, str) and is_offline(who):
-        return judge_offline(who, rubric, material)
+        yield from judge_offline(who, rubric, material)
+        return
+    asked = _asking(who, settings, budget)
+    check_with_canaries(rubric, material, asked, settings.canaries)
+    yield from judge(rubric, material, asked)
+
+
+def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
     model = model_named(who) if isinstance(who, str) else who
-    return judge(rubric, material, Judge(model.name, _asker(model, settings, budget)))
 
+    in_batches = partial(ask_in_batches, poll_every=settings.poll_every)
+    live = partial(ask_all, concurrency=settings.concurrency)
+    asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
 
-def _asker(model: Model, settings: Settings, budget: Budget) -> Any:
-    def ask(requests: Asked) -> Iterator[Any]:
+    def ask(requests: Asked) -> Iterator[tuple[int, Reply]]:
         with Store(settings.store) as store:
-            yield from ask_all(
+            yield from asking(
                 requests,
                 model,
                 store,
-                concurrency=settings.concurrency,
                 budget=budget,
                 refresh=settings.refresh,
                 shard=_shard(settings.shard),
+                progress=Progress(quiet=settings.quiet),
             )
 
-    return ask
+    return Judge(model.name, ask)
 
 
 def _third(
@@ -94,7 +131,7 @@ def _third(
     """What one more judge says where the others differ."""
     differing = {(group[0]["query_id"], group[0]["run_id"]) for group in disagreements(said)}
     some = [answer for answer in material.answers if (answer.query_id, answer.run_id) in differing]
-    less = Material(**{name: getattr(material, name) for name in material.__slots__} | {"answers": some})
+    less = replace(material, answers=some)
     wanted = {key for key, group in by_place(said).items() if len(disagreements(group))}
     rows = _said_by(spec, rubric, less, settings, budget) if differing else ()
     return [row for row in rows if (row["query_id"], row["run_id"], row["item_id"], row["aspect"]) in wanted]

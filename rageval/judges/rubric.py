@@ -2,7 +2,8 @@
 
 A rubric file is TOML: where the idea comes from (`follows`, `departs`), what one call judges (`unit`), the
 kind of reply, the labels with their grades or the ranges of numbers, what is shown (`sees`), and the prompt
-in two parts: `system`, and `ask`, which stands behind the data.
+in two parts: `system`, and `ask`, which stands behind the data. Labels in `evidence_for` count only with a
+quote that stands in what is shown as `evidence_from`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     labels: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
     first_stage: str | None = None
+    evidence_from: str | None = None
+    evidence_for: list[str] = []
     judged_as: str | None = None
     window: int = 10
     max_tokens: int = 1024
@@ -73,7 +76,7 @@ class Rubric:
     @property
     def scale(self) -> Scale:
         """What may be said."""
-        return Scale(self.file.labels, self.file.ranges)
+        return Scale(self.file.labels, self.file.ranges, self.file.most)
 
     @property
     def judged_as(self) -> str:
@@ -143,10 +146,16 @@ def rubric_names() -> tuple[str, ...]:
     )
 
 
+def rubric_text(name: str) -> str:
+    """The file of a rubric of ours."""
+    rubric_named(name)
+    return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
+
+
 @cache
 def _builtin(name: str) -> Rubric:
-    path = files("rageval.judges") / "rubrics" / f"{name}.toml"
-    return _read(name, path.read_text(encoding="utf-8"), f"{name}.toml")
+    text = (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
+    return _read(name, text, f"{name}.toml")
 
 
 def _text_of(path: Path) -> str:
@@ -166,6 +175,9 @@ def _read(name: str, text: str, source: str) -> Rubric:
             raise InputError(f"{source}: {what} = {value!r}, expected one of {', '.join(known)}")
     if found.kind in ("label", "labels", "matrix") and len(found.labels) < 2:
         raise InputError(f"{source}: expected at least two labels with their grades")
+    strange = [label for label in found.evidence_for if label not in found.labels]
+    if strange or (found.evidence_from or "answer") not in (*found.sees, "answer"):
+        raise InputError(f"{source}: expected evidence_for some of the labels, evidence_from what it sees")
     if found.kind == "grades" and not found.ranges:
         raise InputError(f"{source}: expected ranges, such as correctness = [-1.0, 2.0]")
     return Rubric(name, found)

@@ -95,7 +95,7 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
     show: dict[str, Callable[[], Any]] = {
         "question": lambda: material.question(answer.query_id).text,
         "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
-        "gold": lambda: _gold(material.question(answer.query_id)),
+        "gold": lambda: gold_of(material.question(answer.query_id)),
         "gold_passages": lambda: [text for _, text in material.question(answer.query_id).documents],
         "answer": lambda: answer.text,
         "passages": lambda: [text for _, text in answer.passages],
@@ -103,7 +103,8 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
     return {name: show[name]() for name in sees if name in show}
 
 
-def _gold(question: Question) -> list[str]:
+def gold_of(question: Question) -> list[str]:
+    """The gold answers; `InputError` if there is none."""
     if not question.gold:
         raise InputError(
             f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by"
@@ -114,14 +115,14 @@ def _gold(question: Question) -> list[str]:
 def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         data = _shown(answer, material, rubric.file.sees)
-        for window in _windows(material.bank(answer.query_id), rubric.file.window):
+        for window in windows(material.bank(answer.query_id), rubric.file.window):
             yield _of_nuggets(data, window, answer.query_id, answer.run_id)
 
 
 def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query in material.nuggets:
         data = {"question": material.question(query).text}
-        for window in _windows(material.bank(query), rubric.file.window):
+        for window in windows(material.bank(query), rubric.file.window):
             names = _short("n", window)
             rows = {
                 name: (Row(query, NUGGETS, item=nugget.nugget_id, aspect="importance"),)
@@ -148,7 +149,7 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         bank = material.bank(query)
         nuggets = _short("n", bank)
-        for window in _windows(docs, rubric.file.window):
+        for window in windows(docs, rubric.file.window):
             names = _short("d", window)
             rows = {
                 f"{name}\t{short}": (Row(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
@@ -186,7 +187,7 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
-        yield Task({"question": question.text, "gold": _gold(question)}, {"": (Row(query, NUGGETS),)})
+        yield Task({"question": question.text, "gold": gold_of(question)}, {"": (Row(query, NUGGETS),)})
 
 
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -196,10 +197,10 @@ def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield from _both_orders(question, query, (one.run_id, one.text), (other.run_id, other.text))
 
 
-def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _againstgold_of(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         question = material.question(answer.query_id)
-        gold = _gold(question)[0]
+        gold = gold_of(question)[0]
         sides = (answer.run_id, answer.text), (GOLD, gold)
         yield from _both_orders(question.text, answer.query_id, *sides)
 
@@ -244,7 +245,8 @@ def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
     return found
 
 
-def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """The items, so many at a time."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 

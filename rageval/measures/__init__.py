@@ -12,6 +12,7 @@ from rageval.measures.liverag import correctness, correctness_share, faithfulnes
 from rageval.measures.novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
 from rageval.measures.nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
 from rageval.measures.preferences import rank_score, win_rate
+from rageval.measures.proxies import lexical_recall, token_f1
 from rageval.measures.quality import audit_share, bank_groundedness, bank_precision, bank_recall
 from rageval.measures.ranks import ap, map_ia, ndcg, rr
 from rageval.measures.sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
@@ -82,6 +83,6 @@ def answer_measures() -> dict[str, Measure]:
         *(nugget_recall, nugget_density, nugget_f, rubric_score, crag_score, crag_share),
         *(correctness, correctness_share, faithfulness, faithfulness_share),
         *(citation_precision, citation_recall, rank_score, win_rate, length),
-        *(bank_precision, bank_recall, bank_groundedness, audit_share),
+        *(bank_precision, bank_recall, bank_groundedness, audit_share, lexical_recall, token_f1),
     )
     return {found.name: found for found in answers}

@@ -52,7 +52,7 @@ def nugget_recall(
     [0.5, 0.3333, 0.75, 0.5, 0.6]
     """
     found = graded.on(SUPPORT, "nugget_recall")
-    weight = _weights(found, importance)
+    weight = weights_of(found, importance)
     worth = found.grade if credit == "partial" else (found.grade == 1).astype(np.float64)
     return graded.ratio(found.query, weight * worth, weight)
 
@@ -108,7 +108,7 @@ def nugget_f(graded: Graded, *, beta: Annotated[float, Between(0.0, 1000.0)] = 5
     """
     found = graded.on(SUPPORT, "nugget_f")
     supported = (found.grade == 1).astype(np.float64)
-    vital = _weights(found, "vital")
+    vital = weights_of(found, "vital")
     recall = graded.ratio(found.query, vital * supported, vital)
     length, allowance = graded.lengths("nonspace"), _ALLOWANCE * graded.sum(found.query, supported)
     precision = np.where(length <= allowance, 1.0, quotient(allowance, length))
@@ -143,7 +143,7 @@ def rubric_score(graded: Graded, *, floor: Literal["none", "zero"] = "none") -> 
     return np.maximum(value, 0.0) if floor == "zero" else value
 
 
-def _weights(found: Selection, importance: str) -> Float:
+def weights_of(found: Selection, importance: str) -> Float:
     if importance == "all":
         return np.ones(len(found.query))
     vital, okay = found.importance == VITAL, found.importance == OKAY

@@ -88,7 +88,9 @@ AUDIT = Scale(
     worst="non_relevant",
     best="relevant",
 )
+LEXICAL = Scale("lexical support", ("lexical",))
+TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
-ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING)
+ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)

@@ -1,0 +1,145 @@
+"""`rageval judgements`: the store of replies, looked into, copied and merged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval.cli.printing import print_lines
+from rageval.errors import InputError, JudgeFailed
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.judges.exchange import Imported
+    from rageval.judges.stored import Stored
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_store = click.option("--store", metavar="FILE", help="The store (default: the user's cache).")
+
+
+@click.group(context_settings=_HELP)
+def judgements() -> None:
+    """The store of what models replied, which makes every judgement repeatable.
+
+    \b
+    rageval judgements stats
+    rageval judgements export -o replies.jsonl        what somebody else can import
+    rageval judgements merge shard1.sqlite shard2.sqlite -o all.sqlite
+    rageval judgements show 3fa9                      the prompt as it was sent, and the raw reply
+    """
+
+
+@judgements.command(context_settings=_HELP)
+@_store
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: print.")
+def export(store: str | None, output: Path | None) -> None:
+    """Write every reply as a line of JSON, by key."""
+    from rageval.judges.store import Store
+
+    with Store(_existing(store), read_only=True) as source:
+        if output is None:
+            print_lines(source.export())
+        else:
+            from rageval.files.writing import whole_file
+
+            with whole_file(output) as stream:
+                for line in source.export():
+                    stream.write(line.encode() + b"\n")
+        if source.damaged:
+            click.echo(f"rageval: {source.damaged:,} damaged rows were left out", err=True)
+
+
+@judgements.command("import", context_settings=_HELP)
+@click.argument("files", nargs=-1, required=True, metavar="FILE.jsonl...")
+@_store
+def import_(files: tuple[str, ...], store: str | None) -> None:
+    """Take over exported replies; nothing that is in the store is overwritten."""
+    from rageval.judges.store import Store
+
+    with Store(store) as target:
+        for path in files:
+            _report(path, target.import_(_lines_of(path)))
+
+
+@judgements.command(context_settings=_HELP)
+@click.argument("stores", nargs=-1, required=True, metavar="STORE.sqlite...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The store that takes them all.")
+def merge(stores: tuple[str, ...], output: str) -> None:
+    """Put the replies of several stores into one; conflicts are listed, nothing is overwritten."""
+    from rageval.judges.store import Store
+
+    with Store(output) as target:
+        for path in stores:
+            _report(path, target.merge(_existing(path)))
+
+
+@judgements.command(context_settings=_HELP)
+@_store
+def stats(store: str | None) -> None:
+    """How many replies there are, of which models, with which status."""
+    from rageval.judges.store import Store
+
+    with Store(_existing(store), read_only=True) as source:
+        print_lines([json.dumps(source.stats(), indent=2)])
+
+
+@judgements.command(context_settings=_HELP)
+@click.argument("key")
+@_store
+def show(key: str, store: str | None) -> None:
+    """The prompt as it was rendered and the raw reply; KEY may be shortened while it is the only one."""
+    from rageval.judges.store import Store
+
+    with Store(_existing(store), read_only=True) as source:
+        found = source.show(key)
+    if found is None:
+        raise InputError(f"no reply, or more than one, whose key begins with {visible(key)}; see: export")
+    print_lines(_shown(found))
+
+
+def _shown(stored: Stored) -> Iterator[str]:
+    reply = stored.reply
+    yield f"key      {stored.key}"
+    yield f"model    {visible(stored.model)} at {visible(stored.endpoint)}, {stored.created}"
+    yield f"status   {reply.status}" + (f": {visible(reply.detail)}" if reply.detail else "")
+    yield f"tokens   {reply.usage.input:,} in, {reply.usage.output:,} out"
+    for title, text in (
+        ("system", stored.request.system),
+        ("user", stored.request.user),
+        ("reply", reply.text),
+    ):
+        yield f"\n--- {title}"
+        yield from map(visible, text.split("\n"))
+
+
+def _existing(store: str | None) -> str:
+    from rageval.judges.database import default_path
+
+    path = str(store or default_path())
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such store; expected one that judging has made (--store FILE)")
+    return path
+
+
+def _lines_of(path: str) -> Iterator[str]:
+    from rageval.files.opening import chunks
+
+    for chunk in chunks(path):
+        yield from chunk.decode("utf-8", "surrogateescape").splitlines()
+
+
+def _report(path: str, found: Imported) -> None:
+    """Say what became of the replies of a file; conflicts and damage are failures."""
+    click.echo(f"{path}: {found.added:,} added, {found.same:,} there already", err=True)
+    for key in found.conflicts:
+        click.echo(f"{path}: {key} is there with another reply, which was kept", err=True)
+    for what in found.damaged:
+        click.echo(f"{path}: left out: {visible(what)}", err=True)
+    if found.torn:
+        click.echo(f"{path}: the last line is cut off and was left out", err=True)
+    if found.conflicts or found.damaged or found.torn:
+        raise click.exceptions.Exit(JudgeFailed.exit_code)

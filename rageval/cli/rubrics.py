@@ -1,0 +1,35 @@
+"""`rageval rubrics`: what judges can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from rageval.cli.printing import print_lines
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("name", required=False)
+def rubrics(name: str | None) -> None:
+    """List the rubrics, or print one: its labels, where it comes from, its prompt.
+
+    What is printed is the rubric's file: save it, change it, and judge by it.
+
+    \b
+    rageval rubrics crag > mine.toml
+    rageval judge mine.toml answers.jsonl --questions crag.jsonl --judge openai:MODEL
+    """
+    from rageval.judges.rubric import rubric_text
+
+    print_lines(_listed() if name is None else [rubric_text(name).rstrip("\n")])
+
+
+def _listed() -> Iterator[str]:
+    from rageval.judges.rubric import rubric_names, rubric_text
+
+    names = rubric_names()
+    width = max(map(len, names))
+    for name in names:
+        summary = rubric_text(name).partition("\n")[0].removeprefix("# ")
+        yield f"{name:<{width}}  {summary}"

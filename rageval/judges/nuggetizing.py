@@ -1,0 +1,95 @@
+"""Nuggets by a judge: written from gold answers, or gathered passage by passage; then rated by importance.
+
+Unlike other rubrics these give no judgements but nuggets, which other rubrics then judge by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rageval.errors import InputError
+from rageval.judges.judging import Judge, Outcome, asked
+from rageval.judges.rubric import Rubric
+from rageval.judges.tasks import Material, Task, windows
+from rageval.judges.tasks import tasks as tasks_of
+from rageval.records import Nugget
+from rageval.text import visible
+
+UNITS = ("question", "passages")  # of rubrics that write nuggets
+
+
+@dataclass(slots=True)
+class Written:
+    """The nuggets of every question, and the questions for which there are none because judging failed."""
+
+    nuggets: list[Nugget] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # query -> status
+
+
+def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
+    """Nuggets of every question; at most as many as the rubric keeps, the most important first."""
+    texts, failed = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
+    nuggets = [
+        Nugget(query, str(at), text)
+        for query, found in texts.items()
+        for at, text in enumerate(found[: rubric.file.kept])
+        if query not in failed
+    ]
+    return Written(nuggets, failed)
+
+
+def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
+    """The nuggets with the importance that judgements of them say; None where judging failed."""
+    importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
+    for query, bank in material.nuggets.items():
+        for nugget in bank:
+            yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
+
+
+def _noted(rubric: Rubric, material: Material, judge: Judge) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """One call a question: from its gold answer."""
+    todo = dict(enumerate(tasks_of(rubric, material)))
+    queries = list(material.questions)
+    texts: dict[str, list[str]] = {}
+    failed: dict[str, str] = {}
+    for number, outcome in sorted(asked(rubric, todo, judge).items()):
+        _keep(queries[number], outcome, texts, failed)
+    return texts, failed
+
+
+def _gathered(
+    rubric: Rubric, material: Material, judge: Judge
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """A few passages at a time, each call bringing the list so far up to date: as many rounds as it takes."""
+    if not material.candidates:
+        raise InputError("no passages to gather nuggets from; expected a run that names them (--run FILE)")
+    pieces = {query: list(windows(docs, rubric.file.window)) for query, docs in material.candidates.items()}
+    texts: dict[str, list[str]] = {}
+    failed: dict[str, str] = {}
+    for at in range(max(map(len, pieces.values()))):
+        queries = [query for query in pieces if at < len(pieces[query]) and query not in failed]
+        todo = {
+            number: _update(material, query, texts.get(query, []), pieces[query][at])
+            for number, query in enumerate(queries)
+        }
+        for number, outcome in sorted(asked(rubric, todo, judge).items()):
+            _keep(queries[number], outcome, texts, failed)
+    return texts, failed
+
+
+def _update(material: Material, query: str, texts: Sequence[str], docs: Sequence[str]) -> Task:
+    data = {
+        "question": material.question(query).text,
+        "nuggets": list(texts),
+        "passages": [material.passage(doc) for doc in docs],
+    }
+    return Task(data, {})
+
+
+def _keep(query: str, outcome: Outcome, texts: dict[str, list[str]], failed: dict[str, str]) -> None:
+    if outcome.verdicts or outcome.status in ("ok", "repaired"):
+        texts[query] = [verdict.id for verdict in outcome.verdicts]
+    else:
+        failed[query] = f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status

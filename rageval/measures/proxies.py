@@ -1,0 +1,55 @@
+"""Measures of what proxies say: overlap of words. They rank systems at no cost, and replace no judge."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from rageval.measures.base import Values, measure
+from rageval.measures.nuggets import weights_of
+from rageval.tables.graded import Graded
+from rageval.tables.scales import LEXICAL, TOKEN_F1
+
+
+@measure
+def lexical_recall(
+    graded: Graded, *, importance: Literal["all", "vital", "okay", "weighted"] = "all"
+) -> Values:
+    """How much of the wording of the nuggets stands in the answer, by the judge `lexical`.
+
+    Formula:
+        lexical_recall = Σ w·g / Σ w  over the nuggets of the query
+
+        g: share of the nugget's words, by weight, in the best two neighbouring sentences of the answer
+        w: as in `nugget_recall`
+
+    Range: 0 to 1; undefined for a query without such nuggets. On TREC RAG, 71 % of the nuggets that an answer
+    on their topic does not hold still reach 0.5: this is no share of supported nuggets.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "aspect": nugget, "grade": grade, "rubric": "lexical"}
+    ...           for nugget, grade in [("n1", 1.0), ("n2", 0.5)]]
+    >>> rageval.evaluate_answers("lexical_recall", judged)["r"]["lexical_recall"].value
+    0.75
+    """
+    found = graded.on(LEXICAL, "lexical_recall")
+    weight = weights_of(found, importance)
+    return graded.ratio(found.query, weight * found.grade, weight)
+
+
+@measure
+def token_f1(graded: Graded) -> Values:
+    """F1 of the answer's words and those of the nearest gold answer (SQuAD), by the judge `token_f1`.
+
+    Formula:
+        token_f1 = 2·s / (a + g)      a, g words in the answer and the gold answer, s of them shared
+
+    Range: 0 to 1. For short gold answers only: a right answer in a long sentence scores low.
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "grade": grade, "rubric": "token-f1"}
+    ...           for at, grade in enumerate((1.0, 0.0))]
+    >>> rageval.evaluate_answers("token_f1", judged)["r"]["token_f1"].value
+    0.5
+    """
+    found = graded.on(TOKEN_F1, "token_f1")
+    return graded.ratio(found.query, found.grade)
