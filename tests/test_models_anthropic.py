@@ -80,7 +80,11 @@ def test_the_request_is_what_the_api_documents(server: LlmServer, model: Anthrop
 
 
 def test_a_version_in_the_address_is_not_doubled(server: LlmServer) -> None:
-    assert outcome(AnthropicMessages("m", server.anthropic + "/v1/")).status == OK
+    model = AnthropicMessages("m", server.anthropic + "/v1/")
+    assert outcome(model).status == OK
+    assert server.requests[0].path == "/v1/messages"
+    assert model.endpoint == server.anthropic
+    assert AnthropicMessages("m", server.anthropic + "/gateway/v1").endpoint.endswith("/gateway")
 
 
 def test_temperature_is_sent_where_the_sdk_takes_it(server: LlmServer, model: AnthropicMessages) -> None:
@@ -290,6 +294,7 @@ def test_what_will_not_pass(
     found = outcome(model)
     assert isinstance(found, Fatal)
     assert way_out in str(found)
+    assert "ends in /v1" not in str(found)
     assert len(server.requests) == 1
 
 

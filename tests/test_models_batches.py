@@ -175,6 +175,12 @@ def test_a_batch_is_worked_on_for_a_while(kind: Make, server: LlmServer) -> None
     assert [in_a_loop(model, model.state(batch)) for _ in range(4)] == [WORKING, WORKING, ENDED, ENDED]
 
 
+@both
+def test_a_version_in_the_address_is_not_doubled(kind: Make, server: LlmServer) -> None:
+    model = kind("m", server.openai + "/")
+    assert len(replies(model, submitted(model, questions(1)))) == 1
+
+
 # However it ended.
 
 
@@ -254,7 +260,7 @@ def test_what_was_cancelled_has_no_reply(server: LlmServer) -> None:
         {"custom_id": "other", "result": {"type": "of the future"}},
         {"custom_id": "third"},
     ]
-    server.say(Saying(body="\n".join(map(json.dumps, lines))))
+    server.say(server.otherwise, Saying(body="\n".join(map(json.dumps, lines))))
     found = replies(model, batch)
     assert {reply.status for reply in found.values()} == {ERROR}
     assert "canceled" in found[key].detail
@@ -271,7 +277,7 @@ def test_lines_that_are_none_are_left_out(kind: Make, server: LlmServer) -> None
         extra = '{"custom_id": "torn", "resp\nnull\n[]\n{}\n{"custom_id": {}}\n' + "[" * 100_000
         return replace(whole, body=whole.body + extra)
 
-    server.say(*([server.otherwise] if kind is OpenAIChat else []), torn)
+    server.say(server.otherwise, torn)
     assert [reply.text for reply in replies(model, batch).values()] == ["0"]
 
 
@@ -388,15 +394,20 @@ def test_faults_when_fetching(kind: Make, server: LlmServer) -> None:
     server.default = echo
     model = made(kind, server)
     batch = submitted(model, questions(2))
-    before = [server.otherwise] if kind is OpenAIChat else []
     for saying in (Saying(503, "", headers={"retry-after": "130"}), Saying(body="{}", cut=1)):
-        server.say(*before, saying)
+        server.say(server.otherwise, saying)
         assert isinstance(replies(model, batch), Transient)
-    server.say(*before, Saying(404, openai_error("the file is gone")))
-    gone = replies(model, batch)
-    assert isinstance(gone, Fatal)
-    assert "batch_1" in str(gone)
+    server.say(server.otherwise, Saying(401, openai_error("no key")))
+    assert isinstance(replies(model, batch), Fatal)
     assert len(replies(model, batch)) == 2
+
+
+@both
+def test_results_that_are_kept_no_longer_are_asked_for_again(kind: Make, server: LlmServer) -> None:
+    model = made(kind, server)
+    batch = submitted(model, questions(2))
+    server.say(server.otherwise, Saying(404, openai_error("the file is gone")))
+    assert replies(model, batch) == {}
 
 
 def test_a_file_with_a_strange_name_is_not_asked_for(server: LlmServer) -> None:

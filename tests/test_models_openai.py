@@ -340,6 +340,11 @@ def test_retry_after(server: LlmServer, model: OpenAIChat, header: str, seconds:
     assert time.perf_counter() - started < 2  # nobody slept
 
 
+def test_an_address_without_a_version_is_the_usual_mistake(server: LlmServer) -> None:
+    server.say(Saying(404, "not found"))
+    assert "ends in /v1" in str(outcome(OpenAIChat("m", f"http://{server.host}")))
+
+
 # Connections.
 
 

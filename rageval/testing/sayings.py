@@ -45,10 +45,10 @@ class Asked:
 
 def usual(asked: Asked) -> Saying:
     """A verdict in the format of the address that was asked."""
-    if asked.path.endswith("/chat/completions"):
+    if asked.path == "/v1/chat/completions":
         return Saying(body=openai_reply(), headers={"x-request-id": "req_1"})
-    if asked.path.endswith("/decisions"):
+    if asked.path == "/v1/decisions":
         return Saying(body=openai_decision(asked.body["questions"]), headers={"x-request-id": "req_1"})
-    if asked.path.endswith("/v1/messages"):
+    if asked.path == "/v1/messages":
         return Saying(body=anthropic_reply(), headers={"request-id": "req_1"})
     return Saying(404, openai_error(f"no such path: {asked.path}"))

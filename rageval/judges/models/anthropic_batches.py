@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rageval.judges.models.remote_batches import RemoteBatches, Result, records_in
+from rageval.judges.models.remote_batches import RemoteBatches, Result
 from rageval.judges.models.responses import Response, mapping, words
 
 PATH = "/v1/messages/batches"
@@ -46,11 +46,11 @@ class AnthropicBatches(RemoteBatches):
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
         return body.get("processing_status") == "ended"
 
-    async def _fetched(self, batch: str) -> list[Result]:
+    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""
         path = f"{PATH}/{batch}/results"
-        answer = await self._answer(lambda client: client.get(path, cast_to=object, options=_RAW), batch)
-        return [_result(record) for record in records_in(answer.body)]
+        lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
+        return [_result(record) for record in lines]
 
 
 def _result(record: Mapping[str, Any]) -> Result:

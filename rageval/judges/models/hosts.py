@@ -49,6 +49,7 @@ class Provider:
     url_variable: str
     error: str  # the SDK's name of the base of its errors
     finds_keys: bool = False  # its SDK has more places for a key than the variable
+    version: str = ""  # what its SDK adds to the address by itself
 
 
 OPENAI = Provider(
@@ -67,6 +68,7 @@ ANTHROPIC = Provider(
     "ANTHROPIC_BASE_URL",
     "AnthropicError",
     finds_keys=True,
+    version="/v1",
 )
 
 
@@ -75,7 +77,7 @@ class Home:
     """An address and the environment variable with its key.
 
     `trusted` is the provider's own host or the one the person's environment names; `without_key` is what is
-    sent to a server that may need no key.
+    sent to a server that may need no key; `has_version` means that the SDK adds `/v1` to the address.
     """
 
     url: str
@@ -83,6 +85,7 @@ class Home:
     trusted: bool
     key_needed: bool
     without_key: str | None = PLACEHOLDER
+    has_version: bool = False
 
     def key(self) -> str | None:
         """The key from the environment; None if the SDK shall find one."""
@@ -117,6 +120,7 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
     parts = _checked(url or configured or provider.url)
     official = parts.scheme == "https" and f".{parts.hostname}".endswith(f".{provider.host}")
     trusted = official or (bool(configured) and _origin(parts) == _origin(_checked(configured)))
+    parts = parts._replace(path=parts.path.removesuffix(provider.version))
     sdk_finds_it = trusted and provider.finds_keys and key_from is None
     return Home(
         parts.geturl(),
@@ -124,6 +128,7 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
         trusted,
         key_needed=key_from is not None or (official and not sdk_finds_it),
         without_key=None if sdk_finds_it else PLACEHOLDER,
+        has_version=bool(provider.version),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rageval.judges.models.remote_batches import RemoteBatches, Result, as_line, records_in
+from rageval.judges.models.remote_batches import RemoteBatches, Result, as_line
 from rageval.judges.models.responses import Response, mapping, words
 
 PATH = "/v1/chat/completions"
@@ -41,23 +41,19 @@ class OpenAIBatches(RemoteBatches):
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
         return body.get("status") in _ENDED
 
-    async def _fetched(self, batch: str) -> list[Result]:
-        body = await self._looked_up(batch)
+    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         if body.get("status") == "failed":  # before it was begun: there is nothing but the requests
-            requests = await self._records(body.get("input_file_id"), batch)
+            requests = await self._file(body.get("input_file_id"))
             return [Result(record["custom_id"], detail=_why(body)) for record in requests]
-        found = []
-        for name in ("output_file_id", "error_file_id"):
-            found += [_result(record) for record in await self._records(body.get(name), batch)]
-        return found
+        files = [await self._file(body.get(name)) for name in ("output_file_id", "error_file_id")]
+        return [_result(record) for file in files for record in file]
 
-    async def _records(self, file: object, batch: str) -> list[dict[str, Any]]:
+    async def _file(self, file: object) -> list[dict[str, Any]]:
         """The lines of a file, none if there is no such file."""
         if not file:
             return []
         name = self._checked_id(file)
-        answer = await self._answer(lambda client: client.files.with_raw_response.content(name), batch)
-        return records_in(answer.body)
+        return await self._records(lambda client: client.files.with_raw_response.content(name))
 
 
 def _result(record: Mapping[str, Any]) -> Result:

@@ -19,11 +19,12 @@ from urllib.parse import parse_qs, urlencode
 from rageval.errors import UsageError
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient
 from rageval.judges.models.remote import Call, Form, RemoteModel
-from rageval.judges.models.responses import Response, broken, failure, mapping, words
+from rageval.judges.models.responses import Response, broken, failure, mapping
 
 PATIENCE = 5  # files are big: so many times as long as for one question
 _ID = re.compile(r"\w[\w.-]{0,199}", re.ASCII)
 _ANY = Request("", "", {})
+Send = Callable[[Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class RemoteBatches(RemoteModel):
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
         """The replies with their keys, in any order; what failed or expired has status `ERROR`."""
         name, form = _parted(batch)
-        found = await self._patiently(self._fetched(name))
+        found = await self._patiently(self._fetched(name, await self._patiently(self._looked_up(name))))
         call = self._call(_ANY, form)
         said = {"batch": name, "mode": form.mode}
         for result in found:
@@ -105,31 +106,32 @@ class RemoteBatches(RemoteModel):
             pass  # told below, so that no traceback leads into the SDK and the headers it holds
         raise Transient(f"{self.name}: no answer within {longest:g} seconds")
 
-    async def _body(self, send: Callable[[Any], Awaitable[Any]], batch: str = "") -> dict[str, Any]:
-        """The object that the server answers with."""
-        response = await self._answer(send, batch)
-        body = response.json()
+    async def _body(self, send: Send, batch: str = "") -> dict[str, Any]:
+        """The object that the server answers with, which has an id."""
+        response = await self._sent(send)
+        if response.status == 404 and batch:
+            raise Fatal(f"{self.name}: no batch {batch} at {self.endpoint}; is it another account's?")
+        body = self._success(response).json()
         if not body.get("id"):
             raise Fatal(broken(response, self.home, self.name).detail)
         self._checked_id(body["id"])
         return body
+
+    async def _records(self, send: Send) -> list[dict[str, Any]]:
+        """The lines of a file; none if the provider keeps it no longer, so that they are asked for again."""
+        response = await self._sent(send)
+        return [] if response.status in (404, 410) else records_in(self._success(response).body)
+
+    def _success(self, response: Response) -> Response:
+        if not 200 <= response.status < 300:
+            raise Fatal(failure(response, self.home, self.name).detail)
+        return response
 
     def _checked_id(self, name: object) -> str:
         """The id, which is to stand in an address."""
         if not isinstance(name, str) or not _ID.fullmatch(name):
             raise Fatal(f"{self.name}: {self.home.shown(repr(name), 80)} is no id that rageval can ask for")
         return name
-
-    async def _answer(self, send: Callable[[Any], Awaitable[Any]], batch: str = "") -> Response:
-        """A success, whatever is in it."""
-        response = await self._sent(send)
-        if response.status == 404 and batch:
-            raise Fatal(
-                f"{self.name}: {self.endpoint} does not know the batch {batch}; was it another account's?"
-            )
-        if not 200 <= response.status < 300:
-            raise Fatal(failure(response, self.home, self.name).detail)
-        return response
 
     @abstractmethod
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +150,7 @@ class RemoteBatches(RemoteModel):
         """Whether nothing more will come of it."""
 
     @abstractmethod
-    async def _fetched(self, batch: str) -> list[Result]:
+    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """What has become of its requests."""
 
 
@@ -165,7 +167,7 @@ def records_in(text: bytes) -> list[dict[str, Any]]:
             found.append(mapping(json.loads(line)))
         except (ValueError, RecursionError):
             continue
-    return [record for record in found if words(record.get("custom_id"))]
+    return [record for record in found if isinstance(record.get("custom_id"), str)]
 
 
 def _with_form(batch: str, form: Form) -> str:

@@ -130,7 +130,8 @@ def _hopeless(status: int, said: Complaint, home: Home) -> str:
     if 300 <= status < 400:
         return f"the server redirects, and keys do not follow: give the new address (this is {home.url})"
     if status in (404, 405, 410) or (status in (400, 422) and _HOPELESS.search(said.lower)):
-        hint = "" if re.search(r"/v\d", home.url) else "; many servers want an address that ends in /v1"
+        complete = home.has_version or re.search(r"/v\d", home.url)
+        hint = "" if complete else "; many servers want an address that ends in /v1"
         return f"check the model's name and the address {home.url}{hint}"
     return ""
 
