@@ -11,7 +11,7 @@ import secrets
 import socket
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 BEAT = 10.0  # seconds between the beats of an owner
 PATIENCE = 60.0  # seconds without a beat after which an owner is dead
@@ -50,9 +50,9 @@ class Claims:
         self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self.owner))
         return True
 
-    def took(self, key: str) -> None:
+    def took(self, keys: Iterable[str]) -> None:
         """After the transaction."""
-        self._mine.add(key)
+        self._mine.update(keys)
 
     def has(self, key: str) -> bool:
         """Whether the key is this owner's."""
@@ -62,9 +62,9 @@ class Claims:
         """Within a transaction: the key is free again."""
         self._connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self.owner))
 
-    def gave(self, key: str) -> None:
+    def gave(self, keys: Iterable[str]) -> None:
         """After the transaction."""
-        self._mine.discard(key)
+        self._mine.difference_update(keys)
 
     def beat(self) -> None:
         """Show that this owner is alive, if it is time to."""

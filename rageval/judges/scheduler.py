@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +49,9 @@ class Patience:
     longest_pause: float = LONGEST_PAUSE
 
 
+USUAL = Patience()
+
+
 def ask_all(
     requests: Iterable[tuple[int, Request]],
     model: Model,
@@ -59,7 +62,7 @@ def ask_all(
     refresh: bool = False,
     shard: Shard | None = None,
     progress: Progress | None = None,
-    patience: Patience = Patience(),
+    patience: Patience = USUAL,
 ) -> Iterator[tuple[int, Reply]]:
     """The reply to each numbered request, in the order of the requests; the same, however long each took.
 
@@ -99,6 +102,15 @@ def size(requests: Any) -> int | None:
     return len(requests) if hasattr(requests, "__len__") else None
 
 
+async def keep_beating(store: Store, show: Callable[[], None]) -> None:
+    """Show other processes that this one is alive, and people how far it is, until cancelled."""
+    while True:
+        await asyncio.sleep(BEAT / 2)
+        show()
+        with suppress(OutputError):  # whoever needs the store for more will say so
+            store.beat()
+
+
 class _Job:
     """One go at a stream of requests, within one event loop."""
 
@@ -132,7 +144,7 @@ class _Job:
         self._gate = Gate(concurrency, patience.first_pause, patience.longest_pause)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._tally.total = self._tally.total or total
-        beating = asyncio.create_task(self._beat())
+        beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
             for number, key, request in requests:
                 self._ahead.append((number, self._reply_or_task(key, request)))
@@ -301,14 +313,6 @@ class _Job:
         self._fewer.set()
         if not task.cancelled():
             task.exception()  # or Python would complain that nobody looked
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(BEAT / 2)
-            self._progress.update(self._tally)
-            if self._tasks:
-                with suppress(OutputError):  # whoever needs the store for more will say so
-                    self._store.beat()
 
     async def _end(self, beating: asyncio.Task[None]) -> None:
         """Leave no call, no claim and no connection behind."""

@@ -85,25 +85,28 @@ class Store:
         with self.writing() as connection:
             insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
-        self._claims.gave(key)
+        self._claims.gave([key])
         return reply_of(json.loads(answer))
 
     def claim(self, key: str) -> bool:
         """Whether this process may ask: True makes the question its own, False: another one asks."""
-        if self._claims.has(key):
-            return True
+        return self._claims.has(key) or bool(self.claim_all([key]))
+
+    def claim_all(self, keys: Iterable[str]) -> list[str]:
+        """Those of the questions that this process may ask, and that are its own from now on."""
         with self.writing():
-            taken = self._claims.take(key)
-        if taken:
-            self._claims.took(key)
+            taken = [key for key in keys if self._claims.take(key)]
+        self._claims.took(taken)
         return taken
 
-    def release(self, key: str) -> None:
-        """Let others ask, if the question was this process's."""
-        if self._claims.has(key):
+    def release(self, *keys: str) -> None:
+        """Let others ask those of the questions that were this process's."""
+        mine = [key for key in keys if self._claims.has(key)]
+        if mine:
             with self.writing():
-                self._claims.give(key)
-            self._claims.gave(key)
+                for key in mine:
+                    self._claims.give(key)
+            self._claims.gave(mine)
 
     def beat(self) -> None:
         """Show other processes that the owner of these claims is alive; often enough is every ten seconds."""

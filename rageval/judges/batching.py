@@ -1,0 +1,282 @@
+"""Asking in batches: half the price, for replies that may take a day.
+
+What the store does not hold is handed over in batches, whose ids are stored before anybody waits for them:
+who is stopped while waiting finds them there, and so does any other process. What has no reply when its batch
+has ended goes into the next one, a few times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from rageval.errors import BudgetReached, JudgeFailed, UsageError
+from rageval.judges.base import ENDED, ERROR, OK, BatchModel, Fatal, Reply, Request, Transient, Usage
+from rageval.judges.batches import DONE, FAILED, OPEN, Batch
+from rageval.judges.bridge import in_a_thread
+from rageval.judges.budget import Budget, Reservation
+from rageval.judges.gate import backoff, sane
+from rageval.judges.progress import Progress, Tally
+from rageval.judges.scheduler import USUAL, Patience, Shard, check, keep_beating, shared
+from rageval.judges.store import Store
+from rageval.judges.stored import STORABLE
+
+HALF = 0.5  # of the price of live calls, at both providers
+ROUNDS = 3  # batches that a request may be in
+_AT_ONCE = 1000  # claims a transaction
+Item = TypeVar("Item")
+
+
+def ask_in_batches(
+    requests: Iterable[tuple[int, Request]],
+    model: BatchModel,
+    store: Store,
+    *,
+    budget: Budget | None = None,
+    refresh: bool = False,
+    shard: Shard | None = None,
+    poll_every: float = 60.0,
+    progress: Progress | None = None,
+    patience: Patience = USUAL,
+) -> Iterator[tuple[int, Reply]]:
+    """The reply to each numbered request, in the order of the requests, once all batches have ended.
+
+    As `rageval.judges.scheduler.ask_all`, but for batches: those that an earlier process left open are waited
+    for, and nothing in them is handed over again, unless `refresh` asks for everything once more. What has no
+    reply after `ROUNDS` batches has the status `error`.
+    """
+    if not hasattr(model, "submit"):
+        raise UsageError(f"the model {model.name} takes no batches; ask it live")
+    budget = budget or Budget()
+    check(model, budget, shard)
+    job = _Batches(model, store, budget, refresh, progress or Progress(quiet=True), patience)
+    return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
+
+
+class _Batches:
+    """One go at a list of requests, within one event loop."""
+
+    def __init__(
+        self,
+        model: BatchModel,
+        store: Store,
+        budget: Budget,
+        refresh: bool,
+        progress: Progress,
+        patience: Patience,
+    ) -> None:
+        self._model = model
+        self._who = f"{model.name} {model.endpoint}".strip()
+        self._store = store
+        self._budget = budget
+        self._job = budget.job if refresh else None
+        self._progress = progress
+        self._patience = patience
+        self._tally = Tally()
+        self._asked: dict[str, Request] = {}
+        self._unsettled: dict[str, Request] = {}
+        self._reserved: dict[str, Reservation] = {}
+        self._rounds: Counter[str] = Counter()
+        self._failed: dict[str, Reply] = {}  # after the last round
+        self._own: set[str] = set()  # ids of batches handed over here
+        self._taken: set[str] = set()  # ids of batches whose replies were taken here
+        self._no_money: BudgetReached | None = None
+
+    async def stream(
+        self, requests: Iterator[tuple[int, str, Request]], poll_every: float
+    ) -> AsyncGenerator[tuple[int, Reply], None]:
+        """The replies, in the order of the requests."""
+        wanted = []
+        for number, key, request in requests:
+            wanted.append((number, key))
+            self._want(key, request)
+        self._tally.total, self._tally.stored = len(self._asked), len(self._asked) - len(self._unsettled)
+        beating = asyncio.create_task(keep_beating(self._store, self._show))
+        try:
+            await self._work(poll_every)
+            for number, key in wanted:
+                lost = Reply(ERROR, detail="the stored reply was damaged in the meantime; ask again")
+                yield number, self._failed.get(key) or self._store.get(key, self._job) or lost
+        finally:
+            await self._end(beating)
+
+    def _want(self, key: str, request: Request) -> None:
+        if key not in self._asked:
+            self._asked[key] = request
+            if self._store.get(key, self._job) is None:
+                self._unsettled[key] = request
+
+    async def _work(self, poll_every: float) -> None:
+        """Until everything is settled: take what has ended, hand over what is left, wait."""
+        while self._unsettled:
+            for batch in self._open():
+                if await self._patiently(partial(self._model.state, batch.id)) == ENDED:
+                    await self._take(batch)
+            self._leave_to_others()
+            if self._unsettled and self._no_money is None:
+                await self._hand_over()
+            if not self._unsettled:
+                return
+            if self._no_money is not None and not self._open():
+                raise self._no_money
+            self._show()
+            await asyncio.sleep(poll_every)
+
+    def _open(self) -> list[Batch]:
+        """The batches that something asked here is waited for in."""
+        found = (batch for batch in self._store.batches.all(OPEN) if batch.provider == self._who)
+        return [
+            batch
+            for batch in found
+            if batch.id not in self._taken
+            and (self._job is None or batch.id in self._own)
+            and not self._unsettled.keys().isdisjoint(batch.keys)
+        ]
+
+    def _leave_to_others(self) -> None:
+        """Settle what another process has stored in the meantime."""
+        for key in [*self._unsettled]:
+            reply = self._store.get(key, self._job)
+            if reply is not None:
+                del self._unsettled[key]
+                self._tally.stored += 1
+                if key in self._reserved:
+                    self._budget.settle(self._reserved.pop(key), reply.usage, self._model.name)
+
+    async def _hand_over(self) -> None:
+        """Whatever is in no batch and nobody else hands over now, as far as the budget reaches."""
+        free = self._claimed()
+        todo = [(key, self._unsettled[key]) for key in free if self._reserve(key)]
+        self._store.release(*(free[len(todo) :]))
+        try:
+            while todo:
+                await self._patiently(lambda: _to_the_end(self._submit_first(todo)))
+        finally:
+            for key, _ in todo:
+                self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
+            self._store.release(*(key for key, _ in todo))
+
+    def _claimed(self) -> list[str]:
+        """What only this process may hand over now, and no process has."""
+        covered = {key for batch in self._open() for key in batch.keys}
+        left = [key for key in self._unsettled if key not in covered]
+        mine: list[str] = []
+        for at in range(0, len(left), _AT_ONCE):
+            mine += self._store.claim_all(left[at : at + _AT_ONCE])
+        covered = {key for batch in self._open() for key in batch.keys}  # again, as others wait from now on
+        covered |= {key for key in mine if self._store.get(key, self._job) is not None}
+        self._store.release(*(key for key in mine if key in covered))
+        return [key for key in mine if key not in covered]
+
+    def _reserve(self, key: str) -> bool:
+        if self._no_money is not None or key in self._reserved:
+            return self._no_money is None
+        try:
+            found = self._budget.reserve(self._unsettled[key], self._model.name, HALF)
+        except BudgetReached as error:
+            self._no_money = error
+            return False
+        if found is not None:
+            self._reserved[key] = found
+        return found is not None
+
+    async def _submit_first(self, todo: list[tuple[str, Request]]) -> None:
+        """Hand over one batch of the first of these and keep its id."""
+        size = self._model.batch_limit
+        if hasattr(self._model, "fitting"):  # a model that knows how long a batch may be
+            size = max(1, self._model.fitting(todo))
+        keys = [key for key, _ in todo[:size]]
+        batch = await self._model.submit(todo[:size])
+        del todo[:size]
+        self._own.add(batch)
+        self._store.batches.add(batch, self._who, keys)
+        self._store.release(*keys)
+        self._tally.calls += len(keys)
+        self._progress.say(f"batch {batch}: {len(keys):,} requests; it goes on if this command is stopped")
+
+    async def _take(self, batch: Batch) -> None:
+        """Store the replies of a batch that has ended; what has none is free for the next batch."""
+        said = await self._patiently(lambda: self._replies(batch))
+        for key in batch.keys:
+            if key in self._unsettled:
+                self._settle(key, said.get(key) or Reply(ERROR, detail=f"no reply in the batch {batch.id}"))
+        self._taken.add(batch.id)
+        if self._asked.keys() >= set(batch.keys):  # else somebody else will want the rest
+            self._store.batches.mark(batch.id, DONE if said else FAILED)
+
+    async def _replies(self, batch: Batch) -> dict[str, Reply]:
+        """What the batch says, the replies stored at once."""
+        said = {}
+        who = (self._model.name, self._model.endpoint)
+        async for key, reply in self._model.results(batch.id):
+            if key in self._unsettled:
+                if reply.status in STORABLE:
+                    reply = self._store.put(key, self._asked[key], reply, *who, job=self._budget.job)
+                said[key] = reply
+        return said
+
+    def _settle(self, key: str, reply: Reply) -> None:
+        """What has become of a request in one batch."""
+        reserved = self._reserved.pop(key, None)
+        if reserved is not None:
+            self._budget.settle(reserved, reply.usage, self._model.name)
+        else:
+            self._budget.pay(reply.usage, self._model.name, HALF)
+        self._rounds[key] += 1
+        if reply.status not in STORABLE:
+            self._tally.troubles["in a batch"] += 1
+            if self._rounds[key] < ROUNDS:
+                return
+            self._failed[key] = reply
+        del self._unsettled[key]
+        self._tally.answered += 1
+        if reply.status != OK:
+            self._tally.failed[reply.status] += 1
+        self._show()
+
+    async def _patiently(self, work: Callable[[], Awaitable[Item]]) -> Item:
+        """What comes of the work, tried again after failures that pass."""
+        tries = 0
+        while True:
+            try:
+                return await work()
+            except Fatal as error:
+                raise JudgeFailed(f"{error} ({self._way_on()})") from error
+            except Transient as error:
+                tries += 1
+                self._tally.troubles["throttled" if error.throttled else "no answer"] += 1
+                if tries >= self._patience.tries:
+                    raise JudgeFailed(f"{error} (after {tries} tries; {self._way_on()})") from error
+                pause = sane(error.retry_after, self._patience.longest_pause)
+            await asyncio.sleep(pause or backoff(tries, self._patience.first_pause))
+
+    def _way_on(self) -> str:
+        return f"replies and open batches are in {self._store.path}: the same command goes on from there"
+
+    def _show(self) -> None:
+        self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
+        self._progress.update(self._tally)
+
+    async def _end(self, beating: asyncio.Task[None]) -> None:
+        """Leave no claim and no connection behind; a batch that is still open will cost what it may."""
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+        for reserved in self._reserved.values():
+            self._budget.settle(reserved, None, self._model.name)
+        if hasattr(self._model, "aclose"):
+            await self._model.aclose()
+        self._show()
+        self._progress.close(self._tally)
+
+
+async def _to_the_end(work: Awaitable[Item]) -> Item:
+    """The outcome of work that is not to be left half done, also when told to stop."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
