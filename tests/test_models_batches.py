@@ -125,6 +125,7 @@ def test_every_reply_comes_back_under_its_key(kind: Make, server: LlmServer) -> 
         assert (found[key].status, found[key].text) == (OK, str(number))
         assert found[key].usage.input == 100
         assert found[key].served == "served-model-1"
+        assert found[key].request_id == ("req_1" if kind is OpenAIChat else "msg_1")
         assert found[key].sent == {"batch": batch.partition("?")[0], "mode": "json_schema"}
 
 
@@ -250,6 +251,28 @@ def test_a_batch_that_was_never_begun(server: LlmServer, errors: Any) -> None:
         assert ("token limit" if errors else "no reason") in reply.detail
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response": {"status_code": 200, "body": openai_reply()}, "error": {"code": "server_error"}},
+        {"response": None, "error": {"message": "server_error"}},
+        {"response": {"status_code": 200, "body": None}, "error": None},
+        {"response": {"status_code": "200", "body": openai_reply()}},
+        {"response": 7},
+        {},
+    ],
+)
+def test_lines_without_a_reply(server: LlmServer, fields: Any) -> None:
+    model = made(OpenAIChat, server)
+    line = {"id": "batch_req_1", "custom_id": "key", **fields}
+    server.say(
+        Saying(body={"id": "batch_1", "status": "completed", "output_file_id": "file-1"}), Saying(body=line)
+    )
+    (reply,) = replies(model, "batch_1").values()
+    assert reply.status == ERROR
+    assert reply.detail.startswith("openai:m: ")
+
+
 def test_what_was_cancelled_has_no_reply(server: LlmServer) -> None:
     requests = questions(1)
     model = made(AnthropicMessages, server)
@@ -321,6 +344,38 @@ def test_a_parameter_that_is_refused(kind: Make, server: LlmServer, monkeypatch:
     assert second.endswith("?mode=json_schema&without=temperature")
     found = replies(made(kind, server), second)
     assert {(reply.status, reply.dropped) for reply in found.values()} == {(OK, ("temperature",))}
+
+
+@both
+def test_a_way_to_send_the_schema_that_is_refused(kind: Make, server: LlmServer) -> None:
+    weaker = "json_object" if kind is OpenAIChat else "tool"
+
+    def plain(asked: Asked) -> Saying:
+        if "json_schema" in json.dumps(asked.body):
+            return error_with(asked.path, 400, "json_schema is not supported as response_format")
+        return echo(asked)
+
+    server.default = plain
+    requests = questions(4)
+    model = made(kind, server)
+    assert {reply.status for reply in replies(model, submitted(model, requests)).values()} == {ERROR}
+    found = replies(model, submitted(model, requests))
+    assert {(reply.status, reply.sent["mode"]) for reply in found.values()} == {(OK, weaker)}
+
+
+def test_what_was_learnt_meanwhile_is_kept(server: LlmServer) -> None:
+    def plain(asked: Asked) -> Saying:
+        if "response_format" in asked.body:
+            return error_with(asked.path, 400, "response_format is not supported")
+        return echo(asked)
+
+    server.default = plain
+    requests = questions(2)
+    model = made(OpenAIChat, server)
+    batch = submitted(model, requests)
+    assert in_a_loop(model, model.ask(requests[min(requests)])).sent["mode"] == "text"
+    replies(model, batch)
+    assert submitted(model, requests).endswith("?mode=text")
 
 
 # Limits.
@@ -425,15 +480,9 @@ def test_results_elsewhere_are_not_fetched_with_this_key(server: LlmServer) -> N
     server.default = echo
     batch = submitted(model, questions(1))
     with LlmServer() as other:
-        server.say(
-            Saying(
-                body={
-                    "id": "msgbatch_1",
-                    "processing_status": "ended",
-                    "results_url": other.anthropic + "/v1/messages/batches/msgbatch_1/results",
-                }
-            )
-        )
+        address = other.anthropic + "/v1/messages/batches/msgbatch_1/results"
+        ended = Saying(body={"id": "msgbatch_1", "processing_status": "ended", "results_url": address})
+        server.say(ended, ended)
         assert in_a_loop(model, model.state(batch)) == ENDED
         assert len(replies(model, batch)) == 1
         assert other.requests == []
