@@ -36,6 +36,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "arena": (BASE | {"measures", "tables"}, {"numpy"}),
     "intervals": (BASE, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),
+    "comparison": (BASE | {"scores", "sources", "tables"}, {"numpy"}),
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
     "parallel": (BASE, set()),
@@ -44,7 +45,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"slices", "sources", "tables", "validation"},
+        | {"comparison", "slices", "sources", "tables", "validation"},
         {"click"},
     ),
 }

@@ -42,10 +42,10 @@ def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
     head, *body = grid
     yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
     yield "\\toprule"
-    yield " & ".join(map(_latex, head)) + r" \\"
+    yield " & ".join(map(latex_text, head)) + r" \\"
     yield "\\midrule"
     for row in body:
-        yield " & ".join(map(_latex, row)) + r" \\"
+        yield " & ".join(map(latex_text, row)) + r" \\"
     yield "\\bottomrule"
     yield "\\end{tabular}"
 
@@ -77,5 +77,6 @@ _LATEX = {
 }
 
 
-def _latex(cell: str) -> str:
+def latex_text(cell: str) -> str:
+    """Text as LaTeX prints it."""
     return "".join(_LATEX.get(character, character) for character in visible(cell))

@@ -21,6 +21,18 @@ def run_scores(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[list[Scores], list[str], list[str]]:
     """The scores of every run, what should be said of them, and the judged queries."""
+    evaluator, sources = prepared(inputs, measures, options, reading)
+    results, said = [], []
+    for scores in _evaluated(evaluator, sources, options["jobs"]):
+        results.append(scores)
+        said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
+    return results, said, evaluator.qrels.query_ids
+
+
+def prepared(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+) -> tuple[Evaluator, list[RunSource]]:
+    """The evaluator, with the judgements read, and the runs, not read yet."""
     if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
         raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
     floor = lowest_grade(measures, options["rel"], options["judged_only"] or bool(options["provider"]))
@@ -31,12 +43,7 @@ def run_scores(
 
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
     evaluator = Evaluator(measures, qrels, groups=groups, **{name: options[name] for name in _RULES})
-    sources = run_sources(inputs.runs, reading, options["dedup"])
-    results, said = [], []
-    for scores in _evaluated(evaluator, sources, options["jobs"]):
-        results.append(scores)
-        said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
-    return results, said, qrels.query_ids
+    return evaluator, run_sources(inputs.runs, reading, options["dedup"])
 
 
 def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:

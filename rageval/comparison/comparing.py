@@ -1,0 +1,110 @@
+"""Runs beside one another: values with intervals, differences with tests, and what may be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rageval.comparison.bootstrap import intervals
+from rageval.comparison.pairing import Known, pairs_of
+from rageval.comparison.results import Cell, Comparison
+from rageval.comparison.settings import BEST, Settings
+from rageval.comparison.tables import Table, tables
+from rageval.comparison.verdicts import Absent, Alike, failures, lower_is_better
+from rageval.errors import MeasureError, UsageError
+from rageval.names import suggestion
+from rageval.scores import Scores
+from rageval.text import visible
+
+_FEW = 10
+
+
+def compare(
+    results: Sequence[Scores],
+    settings: Settings | None = None,
+    *,
+    absent: Absent | None = None,
+    alike: Alike | None = None,
+) -> Comparison:
+    """Compare runs that were scored on the same queries by the same measures.
+
+    `absent` are the judged queries each run says nothing of; `alike` says of pairs of runs that they are
+    `identical` or differ in `ties only`.
+
+    >>> import rageval
+    >>> qrels = {str(q): {"a": 1} for q in range(8)}
+    >>> good, bad = ({str(q): {"a": 1.0, "b": score} for q in range(8)} for score in (0.0, 2.0))
+    >>> found = compare([rageval.evaluate("rr", rageval.Run.from_dict(run, name), qrels)
+    ...                  for name, run in (("good", good), ("bad", bad))])
+    >>> pair = found.pairs[0]
+    >>> pair.run, pair.other, pair.difference, pair.p == 2 / 2**8, pair.verdict
+    ('bad', 'good', -0.5, True, 'lower')
+    """
+    settings = settings or Settings()
+    runs = [scores.run for scores in results]
+    _check(results, runs, settings)
+    found = tables(results, settings)
+    known = Known(failures(results), absent or {}, alike or {})
+    return Comparison(
+        runs,
+        [str(score.measure) for score in results[0].scores],
+        [cell for table in found for cell in _cells(table, runs, settings)],
+        [pair for table in found for pair in pairs_of(table, runs, settings, known)],
+        [*known.failed.values(), *_remarks(found, settings)],
+        settings,
+        frozenset(str(score.measure) for score in results[0].scores if lower_is_better(score)),
+    )
+
+
+def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
+    if len(runs) < 2:
+        raise UsageError(f"expected two or more runs to compare, found {len(runs)}")
+    twice = next((run for at, run in enumerate(runs) if run in runs[:at]), None)
+    if twice is not None:
+        raise UsageError(f"{visible(twice)}: two runs have this name; expected a name for each")
+    if settings.baseline not in (BEST, *runs):
+        known = ", ".join(map(visible, runs))
+        raise UsageError(
+            f"baseline {visible(settings.baseline)!r}: expected one of {known}, or {BEST}"
+            + suggestion(settings.baseline, runs)
+        )
+    measures = [tuple(score.measure for score in scores.scores) for scores in results]
+    if len(set(measures)) > 1:
+        raise UsageError("the runs were scored by different measures; expected the same for each")
+    for score in results[0].scores:
+        if score.measure.totals:
+            raise MeasureError(f"{score.measure} is added up over queries, not averaged; leave it out")
+        if score.groups is not None:
+            raise UsageError(f"{score.measure} is a mean of means over groups; compare plain means")
+
+
+def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
+    low, high = intervals(table.sample, settings.interval, settings.level, settings.resamples, settings.seed)
+    for at, (run, score) in enumerate(zip(runs, table.scores, strict=True)):
+        yield Cell(
+            run=run,
+            measure=str(score.measure),
+            value=score.value,
+            low=float(low[at]),
+            high=float(high[at]),
+            queries=score.queries,
+            undefined=score.undefined,
+            is_best=at == table.best,
+            signature=score.signature,
+        )
+
+
+def _remarks(found: list[Table], settings: Settings) -> Iterator[str]:
+    for table in found:
+        name = str(table.scores[0].measure)
+        partly = int(np.isnan(table.sample.values).any(axis=1).sum())
+        if partly:
+            yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"
+        if len({score.signature for score in table.scores}) > 1:
+            yield f"{name}: the runs were not scored alike; their signatures differ"
+    first = found[0].sample
+    if settings.clusters is not None:
+        yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"
+    if first.units < _FEW:
+        yield f"{first.units:,} independent queries or clusters are few; the intervals are rough"

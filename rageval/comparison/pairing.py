@@ -1,0 +1,106 @@
+"""What there is to say of each pair of runs by one measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rageval.comparison.bootstrap import intervals
+from rageval.comparison.parametric import cohens_d, standard_error
+from rageval.comparison.power import detectable, needed
+from rageval.comparison.results import UNDECIDED, Pair
+from rageval.comparison.settings import Settings
+from rageval.comparison.tables import Table, differences, p_values
+from rageval.comparison.verdicts import (
+    Absent,
+    Alike,
+    Ruling,
+    doubt_of_losses,
+    outcomes,
+    refused,
+    ruling,
+    without_difference,
+)
+from rageval.scores import mean
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the runs besides their values: which failed, what they lack, which are alike."""
+
+    failed: Mapping[str, str] = field(default_factory=dict)
+    absent: Absent = field(default_factory=dict)
+    alike: Alike = field(default_factory=dict)
+
+
+def pairs_of(table: Table, runs: list[str], settings: Settings, known: Known) -> list[Pair]:
+    """Every pair that is shown."""
+    table = table.shown(settings)
+    columns = table.differences()
+    low, high = intervals(columns, settings.interval, settings.level, settings.resamples, settings.seed)
+    error, effect = standard_error(columns), cohens_d(columns)
+    units = (columns.sizes() > 0).sum(axis=0)
+    found = []
+    for at, (first, second) in enumerate(table.pairs.tolist()):
+        won, tied, lost = outcomes(columns.values[:, at])
+        gap = mean(columns.values[:, at])
+        strength = float(error[at]), int(units[at]), settings.level, settings.power
+        verdict, why = _ruling(table, at, runs, settings, known)
+        pair = Pair(
+            run=runs[first],
+            other=runs[second],
+            measure=str(table.scores[0].measure),
+            queries=won + tied + lost,
+            difference=gap,
+            low=float(low[at]),
+            high=float(high[at]),
+            p=float(table.p[at]),
+            adjusted=float(table.adjusted[at]),
+            effect=float(effect[at]),
+            wins=won,
+            ties=tied,
+            losses=lost,
+            detectable=detectable(*strength),
+            needed=needed(gap, *strength),
+            verdict=verdict,
+            why=why,
+        )
+        found.append(pair)
+    return found
+
+
+def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: Known) -> Ruling:
+    """What may be claimed of one pair."""
+    first, second = (int(run) for run in table.pairs[at])
+    names = runs[first], runs[second]
+    why = next((known.failed[name] for name in names if name in known.failed), "")
+    if why:
+        return refused(why)
+    gaps = table.sample.values[:, first] - table.sample.values[:, second]
+    won, tied, lost = outcomes(gaps)
+    if not won + tied + lost:
+        return refused("there is no query on which both are defined")
+    same = without_difference(won, lost, known.alike.get(frozenset(names)))
+    if same is not None:
+        return same
+    found = ruling(float(table.adjusted[at]), mean(gaps), settings.level)
+    if found.verdict == UNDECIDED:
+        return found
+    missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
+    if missing and not _holds_without(table, at, missing, settings):
+        return refused(
+            f"{len(missing):,} queries are in one run only, and on the others the difference is not shown"
+        )
+    doubt = doubt_of_losses(table.scores[first], table.scores[second], found.verdict)
+    return refused(doubt) if doubt else found
+
+
+def _holds_without(table: Table, at: int, missing: set[str], settings: Settings) -> bool:
+    """Whether the difference is shown, and has the same sign, on the queries that both runs answer."""
+    pair = table.pairs[at : at + 1]
+    kept = np.array([query not in missing for query in table.sample.queries])
+    shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
+    whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
+    return bool(whole * part > 0 and p_values(shared, pair, settings)[0] <= 1 - settings.level)

@@ -1,0 +1,74 @@
+"""What a query set can show: the smallest detectable difference, and the queries a difference needs.
+
+The power of the paired t-test with n queries, for a true difference δ and a standard deviation s of the
+differences, is P(|t'| > t_{1−a/2, n−1}) with t' noncentral t of n−1 degrees of freedom and noncentrality
+δ√n/s.
+Sign-flip randomisation has nearly the same power, and no formula of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+POWER = 0.8
+_MANY = 10**9
+
+
+def power_of(shift: float, units: float, level: float = 0.95) -> float:
+    """The chance to find a true difference of `shift` standard deviations.
+
+    >>> round(power_of(0.5, 34), 2)
+    0.81
+    """
+    from scipy.special import nctdtr, ndtr, ndtri, stdtrit
+
+    beyond = shift * math.sqrt(units)
+    if units > 10**5:  # the t distribution is normal by then
+        edge = float(ndtri((1 + level) / 2))
+        return float(ndtr(beyond - edge) + ndtr(-beyond - edge))
+    edge = float(stdtrit(units - 1, (1 + level) / 2))
+    found = 1 - float(nctdtr(units - 1, beyond, edge)) + float(nctdtr(units - 1, beyond, -edge))
+    return 1.0 if math.isnan(found) else found  # far beyond the edge, where scipy gives up
+
+
+def detectable(error: float, units: int, level: float = 0.95, power: float = POWER) -> float:
+    """The smallest true difference that so many units show with this power.
+
+    `error` is the standard error of the observed mean difference.
+
+    >>> round(detectable(error=0.1 / math.sqrt(34), units=34), 3)
+    0.05
+    """
+    if units < 2 or math.isnan(error):
+        return math.nan
+    low, high = 0.0, 1.0
+    while power_of(high, units, level) < power:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if power_of(middle, units, level) < power else (low, middle)
+    return high * error * math.sqrt(units)
+
+
+def needed(
+    difference: float, error: float, units: int, level: float = 0.95, power: float = POWER
+) -> int | None:
+    """How many units would show the observed difference with this power; None if no number would.
+
+    >>> needed(difference=0.05, error=0.1 / math.sqrt(50), units=50)
+    34
+    """
+    if units < 2 or math.isnan(error) or difference == 0:
+        return None
+    if error == 0:
+        return 2
+    shift = abs(difference) / (error * math.sqrt(units))
+    low, high = 1, 2
+    while power_of(shift, high, level) < power:
+        low, high = high, high * 2
+        if high > _MANY:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if power_of(shift, middle, level) < power else (low, middle)
+    return high

@@ -1,0 +1,112 @@
+"""What a comparison returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rageval.comparison.settings import Settings
+
+HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
+IDENTICAL, TIES_ONLY, REFUSED = "identical", "ties only", "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A run's mean by one measure, with its interval."""
+
+    run: str
+    measure: str
+    value: float
+    low: float
+    high: float
+    queries: int
+    undefined: int
+    is_best: bool
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A run against another by one measure.
+
+    `difference` is run − other, on the `queries` where both are defined; `p` the test's, `adjusted` for all
+    comparisons by this measure; `effect` in standard deviations of the differences; `wins`, `ties` and
+    `losses` count queries; `detectable` is the smallest difference so many queries show, `needed` how many
+    (clusters, where there are any) the observed one needs. `verdict` says what may be claimed, `why` what
+    else should be known. `every_completion` is the verdict over all ways to judge the unjudged documents.
+    """
+
+    run: str
+    other: str
+    measure: str
+    queries: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    effect: float
+    wins: int
+    ties: int
+    losses: int
+    detectable: float
+    needed: int | None
+    verdict: str
+    why: str = ""
+    every_completion: str | None = None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether one of the two may be called better."""
+        return self.verdict in (HIGHER, LOWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All runs by all measures, and the pairs that were compared; `falling` measures are good when low."""
+
+    runs: Sequence[str]
+    measures: Sequence[str]
+    cells: Sequence[Cell]
+    pairs: Sequence[Pair]
+    remarks: Sequence[str]
+    settings: Settings
+    falling: frozenset[str] = frozenset()
+
+    def cell(self, run: str, measure: str) -> Cell:
+        """The value of a run by a measure."""
+        return next(cell for cell in self.cells if (cell.run, cell.measure) == (run, measure))
+
+    def lower_is_better(self, measure: str) -> bool:
+        """Whether a low value of this measure is a good one."""
+        return measure in self.falling
+
+    def of(self, measure: str) -> list[Pair]:
+        """The pairs by one measure."""
+        return [pair for pair in self.pairs if pair.measure == measure]
+
+    @property
+    def signature(self) -> str:
+        """How it was compared, in one line."""
+        return self.settings.signature
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for a program; what is undefined is None."""
+        return {
+            "signature": self.signature,
+            "runs": list(self.runs),
+            "measures": list(self.measures),
+            "values": [_plain(asdict(cell)) for cell in self.cells],
+            "pairs": [_plain(asdict(pair)) for pair in self.pairs],
+            "remarks": list(self.remarks),
+        }
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }

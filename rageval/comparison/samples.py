@@ -1,0 +1,85 @@
+"""The values of several runs on the same queries, and the units that were drawn independently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.scores import Score, require_groups
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Values by query (rows, by id) and run (columns), NaN where undefined.
+
+    `unit` numbers what was drawn independently: the queries themselves, or clusters of them.
+    """
+
+    queries: tuple[str, ...]
+    values: Float
+    unit: Int
+
+    @cached_property
+    def units(self) -> int:
+        """How many independent units there are."""
+        return int(self.unit.max(initial=-1)) + 1
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether some unit holds several queries."""
+        return self.units < len(self.queries)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run has a value for every query."""
+        return not bool(np.isnan(self.values).any())
+
+    def of(self, columns: Float) -> Sample:
+        """The same queries with other columns of values."""
+        return Sample(self.queries, columns, self.unit)
+
+    def complete(self) -> Sample:
+        """The queries on which every run has a value."""
+        kept = np.flatnonzero(~np.isnan(self.values).any(axis=1))
+        queries = tuple(self.queries[row] for row in kept.tolist())
+        _, unit = np.unique(self.unit[kept], return_inverse=True)
+        return Sample(queries, self.values[kept], unit.astype(np.int64))
+
+    def sums(self) -> Float:
+        """The sum of the defined values of each unit, in each column."""
+        return self._by_unit(np.where(np.isnan(self.values), 0.0, self.values))
+
+    def sizes(self) -> Float:
+        """How many defined values each unit has in each column."""
+        return self._by_unit((~np.isnan(self.values)).astype(np.float64))
+
+    def _by_unit(self, columns: Float) -> Float:
+        if not self.is_clustered:
+            return columns[np.argsort(self.unit)]
+        total = np.zeros((self.units, columns.shape[1]))
+        np.add.at(total, self.unit, columns)
+        return total
+
+
+def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
+    """The values that several runs have by one measure.
+
+    Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
+    """
+    queries = sorted({query for score in scores for query in score.query_ids})
+    values = np.full((len(queries), len(scores)), np.nan)
+    for column, score in enumerate(scores):
+        found = score.by_query
+        values[:, column] = [found.get(query, np.nan) for query in queries]
+    if clusters is None:
+        return Sample(tuple(queries), values, np.arange(len(queries)))
+    require_groups(clusters, queries, "clusters")
+    _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
+    return Sample(tuple(queries), values, unit.astype(np.int64))

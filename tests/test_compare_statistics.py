@@ -1,0 +1,248 @@
+"""The numbers under a comparison: against all sign patterns, against scipy, and by simulation."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rageval.comparison import power
+from rageval.comparison.adjustment import holm
+from rageval.comparison.bootstrap import intervals
+from rageval.comparison.parametric import cohens_d, standard_error, t_test, wilcoxon
+from rageval.comparison.randomisation import exact_sign_flip, max_t, sign_flip
+from rageval.comparison.samples import Float, Sample
+
+ONE_PAIR = np.array([[0, 1]])
+
+
+def column(values: Float, unit: Float | None = None) -> Sample:
+    number = len(values)
+    units = np.arange(number) if unit is None else np.asarray(unit)
+    return Sample(tuple(map(str, range(number))), np.asarray(values, np.float64).reshape(number, -1), units)
+
+
+def brute_sign_flip(differences: Float) -> float:
+    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
+            for signs in product((1, -1), repeat=len(differences))]  # fmt: skip
+    return float(np.mean([total >= abs(sum(differences)) - 1e-12 for total in sums]))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_exact_test_counts_all_sign_patterns(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    number = int(rng.integers(1, 11))
+    drawn = rng.integers(-3, 4, number) / 4 if seed % 2 else rng.normal(0.3, 1, number)
+    assert exact_sign_flip(drawn) == pytest.approx(brute_sign_flip(drawn), abs=1e-15)
+    assert exact_sign_flip(drawn) > 0
+
+
+def test_differences_of_zero_change_no_p() -> None:
+    rng = np.random.default_rng(5)
+    drawn = rng.normal(0.4, 1, 12)
+    padded = np.column_stack((np.concatenate((drawn, np.zeros(40))), np.zeros(52)))
+    assert sign_flip(padded, ONE_PAIR)[0] == exact_sign_flip(drawn)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_drawn_test_agrees_with_scipy(seed: int) -> None:
+    values = np.random.default_rng(seed).normal((0.1, 0), 0.6, (40, 2))
+    draws = 20_000
+    ours = sign_flip(values, ONE_PAIR, draws, seed)[0]
+    theirs = stats.permutation_test(
+        (values[:, 0], values[:, 1]),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=draws,
+        rng=seed,
+    ).pvalue
+    assert ours == pytest.approx(theirs, abs=5 * math.sqrt(0.5 * ours * (1 - ours) / draws) + 1e-3)
+
+
+def test_p_is_never_0_and_never_above_1() -> None:
+    values = np.column_stack((np.linspace(1, 2, 200), np.zeros(200)))
+    assert sign_flip(values, ONE_PAIR, 999, 1)[0] == 1 / 1000
+    assert max_t([values], ONE_PAIR, None, 999, 1)[0][0] == 1 / 1000
+    assert sign_flip(np.ones((50, 2)), ONE_PAIR)[0] == 1
+    assert t_test(column(np.linspace(1, 1 + 1e-9, 5000)))[0] > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_max_t_is_the_range_over_all_shuffles(seed: int) -> None:
+    """Three runs and three queries: all 6³ ways to shuffle the values within the queries."""
+    values = np.random.default_rng(seed).integers(0, 5, (3, 3)).astype(np.float64)
+    shuffles = [np.array(rows).sum(axis=0) for rows in product(*(list(permutations(row)) for row in values))]
+    ranges = np.array([sums.max() - sums.min() for sums in shuffles])
+    from_first = np.array([np.abs(sums - sums[0]).max() for sums in shuffles])
+    pairs = np.array(list(combinations(range(3), 2)))
+    seen = np.abs(values.sum(axis=0)[pairs[:, 0]] - values.sum(axis=0)[pairs[:, 1]])
+    (drawn,) = max_t([values], pairs, None, 20_000, seed)
+    exact = [(ranges >= each - 1e-9).mean() for each in seen]
+    assert drawn == pytest.approx(exact, abs=0.02)
+    (drawn,) = max_t([values], pairs[:2], 0, 20_000, seed)
+    assert drawn == pytest.approx([(from_first >= each - 1e-9).mean() for each in seen[:2]], abs=0.02)
+
+
+def test_max_t_shuffles_several_measures_as_it_would_one() -> None:
+    tables = [np.random.default_rng(seed).random((30, 4)) for seed in range(3)]
+    pairs = np.array(list(combinations(range(4), 2)))
+    together = max_t(tables, pairs, None, 500, 3)
+    doubled = max_t([tables[0], tables[0], 2 * tables[0]], pairs, None, 500, 3)
+    assert (doubled[0] == doubled[1]).all()
+    assert (doubled[0] == doubled[2]).all()
+    assert not (together[0] == together[1]).all()
+
+
+def test_the_parametric_tests_are_scipys() -> None:
+    drawn = np.random.default_rng(3).normal(0.1, 1, (60, 5))
+    assert t_test(column(drawn)) == pytest.approx(stats.ttest_1samp(drawn, 0).pvalue, rel=1e-9)
+    assert wilcoxon(column(drawn)) == pytest.approx(
+        [stats.wilcoxon(each).pvalue for each in drawn.T], rel=1e-12
+    )
+    assert standard_error(column(drawn)) == pytest.approx(stats.sem(drawn))
+    assert cohens_d(column(drawn)) == pytest.approx(drawn.mean(axis=0) / drawn.std(axis=0, ddof=1))
+
+
+def test_undefined_values_are_left_out_of_every_number() -> None:
+    drawn = np.random.default_rng(4).normal(0.2, 1, 30)
+    with_gaps = np.concatenate((drawn, np.full(9, np.nan)))
+    assert t_test(column(with_gaps)) == pytest.approx(t_test(column(drawn)))
+    assert standard_error(column(with_gaps)) == pytest.approx(standard_error(column(drawn)))
+    assert cohens_d(column(with_gaps)) == pytest.approx(cohens_d(column(drawn)))
+    assert wilcoxon(column(with_gaps)) == pytest.approx(wilcoxon(column(drawn)))
+
+
+def test_equal_differences_leave_t_without_an_answer() -> None:
+    same = np.full(20, 0.1)
+    assert np.isnan(t_test(column(same))).all()
+    assert np.isnan(cohens_d(column(same))).all()
+    assert t_test(column(np.zeros(20)))[0] == 1
+    assert wilcoxon(column(np.zeros(20)))[0] == 1
+
+
+def test_holm_is_as_by_hand() -> None:
+    assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == [0.03, 0.06, 0.06, 0.02]
+    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+    kept = holm(np.array([0.02, np.nan, 0.02]))
+    assert kept[[0, 2]].tolist() == [0.04, 0.04]
+    assert np.isnan(kept[1])
+
+
+@pytest.mark.parametrize(("shift", "units"), [(0.2, 199), (0.3, 90), (0.5, 34), (0.8, 15), (1.0, 10)])
+def test_needed_queries_are_those_of_the_tables(shift: float, units: int) -> None:
+    """As G*Power and statsmodels have them for a paired t-test, 5 % two-sided, power 0.8."""
+    assert power.needed(shift, 1 / math.sqrt(50), 50) == units
+    assert power.power_of(shift, units) >= 0.8 > power.power_of(shift, units - 1)
+    assert power.detectable(1 / math.sqrt(units), units) <= shift
+    assert power.detectable(1 / math.sqrt(units - 1), units - 1) > shift
+
+
+def test_power_is_what_simulation_finds() -> None:
+    rng = np.random.default_rng(8)
+    drawn = rng.normal(0.5, 1, (25, 4000))
+    found = (t_test(column(drawn)) <= 0.05).mean()
+    assert found == pytest.approx(power.power_of(0.5, 25), abs=4 * math.sqrt(0.25 / 4000))
+
+
+def test_hopeless_and_degenerate_power() -> None:
+    assert power.needed(0.0, 0.1, 50) is None
+    assert power.needed(1e-9, 1.0, 50) is None
+    assert power.needed(0.1, 0.0, 50) == 2
+    assert power.needed(0.1, math.nan, 1) is None
+    assert math.isnan(power.detectable(math.nan, 1))
+
+
+DRAWN = {
+    "normal": lambda rng, shape: rng.normal(0, 1, shape),
+    "skewed": lambda rng, shape: rng.exponential(1, shape) - 1,
+    "of_three_values": lambda rng, shape: rng.choice([-1.0, 0.0, 0.5], shape, p=[0.2, 0.4, 0.4]),
+}
+
+
+@pytest.mark.parametrize("kind", ["bca", "percentile"])
+@pytest.mark.parametrize("name", DRAWN)
+def test_intervals_hold_the_truth_as_often_as_they_say(kind: str, name: str) -> None:
+    """40 queries, 2,000 times: within binomial error; of skewed values a little less often, as is known."""
+    times = 2000
+    values = DRAWN[name](np.random.default_rng(11), (40, times))
+    low, high = intervals(column(values), kind, 0.95, 1000, 1)
+    held = ((low <= 0) & (high >= 0)).mean()
+    error = 3 * math.sqrt(0.95 * 0.05 / times)
+    allowed = 0.025 if name == "skewed" else error
+    assert 0.95 - allowed <= held <= 0.95 + error
+
+
+def test_narrow_samples_get_wider_intervals_than_the_plain_bootstrap() -> None:
+    """Without the correction of the quantiles, 10 normal values hold the truth in about 90 % only."""
+    values = np.random.default_rng(12).normal(0, 1, (10, 2000))
+    low, high = intervals(column(values), "percentile", 0.95, 1000, 1)
+    held = ((low <= 0) & (high >= 0)).mean()
+    drawn = values[np.random.default_rng(1).integers(0, 10, (1000, 10))].mean(axis=1)
+    plain = np.quantile(drawn, [0.025, 0.975], axis=0)
+    assert ((plain[0] <= 0) & (plain[1] >= 0)).mean() < 0.925 < 0.935 < held < 0.965
+
+
+def test_bca_is_scipys_but_for_the_draws() -> None:
+    values = np.random.default_rng(2).exponential(1, 400)
+    low, high = intervals(column(values), "bca", 0.95, 20_000, 1)
+    theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=20_000, rng=1).confidence_interval
+    assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+
+
+def clustered(rng: np.random.Generator, times: int) -> tuple[Float, Float]:
+    """30 clusters of 1 to 8 queries that share half of their variance."""
+    sizes = rng.integers(1, 9, 30)
+    unit = np.repeat(np.arange(30), sizes)
+    return rng.normal(0, 1, (30, times))[unit] + rng.normal(0, 1, (len(unit), times)), unit
+
+
+def test_clusters_keep_intervals_and_tests_honest() -> None:
+    times = 1500
+    values, unit = clustered(np.random.default_rng(21), times)
+    error = 3 * math.sqrt(0.95 * 0.05 / times)
+    low, high = intervals(column(values, unit), "percentile", 0.95, 600, 1)
+    assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(0.95, abs=error + 0.01)
+    low, high = intervals(column(values), "percentile", 0.95, 600, 1)
+    assert ((low <= 0) & (high >= 0)).mean() < 0.85
+    sums = np.column_stack((column(values, unit).sums(), np.zeros(30)))
+    pairs = np.stack((np.arange(times), np.full(times, times)), axis=1)
+    p = sign_flip(sums, pairs, 999, 1)
+    assert (p <= 0.05).mean() == pytest.approx(0.05, abs=error)
+    assert (t_test(column(values, unit)) <= 0.05).mean() == pytest.approx(0.05, abs=error + 0.01)
+    assert (t_test(column(values)) <= 0.05).mean() > 0.15
+
+
+def test_no_difference_is_found_too_often_where_there_is_none() -> None:
+    """False positives of the sign flip: 5 % for values of any shape that is alike in both runs."""
+    times = 2000
+    rng = np.random.default_rng(31)
+    error = 3 * math.sqrt(0.05 * 0.95 / times)
+    for name, draw in DRAWN.items():
+        values = draw(rng, (30, times)) - draw(rng, (30, times))
+        sums = np.column_stack((values, np.zeros(30)))
+        p = sign_flip(sums, np.stack((np.arange(times), np.full(times, times)), axis=1), 999, 1)
+        found = (p <= 0.05).mean()
+        assert found <= 0.05 + error
+        assert found >= (0.02 if name == "of_three_values" else 0.05 - error)  # few values tie, and are safe
+
+
+def test_family_wise_error_of_holm_and_max_t() -> None:
+    """Six equal runs, 15 pairs: one false alarm at most in 5 % of the families; without adjusting in many."""
+    times, runs = 300, 6
+    pairs = np.array(list(combinations(range(runs), 2)))
+    rng = np.random.default_rng(41)
+    alarms = {"none": 0, "holm": 0, "max_t": 0}
+    for _ in range(times):
+        values = rng.exponential(1, (25, 1)) + rng.exponential(0.5, (25, runs))
+        p = sign_flip(values, pairs, 400, 1)
+        alarms["none"] += bool((p <= 0.05).any())
+        alarms["holm"] += bool((holm(p) <= 0.05).any())
+        alarms["max_t"] += bool((max_t([values], pairs, None, 400, 1)[0] <= 0.05).any())
+    error = 3 * math.sqrt(0.05 * 0.95 / times)
+    assert alarms["none"] / times > 0.2
+    assert alarms["holm"] / times <= 0.05 + error
+    assert 0.05 - error <= alarms["max_t"] / times <= 0.05 + error
