@@ -90,8 +90,8 @@ def _open_to_read(path: str) -> sqlite3.Connection:
 
 def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     """The connection, if the file is empty or a store that this rageval can read."""
-    ours = _number(connection, "application_id") == _OURS
-    if not ours and _number(connection, "schema_version"):
+    filled = _number(connection, "schema_version")  # first: another process may be filling it just now
+    if filled and _number(connection, "application_id") != _OURS:
         raise InputError(f"{path}: is a database, but not a store of judgements; name another file")
     if (version := _number(connection, "user_version")) > len(MIGRATIONS):
         raise InputError(
@@ -179,11 +179,12 @@ def insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> Non
     )
 
 
+_ELSEWHERE = "name a store you may write with --store or RAGEVAL_STORE"
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full; make room and run the same command again",
-    sqlite3.SQLITE_READONLY: "cannot be written; name a store you may write with RAGEVAL_STORE",
-    sqlite3.SQLITE_PERM: "cannot be written; name a store you may write with RAGEVAL_STORE",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; name a store you may write with RAGEVAL_STORE",
+    sqlite3.SQLITE_READONLY: f"cannot be written; {_ELSEWHERE}",
+    sqlite3.SQLITE_PERM: f"cannot be written; {_ELSEWHERE}",
+    sqlite3.SQLITE_CANTOPEN: f"cannot be opened; {_ELSEWHERE}",
     sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY:.0f} s; try again later",
     sqlite3.SQLITE_IOERR: "the disk reports an error; is it full, or gone?",
 }
@@ -202,7 +203,7 @@ def explained(path: str) -> Iterator[None]:
     except RagevalError:
         raise
     except OSError as error:
-        raise OutputError(f"{path}: the store cannot be made ({error.strerror})") from error
+        raise OutputError(f"{path}: the store cannot be opened ({error.strerror}); {_ELSEWHERE}") from error
 
 
 def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
