@@ -13,13 +13,14 @@ from rageval.errors import InputError, MeasureError, UsageError
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
+from rageval.measures.novelty import gap_to_greedy
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.names import near_misses
 from rageval.scores import Score, Scores, require_groups
 from rageval.sources import RunSource, as_qrels, run_source
 from rageval.tables.ids import Bool
 from rageval.tables.joining import Notes, View, join
-from rageval.tables.judged import Judged, Judgements
+from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 from rageval.tables.qrels import EVERYTHING, Qrels
 from rageval.tables.ranked import collapsed, nuggets, ranking_of
@@ -125,6 +126,12 @@ class Evaluator:
             missing = notes.queries_missing
             scores.append(Score(shown, query_ids, values, missing, signature, groups, asked))
         return Scores(source.name, tuple(scores), notes)
+
+    def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:
+        """In how many queries the greedy ideal is not the best ranking, and by what share at most."""
+        nothing = np.zeros(0, np.int64)
+        judged = Judged(self._judgements, Hits(nothing, nothing, nothing), nothing)
+        return gap_to_greedy(judged, measure.k, measure.parameters["alpha"], measure.parameters["rel"])
 
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
         """The measure at the rules' grade, unless it names its own."""

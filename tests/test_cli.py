@@ -201,7 +201,7 @@ def test_ties_and_contradicting_ranks_are_remarked_on(tmp_path: Path) -> None:
         ([*ONE], "no measure named"),
         ([*ONE, "-m", "alpha_ndcg(alhpa=1)@5"], "did you mean alpha"),
         ([*ONE, "-m", "alpha_ndcg(alpha=2)@5"], "expected a number from 0 to 1"),
-        ([*ONE, "-m", "alpha_ndcg(ideal=exact)@5"], "not in this version"),
+        ([*ONE, "-m", "alpha_ndcg(ideal=exat)@5"], "did you mean exact"),
         ([*ONE, "-m", "coverage(denominator=listd)"], "did you mean listed"),
         ([*ONE, "-m", "alpha_ndcg(alpha=0.5"], "parenthesis is not closed"),
         ([*ONE, "-m", "official:freshstck"], "did you mean freshstack"),

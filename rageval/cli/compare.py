@@ -104,7 +104,7 @@ def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[str]]:
     from rageval.cli.remarks import remarks
-    from rageval.cli.running import prepared
+    from rageval.cli.running import prepared, said_of_ideals
     from rageval.comparison import compare
     from rageval.comparison.likeness import WatchedSource, absent, alike
 
@@ -116,6 +116,7 @@ def _runs_compared(
         scores = evaluator.evaluate(source)
         results.append(scores)
         said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
+    said += said_of_ideals(evaluator)
     lacking = absent(sources, evaluator.qrels.query_ids)
     return compare(results, settings, absent=lacking, alike=alike(sources, options["ties"])), said
 

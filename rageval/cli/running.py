@@ -10,6 +10,7 @@ from rageval.cli.remarks import remarks
 from rageval.errors import UsageError
 from rageval.evaluation import Evaluator, lowest_grade
 from rageval.files.trec import Reading
+from rageval.measures.base import Measure
 from rageval.scores import Scores
 from rageval.sources import RunSource
 from rageval.text import visible
@@ -26,7 +27,7 @@ def run_scores(
     for scores in _evaluated(evaluator, sources, options["jobs"]):
         results.append(scores)
         said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
-    return results, said, evaluator.qrels.query_ids
+    return results, [*said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
 
 
 def prepared(
@@ -44,6 +45,18 @@ def prepared(
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
     evaluator = Evaluator(measures, qrels, groups=groups, **{name: options[name] for name in _RULES})
     return evaluator, run_sources(inputs.runs, reading, options["dedup"])
+
+
+def said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
+    """How far the greedy ideal is from the best ranking, where that one was asked for."""
+    for measure in evaluator.measures:
+        if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
+            queries, most = evaluator.gap_to_greedy(measure)
+            total = len(evaluator.qrels.queries)
+            yield (
+                f"{measure}: the greedy ideal is not the best ranking in {queries:,} of {total:,} queries"
+                + (f", by up to {most:.2%}" if queries else "")
+            )
 
 
 def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:

@@ -10,11 +10,13 @@ import numpy as np
 from rageval.errors import MeasureError
 from rageval.measures.base import Alpha, Grade, Values, measure
 from rageval.measures.sets import divided
+from rageval.tables.exact_ideal import exact_sums
 from rageval.tables.judged import Hits, Judged
 
 Discount = Callable[[int], Values]  # depth -> the weights of the ranks 1 to depth
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
+_SLACK = 1e-12
 
 
 @measure
@@ -69,9 +71,9 @@ def alpha_ndcg(
         alpha_ndcg@k = alpha_dcg@k(run) / alpha_dcg@k(ideal)
 
     The ideal ranking takes, rank by rank, the judged document of largest gain; equal gains by document
-    id descending.
+    id descending. With ideal=exact it is the best ranking there is, found by a mixed-integer programme.
 
-    Range: 0 to 1/(1−(1−1/k)^k), which is 1.33 for k = 2 and below 1.59 always.
+    Range: 0 to 1/(1−(1−1/k)^k), which is 1.33 for k = 2 and below 1.59 always; 0 to 1 with ideal=exact.
 
     Caveats: the greedy ideal is not always the best ranking, so a value above 1 is possible (1 in 100
     TREC Web topics), and renaming documents can change a value. It is not monotone in k.
@@ -79,7 +81,8 @@ def alpha_ndcg(
     Parameters:
         alpha: how little a nugget is worth when seen again: 0 the same, 1 nothing
         rel: the lowest grade that counts as support
-        ideal: how the ideal ranking is found; `greedy`, as in every published number
+        ideal: how the ideal ranking is found; `greedy`, as in every published number, or `exact`, which
+            takes some milliseconds a query and knows neither names nor values above 1
 
     Peers: ndeval and pyndeval stop at k = 20; ir_measures gives 0 for the second of two alphas in one
     call; FreshStack drops k > 20.
@@ -93,8 +96,7 @@ def alpha_ndcg(
     >>> value == (2 + 0.5 / math.log2(3)) / (2 + 1 / math.log2(3))
     True
     """
-    _only_greedy(ideal)
-    best = _of_ideal(judged, k, alpha, rel, _logarithmic, "log")
+    best = (_of_ideal if ideal == "greedy" else _of_best)(judged, k, alpha, rel, _logarithmic, "log")
     return divided(_of_run(judged, k, alpha, rel, _logarithmic), best)
 
 
@@ -245,6 +247,22 @@ def _independently(
     return divided(total, judged.relevant(rel).attainable * a_nugget[depth])
 
 
-def _only_greedy(ideal: str) -> None:
-    if ideal != "greedy":
-        raise MeasureError("alpha_ndcg: ideal='exact' is not in this version; expected ideal=greedy")
+def gap_to_greedy(judged: Judged, k: int | None, alpha: float, rel: int) -> tuple[int, float]:
+    """In how many queries a better ranking than the greedy one exists, and by what share at most."""
+    greedy, best = (sums(judged, k, alpha, rel, _logarithmic, "log") for sums in (_of_ideal, _of_best))
+    gap = divided(best - greedy, greedy)
+    return int((gap > _SLACK).sum()), float(gap.max(initial=0.0))
+
+
+def _of_best(
+    judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount, key: object
+) -> Values:
+    """The sum over the best ranking, proved to be the best."""
+
+    def compute() -> Values:
+        relevant = judged.relevant(rel)
+        greedy = _of_ideal(judged, k, alpha, rel, discount, key)
+        return exact_sums(judged.qrels, relevant.pair_begin, relevant.pair_nugget, alpha, k, greedy)
+
+    values: Values = judged.judgements.keep(("best", k, alpha, rel, key), compute)
+    return values
