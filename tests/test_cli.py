@@ -243,15 +243,17 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
 
 def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
     import ir_datasets
+    from ir_datasets.formats import BaseQrels, TrecSubQrel
 
-    class Dataset:
-        def has_qrels(self) -> bool:
-            return True
+    class Diversity(BaseQrels):
+        def qrels_cls(self) -> type:
+            return TrecSubQrel
 
-        def qrels_iter(self) -> list[dict[str, object]]:
-            return [{"query_id": "7640", "doc_id": "a", "relevance": 1, "subtopic_id": s} for s in "12"]
+        def qrels_iter(self) -> list[TrecSubQrel]:
+            return [TrecSubQrel("7640", "a", 1, subtopic) for subtopic in "12"]
 
-    monkeypatch.setattr(ir_datasets, "load", lambda name: {"some/diversity": Dataset()}[name])
+    known = {"some/diversity": ir_datasets.Dataset(Diversity())}
+    monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
     done = run(FILES[0], "some/diversity", "-m", "coverage")
     assert (done.exit_code, done.stdout.split()[-1]) == (0, "0.0000")
     assert "ir_datasets knows no such id" in run(FILES[0], "no/such", "-m", "coverage").stderr

@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables"}, {"numpy"}),
     "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),
     "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
+    "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
     "testing": (BASE | {"judges"}, set()),
     "agreement": (BASE, {"numpy"}),
     "passport": (BASE | {"agreement", "files", "judges", "tables"}, {"numpy"}),
@@ -57,6 +58,7 @@ FOREIGN = {
     "scipy",
     "ir_measures",
     "ir_datasets",
+    "pyarrow",
     "openai",
     "anthropic",
 }

@@ -25,6 +25,7 @@ COMMANDS = {
     "judgements": "The store of what models replied: export, import, merge, look.",
     "agree": "The passport of a judge: how far it agrees with people.",
     "validate": "Check a file against the rules of its track, and repair it.",
+    "datasets": "List data sets; show, fetch, import, export or check one.",
     "measures": "List the measures, or show the page of one.",
 }
 DEFAULT_COMMAND = "score"

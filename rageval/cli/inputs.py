@@ -140,17 +140,19 @@ def _looks_like_id(word: str) -> bool:
 
 
 def _dataset(name: str) -> _Dataset:
+    from rageval.datasets.catalogue import UnknownDataset
+    from rageval.datasets.loading import load
+    from rageval.errors import MissingPackage
+
     try:
-        import ir_datasets
-    except ImportError:
+        dataset = load(name)
+    except MissingPackage:
         raise InputError(
             f"{name}: no such file; if it is an ir_datasets id: pip install 'rageval[datasets]'"
         ) from None
-    try:
-        dataset = ir_datasets.load(name)
-    except KeyError:
-        raise InputError(f"{name}: no such file, and ir_datasets knows no such id") from None
-    if not dataset.has_qrels():
+    except UnknownDataset as error:
+        raise InputError(f"{name}: no such file, and {error.reason}") from None
+    if "qrels" not in dataset.holds:
         raise InputError(f"{name}: this data set has no judgements")
     return _Dataset(name, dataset)
 

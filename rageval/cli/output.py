@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from rageval.cli.grids import csv_line, latex_lines, md_lines, table_lines, table_width
+from rageval.cli.leaderboard import leaderboard
 from rageval.scores import Score, Scores
 from rageval.text import visible
 
@@ -113,6 +114,7 @@ FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "md": md,
     "latex": latex,
     "table": table,
+    "freshstack-leaderboard": leaderboard,
 }
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rageval.cli.output import Layout
     from rageval.scores import Scores
 
-FORMATS = ("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table")
+FORMATS = "trec ir_measures ndeval json jsonl csv md latex table freshstack-leaderboard".split()
 GATE_FAILED = 1
 TIES = ("trec", "rank", "docid_asc", "input", "error")
 

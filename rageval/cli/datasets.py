@@ -1,0 +1,237 @@
+"""`rageval datasets`: what there is, what is known of it, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli.printing import print_lines
+from rageval.errors import UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.datasets.catalogue import Benchmark, Spec
+    from rageval.datasets.loading import Dataset
+
+DISAGREES = 1
+WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
+ROLES = ("questions", "documents", "qrels", "nuggets")
+
+_limits = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).",
+)
+_licence = click.option(
+    "--accept-license", is_flag=True, help="Accept the terms of a data set that has some (CRAG)."
+)
+_http = click.option("--allow-http", is_flag=True, help="Allow addresses without encryption.")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def datasets(ctx: click.Context, /) -> None:
+    """List the data sets, or SHOW, FETCH, IMPORT, EXPORT or CHECK one.
+
+    Files are kept in the home of ir_datasets (IR_DATASETS_HOME, or ~/.ir_datasets). HF_ENDPOINT, HF_TOKEN and
+    the usual proxy variables are honoured. Every id of ir_datasets works, too.
+
+    \b
+    rageval datasets fetch freshstack/langchain/oct-2024
+    rageval datasets export freshstack/langchain/oct-2024 qrels > qrels.nugget
+    rageval run.trec freshstack/langchain/oct-2024 -m official:freshstack
+    """
+    if ctx.invoked_subcommand is None:
+        print_lines(_listing())
+
+
+@datasets.command()
+@click.argument("dataset", metavar="ID")
+def show(dataset: str) -> None:
+    """What ID is: its content, licence, citation, and where its files come from."""
+    from rageval.datasets.catalogue import find
+    from rageval.datasets.loading import load
+
+    pair = find(dataset)
+    if pair is None:
+        found = load(dataset)
+        print_lines([found.id, f"holds      {', '.join(found.holds)}"])
+        return
+    print_lines(_page(*pair))
+
+
+@datasets.command()
+@click.argument("dataset", metavar="ID")
+@click.option("--only", type=click.Choice(ROLES), multiple=True, help="Only the files of this role.")
+@click.option("--again", is_flag=True, help="Also what is there already.")
+@_licence
+@_http
+def fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool, allow_http: bool) -> None:
+    """Download ID ahead of time. A download that was interrupted continues."""
+    from rageval.datasets import fetching
+    from rageval.datasets.catalogue import found
+    from rageval.datasets.home import folder_of
+
+    accept = accept_license or _accepted_here(dataset)
+    fetching.fetch(
+        dataset, only or None, accept_license=accept, again=again, transport=_transport(allow_http)
+    )
+    print_lines([f"{dataset}: {folder_of(found(dataset)[1].folder)}"])
+
+
+@datasets.command("import")
+@click.argument("dataset", metavar="ID")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--as", "role", type=click.Choice(ROLES), help="What the files hold, if not told by their names."
+)
+@_limits
+def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tuple[str, ...]) -> None:
+    """Take over files that you have: official ones, Hugging Face parquet, JSON lines."""
+    from rageval.datasets.importing import import_files
+
+    taken = import_files(dataset, paths, role=role, limits=limits)
+    print_lines(f"{dataset}: {name}: {path}" for name, found in taken.items() for path in found)
+
+
+@datasets.command()
+@click.argument("dataset", metavar="ID")
+@click.argument("what", type=click.Choice(WHAT))
+@click.option(
+    "--format", "style", type=click.Choice(("trec", "tsv", "jsonl")), help="Default: the usual one."
+)
+@_licence
+@_limits
+def export(dataset: str, what: str, style: str | None, accept_license: bool, limits: tuple[str, ...]) -> None:
+    """Print a part of ID as ir_datasets exports it, nuggets as AutoNuggetizer, answers as questions."""
+    from rageval.datasets.exporting import exported
+
+    print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
+
+
+@datasets.command()
+@click.argument("dataset", metavar="ID")
+@_licence
+@_limits
+@click.pass_context
+def check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tuple[str, ...]) -> None:
+    """Count what ID holds, beside what its publishers say. Exit code 1 if they differ."""
+    from rageval.datasets.checking import checked
+
+    counts = checked(_loaded(dataset, accept_license, limits))
+    print_lines(_columns([("count", "expected", "found", ""), *map(_row, counts)]))
+    ctx.exit(0 if all(count.agrees for count in counts) else DISAGREES)
+
+
+@datasets.command()
+@click.argument("files", metavar="ENTRY...", nargs=-1, required=True)
+def leaderboard(files: tuple[str, ...]) -> None:
+    """Put entries of FreshStack's leaderboard together: one a topic becomes one with the average."""
+    from rageval.cli.leaderboard import merged
+
+    print_lines([merged(files)])
+
+
+def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
+    from rageval.datasets.loading import load
+
+    return load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
+
+
+def _transport(allow_http: bool) -> Any:
+    from rageval.datasets.transport import Transport
+
+    return Transport(allow_http=True) if allow_http else Transport()
+
+
+def _accepted_here(dataset: str) -> bool:
+    """Whether somebody at a terminal accepts the terms, where there are some."""
+    import sys
+
+    from rageval.datasets.catalogue import find
+    from rageval.datasets.fetching import is_accepted, is_on_disk
+
+    pair = find(dataset)
+    if pair is None or not pair[0].terms or is_accepted(pair[0]) or is_on_disk(dataset):
+        return False
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    click.echo(pair[0].terms.strip(), err=True)
+    if not click.confirm("Accept these terms?", err=True):
+        raise UsageError(f"{dataset}: not fetched, because its terms were not accepted")
+    return True
+
+
+def _listing() -> Iterator[str]:
+    from rageval.datasets.catalogue import benchmarks, known
+    from rageval.datasets.fetching import is_on_disk
+    from rageval.plugins import plugin_names
+
+    rows = [("id", "size", "licence", "holds", "on disk")]
+    for benchmark, spec in known():
+        on_disk = "yes" if is_on_disk(spec.id) else "no"
+        rows.append((spec.id, _size(spec), _shortened(benchmark.licence), ", ".join(spec.holds), on_disk))
+    yield from _columns(rows)
+    yield ""
+    for benchmark in benchmarks():
+        if benchmark.pattern:
+            yield f"{benchmark.pattern.id}: later ones of this pattern, too."
+    for name in plugin_names("datasets"):
+        yield f"{visible(name)}/…: of another package."
+    yield "Every id of ir_datasets works, too (ir_datasets list)."
+
+
+def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
+    from rageval.datasets.fetching import is_on_disk
+    from rageval.datasets.home import folder_of
+
+    yield spec.id
+    yield f"what       {spec.summary}"
+    yield f"part of    {benchmark.title}, {benchmark.homepage}"
+    yield f"holds      {', '.join(spec.holds)}"
+    yield f"licence    {benchmark.licence}"
+    yield f"size       {_size(spec)}"
+    yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {folder_of(spec.folder)}"
+    if spec.documents_from:
+        yield f"documents  {spec.documents_from}, of ir_datasets"
+    for source in spec.files:
+        yield f"{source.role:<10} {source.url or f'{source.repo}/{source.folder}/{source.match} on the hub'}"
+        if source.sha256:
+            yield f"{'sha256':<10} {source.sha256}"
+    for count, expected in spec.expected.items():
+        yield f"{'expected':<10} {count.replace('_', ' ')} {expected:g}"
+    yield f"terms      {benchmark.terms.strip() or 'none to be accepted'}"
+    yield f"to cite\n{benchmark.citation.strip()}"
+
+
+def _size(spec: Spec) -> str:
+    """What is on disk, else what its publishers say."""
+    from rageval.datasets.fetching import is_on_disk
+    from rageval.datasets.home import folder_of, manifest_of
+    from rageval.datasets.progress import amount
+
+    if is_on_disk(spec.id):
+        return amount(sum(file.size for kept in manifest_of(folder_of(spec.folder)).values() for file in kept))
+    return amount(spec.size) if spec.size is not None else "not known"
+
+
+def _shortened(licence: str, width: int = 24) -> str:
+    return licence if len(licence) <= width else licence.partition(",")[0][: width - 1] + "…"
+
+
+def _row(count: Any) -> tuple[str, str, str, str]:
+    expected = "" if count.expected is None else f"{count.expected:,.10g}"
+    found = f"{count.found:,}" if isinstance(count.found, int) else f"{count.found:,.2f}"
+    return visible(count.what.replace("_", " ")), expected, found, "" if count.agrees else "differs"
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    pad: Callable[[str, int], str] = str.ljust
+    for row in rows:
+        yield "  ".join(map(pad, row, widths)).rstrip()

@@ -1,0 +1,103 @@
+"""FreshStack's leaderboard: a run's three numbers on a topic, and the entries of five topics as one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from rageval.cli.output import Layout
+    from rageval.scores import Scores
+
+MEASURES = {"alpha_ndcg_10": "alpha_ndcg@10", "coverage_20": "coverage@20", "recall_50": "recall@50"}
+TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")
+_UNKNOWN = "-"
+
+
+def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """The entries of FreshStack's leaderboard_data.json: one a run, where - is for you to fill in."""
+    topic = _topic()
+    entries = [_entry(scores, topic) for scores in results]
+    yield json.dumps({"leaderboardData": entries}, indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def _entry(scores: Scores, topic: str) -> dict[str, Any]:
+    found = {}
+    for name, measure in MEASURES.items():
+        try:
+            found[name] = scores[measure].value
+        except KeyError:
+            raise UsageError(
+                f"--format freshstack-leaderboard: expected -m official:freshstack, found no {measure}"
+            ) from None
+    info = {"name": scores.run, "size": _UNKNOWN, "type": _UNKNOWN, "date": _UNKNOWN, "link": _UNKNOWN}
+    return {"info": info, "datasets": {topic: found}}
+
+
+def _topic() -> str:
+    """The topic of the data set on the command line."""
+    for word in click.get_current_context().params.get("words", ()):
+        parts = word.split("/")
+        if len(parts) == 3 and parts[0] == "freshstack":
+            return str(parts[1])
+    raise UsageError(
+        "--format freshstack-leaderboard: expected an id such as freshstack/langchain/oct-2024 as judgements"
+    )
+
+
+def merged(files: Sequence[str]) -> str:
+    """The entries of these files, those of one name as one; with all five topics it has their average."""
+    entries: dict[str, dict[str, Any]] = {}
+    for file in files:
+        for entry in _entries(file):
+            known = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
+            for topic, values in entry["datasets"].items():
+                if topic in known["datasets"]:
+                    raise InputError(f"{file}: a second entry of {entry['info']['name']!r} for {topic}")
+                known["datasets"][topic] = values
+    for entry in entries.values():
+        _average(entry["datasets"])
+    return json.dumps({"leaderboardData": list(entries.values())}, indent=2, ensure_ascii=True)
+
+
+def _average(datasets: dict[str, dict[str, float]]) -> None:
+    datasets.pop("average", None)
+    if all(topic in datasets for topic in TOPICS):
+        means = {name: sum(datasets[topic][name] for topic in TOPICS) / len(TOPICS) for name in MEASURES}
+        datasets["average"] = means
+
+
+def _entries(file: str) -> list[dict[str, Any]]:
+    import msgspec
+
+    from rageval.files.jsonl import explained
+
+    class Info(msgspec.Struct):
+        name: str
+        size: Any = _UNKNOWN
+        type: Any = _UNKNOWN
+        date: Any = _UNKNOWN
+        link: Any = _UNKNOWN
+
+    class Entry(msgspec.Struct):
+        info: Info
+        datasets: dict[str, dict[str, float]]
+
+    class Board(msgspec.Struct):
+        entries: list[Entry] = msgspec.field(name="leaderboardData")
+
+    try:
+        with open(file, "rb") as stream:
+            text = stream.read()
+        board = msgspec.json.decode(text, type=Board)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be opened: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: {explained(error, text[:200], 'entries of the leaderboard')}") from None
+    found: list[dict[str, Any]] = msgspec.to_builtins(board.entries)
+    return found

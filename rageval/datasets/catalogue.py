@@ -1,0 +1,169 @@
+"""Which data sets there are and where their files come from: read from the TOML files in `sources/`."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.text import visible
+
+HUB = "https://huggingface.co"
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of a data set, or those of a folder on the Hugging Face hub that `match`.
+
+    `role` is what it holds: questions, documents, qrels or nuggets. Without size and sha256 nobody
+    has published them; the hub tells them for its files.
+    """
+
+    role: str
+    url: str = ""
+    mirrors: tuple[str, ...] = ()
+    size: int | None = None
+    sha256: str | None = None
+    repo: str = ""
+    folder: str = ""
+    match: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the file is called on disk."""
+        return self.url.rpartition("/")[2]
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return (self.url, *self.mirrors)
+
+    def of(self, parts: dict[str, str]) -> Source:
+        """The source with `{topic}` and the like filled in."""
+        filled = {name: getattr(self, name).format(**parts) for name in ("url", "repo", "folder", "match")}
+        return msgspec.structs.replace(self, **filled)
+
+
+class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A data set: its id, its files, and what its publishers say it holds.
+
+    `split` keeps the questions of that split; `store` is another data set whose files these are;
+    `documents_from` is the ir_datasets id of the collection that the judgements refer to.
+    """
+
+    id: str
+    summary: str
+    holds: tuple[str, ...]
+    files: tuple[Source, ...] = ()
+    split: str | None = None
+    store: str = ""
+    documents_from: str = ""
+    limits: dict[str, int] = {}
+    expected: dict[str, float] = {}
+
+    @property
+    def folder(self) -> str:
+        """Where its files stand, under rageval's part of the home of ir_datasets."""
+        return self.store or self.id
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(source.role for source in self.files))
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to download; None if any file's is not known."""
+        sizes = [source.size for source in self.files]
+        return sum(size for size in sizes if size is not None) if None not in sizes else None
+
+
+class Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ids that need no entry of their own: their parts by regular expression, and the files they mean."""
+
+    id: str
+    parts: dict[str, str]
+    summary: str
+    holds: tuple[str, ...]
+    files: tuple[Source, ...]
+
+    @property
+    def regex(self) -> str:
+        named = {name: f"(?P<{name}>{part})" for name, part in self.parts.items()}
+        return rf"^{self.id.format(**named)}$"
+
+    def spec(self, dataset: str) -> Spec | None:
+        """The data set of this id, if the id is of this pattern."""
+        match = re.fullmatch(self.regex[1:-1], dataset)
+        if match is None:
+            return None
+        parts = match.groupdict()
+        sources = tuple(source.of(parts) for source in self.files)
+        return Spec(dataset, self.summary.format(**parts), self.holds, sources)
+
+
+class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is the same for all data sets of a benchmark. `terms` must be accepted before the first fetch."""
+
+    name: str
+    title: str
+    homepage: str
+    licence: str
+    citation: str
+    terms: str = ""
+    datasets: tuple[Spec, ...] = ()
+    pattern: Pattern | None = None
+
+    def spec(self, dataset: str) -> Spec | None:
+        """The data set of this id. One listed without files has those of its store, or of the pattern."""
+        listed = next((spec for spec in self.datasets if spec.id == dataset), None)
+        made = self.pattern.spec(dataset) if self.pattern else None
+        if listed is None or listed.files:
+            return listed or made
+        origin = self.spec(listed.store) if listed.store else made
+        return msgspec.structs.replace(listed, files=origin.files if origin else ())
+
+    @property
+    def specs(self) -> list[Spec]:
+        return [spec for listed in self.datasets if (spec := self.spec(listed.id))]
+
+
+@cache
+def benchmarks() -> tuple[Benchmark, ...]:
+    """The benchmarks that rageval knows."""
+    folder = files("rageval.datasets") / "sources"
+    found = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
+    return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in found)
+
+
+def known() -> list[tuple[Benchmark, Spec]]:
+    """Every data set that is listed."""
+    return [(benchmark, spec) for benchmark in benchmarks() for spec in benchmark.specs]
+
+
+def find(dataset: str) -> tuple[Benchmark, Spec] | None:
+    """The data set of this id, listed or by pattern; None if it is none of ours."""
+    for benchmark in benchmarks():
+        spec = benchmark.spec(dataset)
+        if spec is not None:
+            return benchmark, spec
+    return None
+
+
+def found(dataset: str) -> tuple[Benchmark, Spec]:
+    """The data set of this id, which must be one of ours."""
+    pair = find(dataset)
+    if pair is None:
+        raise UnknownDataset(dataset, "rageval has no such data set")
+    return pair
+
+
+class UnknownDataset(InputError):
+    """Nobody knows a data set of this id; `reason` says who was asked."""
+
+    def __init__(self, dataset: str, reason: str = "ir_datasets knows no such id") -> None:
+        close = get_close_matches(dataset, [spec.id for _, spec in known()], 3, 0.7)
+        hint = f"did you mean {' or '.join(close)}?" if close else "see: rageval datasets"
+        self.reason = f"{reason}; {hint}"
+        super().__init__(f"{visible(dataset)}: {self.reason}")

@@ -1,0 +1,124 @@
+"""The files of a data set, from disk or else from the network."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rageval.datasets import home
+from rageval.datasets.catalogue import Benchmark, Source, Spec, find, found
+from rageval.datasets.download import download
+from rageval.datasets.hub import shards
+from rageval.datasets.progress import Progress
+from rageval.datasets.transport import Transport
+from rageval.errors import InputError, UsageError
+
+
+def fetch(
+    dataset: str,
+    roles: Sequence[str] | None = None,
+    *,
+    accept_license: bool = False,
+    again: bool = False,
+    transport: Transport | None = None,
+) -> None:
+    """Download what is not there yet of a data set (or all `again`): everything, or what has these roles.
+
+    A data set with terms is only fetched after `accept_license` was said once.
+    """
+    benchmark, spec = found(dataset)
+    for role in roles if roles is not None else spec.roles:
+        files_of(benchmark, spec, role, accept_license=accept_license, again=again, transport=transport)
+
+
+def files_of(
+    benchmark: Benchmark,
+    spec: Spec,
+    role: str,
+    *,
+    accept_license: bool = False,
+    again: bool = False,
+    transport: Transport | None = None,
+) -> list[Path]:
+    """The files of a role, fetched if they are not there; of several processes one does, the others wait."""
+    folder = home.folder_of(spec.folder)
+    paths = home.kept_paths(folder, role)
+    if paths is not None and not again:
+        return paths
+    sources = [source for source in spec.files if source.role == role]
+    if not sources:
+        raise InputError(f"{spec.id}: nobody publishes its {role}; expected one of {', '.join(spec.roles)}")
+    _require_acceptance(benchmark, spec, accept_license)
+    with home.locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
+        paths = home.kept_paths(folder, role)
+        if paths is None or again:
+            paths = _fetched(spec, folder, role, sources, transport or Transport())
+    return paths
+
+
+def _fetched(
+    spec: Spec, folder: Path, role: str, sources: Sequence[Source], transport: Transport
+) -> list[Path]:
+    try:
+        files = [
+            file for source in sources for file in (shards(source, transport) if source.repo else [source])
+        ]
+        kept = [_arrived(file, folder, transport) for file in files]
+    except InputError as error:
+        raise InputError(f"{error}\n{_other_ways(spec, role)}") from None
+    home.keep(folder, role, kept)
+    return [folder / file.name for file in kept]
+
+
+def _arrived(file: Source, folder: Path, transport: Transport) -> home.Kept:
+    """The file, from a fetch that was interrupted after it, or else from the network."""
+    target = folder / home.plain(file.name, file.name)
+    if file.sha256 and target.is_file() and target.stat().st_size == file.size:
+        kept = home.measured(target)
+        if kept.sha256 == file.sha256:
+            return kept
+    watch = Progress(file.name)
+    try:
+        return download(file.urls, target, transport, size=file.size, sha256=file.sha256, watch=watch)
+    finally:
+        watch.close()
+
+
+def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) -> None:
+    if not benchmark.terms or is_accepted(benchmark):
+        return
+    if not accepted_now:
+        raise UsageError(
+            f"{spec.id}: has terms that must be accepted before it is fetched:\n{benchmark.terms}\n"
+            f"To accept them: rageval datasets fetch {spec.id} --accept-license"
+        )
+    folder = home.made(home.folder_of(benchmark.name))
+    home.write_whole(folder / home.ACCEPTED, benchmark.terms.strip().encode() + b"\n")
+
+
+def is_accepted(benchmark: Benchmark) -> bool:
+    """Whether the terms were accepted on this machine."""
+    return (home.folder_of(benchmark.name) / home.ACCEPTED).is_file()
+
+
+def is_on_disk(dataset: str) -> bool:
+    """Whether all files of the data set are there."""
+    pair = find(dataset)
+    if pair is None:
+        return False
+    folder = home.folder_of(pair[1].folder)
+    return all(home.kept_paths(folder, role) is not None for role in pair[1].roles)
+
+
+def _other_ways(spec: Spec, role: str) -> str:
+    names = [source.name or f"{source.folder}/{source.match}" for source in spec.files if source.role == role]
+    return (
+        f"{spec.id}: its {role} could not be fetched; take {', '.join(names)} from another machine and say"
+        f" rageval datasets import {spec.id} PATH"
+    )
+
+
+def _say(message: str) -> None:
+    if sys.stderr is not None:
+        print(f"rageval: {message}", file=sys.stderr, flush=True)

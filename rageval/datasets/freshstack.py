@@ -1,0 +1,94 @@
+"""FreshStack as it is on the Hugging Face hub: questions with nuggets, and a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from rageval.datasets import tables
+from rageval.datasets.readers import Reader
+from rageval.datasets.records import Document, FreshStackQuery
+from rageval.errors import InputError
+from rageval.files.forms import Id, identifier
+from rageval.files.limits import Limits
+from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
+from rageval.records import Nugget, Qrel, Question
+
+_COLUMNS = ("query_id", "query_title", "query_text", "answer_text", "nuggets")
+_EXPECTED = "FreshStack questions {query_id, nuggets: [{_id, relevant_corpus_ids, non_relevant_corpus_ids}]}"
+
+
+class _JudgedNugget(msgspec.Struct):
+    id: Id = msgspec.field(name="_id")
+    relevant: list[Id] = msgspec.field(name="relevant_corpus_ids")
+    other: list[Id] | None = msgspec.field(name="non_relevant_corpus_ids", default=None)
+
+
+class _JudgedQuestion(msgspec.Struct):
+    query_id: Id
+    nuggets: list[_JudgedNugget]
+
+
+class _Chunk(msgspec.Struct):
+    id: Id = msgspec.field(name="_id")
+    text: str
+    title: str | None = None
+
+
+def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+    """The questions, each with its accepted answer."""
+    for path in paths:
+        yield from read_questions(tables.lines(path, _COLUMNS, limits), limits)
+
+
+def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+    """The nuggets of every question."""
+    for path in paths:
+        yield from read_nuggets(tables.lines(path, _COLUMNS, limits), limits)
+
+
+def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+    """Every judgement of a document by a nugget.
+
+    A document that is listed as relevant and as non-relevant counts as non-relevant, as it does in
+    FreshStack's own loader.
+    """
+    for path in paths:
+        for question in tables.records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED, limits):
+            try:
+                yield from _judgements(question, limits)
+            except msgspec.ValidationError as error:
+                raise InputError(f"{path}: question {question.query_id}: {error}") from None
+
+
+def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:
+    query = identifier(question.query_id, "query_id", limits)
+    for nugget in question.nuggets:
+        name = identifier(nugget.id, "nuggets._id", limits)
+        grades = dict.fromkeys(nugget.relevant, 1) | dict.fromkeys(nugget.other or [], 0)
+        for document, grade in grades.items():
+            yield Qrel(query, identifier(document, "relevant_corpus_ids", limits), grade, name)
+
+
+def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
+    """The chunks of the repositories."""
+    for path in paths:
+        for chunk in tables.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}", limits):
+            yield Document(str(chunk.id), chunk.text, chunk.title or "")
+
+
+def query(question: Question) -> FreshStackQuery:
+    """The question as ir_datasets hands it out."""
+    return FreshStackQuery(question.query_id, question.text, "".join(question.gold[:1]))
+
+
+READER = Reader(
+    {"questions": questions, "nuggets": nuggets, "qrels": qrels, "documents": documents},
+    {"nuggets": "questions", "qrels": "questions"},
+    Document,
+    FreshStackQuery,
+    query,
+)

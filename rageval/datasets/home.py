@@ -1,0 +1,141 @@
+"""Where files are kept: under the home of ir_datasets, complete or not there at all.
+
+What a folder holds is said by its `files.json`, written last; a file that it does not name does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError, OutputError
+from rageval.files.writing import whole_file
+
+MANIFEST = "files.json"
+ACCEPTED = "licence-accepted"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A file that is there: what it is called, and what it was when it arrived."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+Manifest = dict[str, list[Kept]]  # by role
+
+
+def home() -> Path:
+    """The folder that ir_datasets keeps its data in; ours are in a folder of their own in it."""
+    given = os.environ.get("IR_DATASETS_HOME")
+    return (Path(given) if given else Path.home() / ".ir_datasets") / "rageval"
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a data set; a name that would lead elsewhere is refused."""
+    return home().joinpath(*(plain(part, name) for part in name.split("/")))
+
+
+def plain(part: str, whole: str) -> str:
+    """A part of a path that can be nothing but a name."""
+    if not _PLAIN.fullmatch(part):
+        raise InputError(
+            f"{whole!r}: expected names of letters, digits, '.', '_' and '-' that begin with a letter or a"
+            f" digit, found {part[:80]!r}"
+        )
+    return part
+
+
+def manifest_of(folder: Path) -> Manifest:
+    """What the folder holds; empty if nothing."""
+    path = folder / MANIFEST
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); remove it and fetch again") from None
+
+
+def kept_paths(folder: Path, role: str) -> list[Path] | None:
+    """The files of this role, in order; None if they are not all there, and whole."""
+    kept = manifest_of(folder).get(role)
+    if not kept:
+        return None
+    paths = [folder / plain(file.name, file.name) for file in kept]
+    whole = all(
+        path.is_file() and path.stat().st_size == file.size for path, file in zip(paths, kept, strict=True)
+    )
+    return paths if whole else None
+
+
+def keep(folder: Path, role: str, files: Sequence[Kept]) -> None:
+    """Let the files of this role count from now on."""
+    manifest = manifest_of(folder) | {role: list(files)}
+    write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
+
+
+def measured(path: Path) -> Kept:
+    """What a file is now."""
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+            size += len(block)
+    return Kept(path.name, size, digest.hexdigest())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """A small file that is there whole or not at all."""
+    with whole_file(path) as stream:
+        stream.write(content)
+
+
+def made(folder: Path) -> Path:
+    """The folder, made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be made ({error.strerror}); keep data sets elsewhere: IR_DATASETS_HOME=…"
+        ) from error
+    return folder
+
+
+@contextmanager
+def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
+    """Only one process at a time; `waiting` is called once if another has the lock.
+
+    The lock goes with the process that holds it, even when that is killed.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks: there, do not fetch the same id twice at a time
+        yield
+        return
+    try:
+        stream = (made(folder) / ".lock").open("ab")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if waiting is not None:
+                waiting()
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                fcntl.flock(stream, fcntl.LOCK_UN)

@@ -1,0 +1,118 @@
+"""The LiveRAG benchmark as it is on the Hugging Face hub: questions, answers, claims and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rageval.datasets import tables
+from rageval.datasets.readers import Reader
+from rageval.datasets.records import Document, LiveRagQuery
+from rageval.errors import InputError
+from rageval.files.forms import Id
+from rageval.files.jsonl import read_records
+from rageval.files.limits import Limits
+from rageval.files.questions import read_questions
+from rageval.records import Nugget, Qrel, Question
+
+CLAIMS = ("direct", "useful", "useless")
+_EXPECTED = "LiveRAG questions {Index, Supporting_Documents: [{doc_id, content}], Answer_Claims: {direct, …}}"
+
+
+class _Supporting(msgspec.Struct):
+    content: str
+    doc_id: str
+
+
+class _Known(msgspec.Struct):
+    index: Id = msgspec.field(name="Index")
+    documents: list[_Supporting] | str | None = msgspec.field(name="Supporting_Documents", default=None)
+    claims: dict[str, list[str] | None] | str | None = msgspec.field(name="Answer_Claims", default=None)
+
+
+def _mended(row: Any) -> Any:
+    """A row with plain names: the file has the bounds of a number in its name, as in `ACS [-2 : 1]`."""
+    if not isinstance(row, dict):
+        return row
+    row = {key.partition(" [")[0]: value for key, value in row.items()}
+    if isinstance(row.get("Index"), float) and row["Index"].is_integer():
+        row["Index"] = int(row["Index"])
+    return row
+
+
+def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+    """The questions, each with its answer and the documents that hold it."""
+    for path in paths:
+        supporting = {str(known.index): _supporting(known, path) for known in _known(path, limits)}
+        for question in read_questions(tables.lines(path, (), limits, _mended), limits):
+            texts = tuple((found.doc_id, found.content) for found in supporting[question.query_id])
+            yield question._replace(documents=texts)
+
+
+def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
+    """The documents that hold the answers, each once."""
+    seen: set[str] = set()
+    for path in paths:
+        for known in _known(path, limits):
+            for found in _supporting(known, path):
+                if found.doc_id not in seen:
+                    seen.add(found.doc_id)
+                    yield Document(found.doc_id, found.content)
+
+
+def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+    """The documents that a question was made from, as relevant."""
+    for path in paths:
+        for known in _known(path, limits):
+            for name in dict.fromkeys(found.doc_id for found in _supporting(known, path)):
+                yield Qrel(str(known.index), name, 1)
+
+
+def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+    """The claims of the answers; `group` is direct, useful or useless."""
+    for path in paths:
+        for known in _known(path, limits):
+            claims = _in_json(known.claims, dict[str, list[str] | None], known, path) or {}
+            listed = [(group, claim) for group in CLAIMS for claim in claims.get(group) or ()]
+            for at, (group, claim) in enumerate(listed):
+                yield Nugget(str(known.index), str(at), claim, group=group)
+
+
+def _known(path: Path, limits: Limits) -> Iterator[_Known]:
+    source = tables.lines(path, (), limits, _mended)
+    return (known for _, known in read_records(source, _Known, _EXPECTED, limits))
+
+
+def _supporting(known: _Known, path: Path) -> list[_Supporting]:
+    return _in_json(known.documents, list[_Supporting], known, path) or []
+
+
+def _in_json(value: Any, kind: Any, known: _Known, path: Path) -> Any:
+    """The value, or what it holds if it is JSON in a text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value, type=kind)
+    except ValueError as error:
+        raise InputError(f"{path}: question {known.index}: expected {_EXPECTED}; {error}") from None
+
+
+def query(question: Question) -> LiveRagQuery:
+    """The question as ir_datasets hands it out."""
+    facts = dict(question.facts)
+    gold = "".join(question.gold[:1])
+    return LiveRagQuery(
+        question.query_id, question.text, gold, facts.get("session", ""), facts.get("difficulty", "")
+    )
+
+
+READER = Reader(
+    {"questions": questions, "documents": documents, "qrels": qrels, "nuggets": nuggets},
+    {"documents": "questions", "qrels": "questions", "nuggets": "questions"},
+    Document,
+    LiveRagQuery,
+    query,
+)

@@ -1,0 +1,98 @@
+"""The rows of a data set's file, whichever form it has: parquet, JSON lines, or one JSON array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from rageval.errors import InputError, MissingPackage
+from rageval.files.jsonl import in_memory, read_records
+from rageval.files.limits import Limits
+from rageval.files.opening import Source, head
+
+Record = TypeVar("Record")
+Row = dict[str, Any]
+_PARQUET = b"PAR1"
+_BATCH = 256
+_LENIENT = 64 * 2**20
+
+
+def lines(
+    path: Path, columns: Sequence[str], limits: Limits, mended: Callable[[Row], Row] | None = None
+) -> Source:
+    """A small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
+    if _is_parquet(path):
+        rows: Iterator[Any] = parquet_rows(path, columns, limits)
+    elif head(path, limits.for_records()).lstrip().startswith(b"["):
+        rows = iter(_array(path, limits))
+    elif mended is None:
+        return path
+    else:
+        rows = (row for _, row in read_records(path, Row, "records", limits))
+    return in_memory(map(mended, rows) if mended else rows, str(path))
+
+
+def records(
+    path: Path, form: type[Record], columns: Sequence[str], expected: str, limits: Limits
+) -> Iterator[Record]:
+    """The rows of a large file as records of a form, one at a time."""
+    if not _is_parquet(path):
+        source = lines(path, columns, limits)
+        for _, record in read_records(source, form, expected, limits):
+            yield record
+        return
+    for number, row in enumerate(parquet_rows(path, columns, limits), 1):
+        try:
+            yield msgspec.convert(row, form)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{path}:{number}: expected {expected}; {error}") from None
+
+
+def parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[Row]:
+    """The rows of a parquet file, with those of the columns that it has (all, if none is named)."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingPackage("pyarrow", f"{path.name} (a parquet file)", extra="datasets") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            _refuse_bombs(path, file.metadata, limits)
+            named = [name for name in columns if name in file.schema_arrow.names] or None
+            for batch in file.iter_batches(batch_size=_BATCH, columns=named):
+                yield from batch.to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{path}: is damaged, or no parquet file: {error!s:.200}") from None
+
+
+def _refuse_bombs(path: Path, metadata: Any, limits: Limits) -> None:
+    total = sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
+    if total > limits.unpacked or total > max(_LENIENT, limits.ratio * path.stat().st_size):
+        raise InputError(
+            f"{path}: unpacks to {total:,} bytes (a decompression bomb?); raise it with --limit ratio=… or"
+            " unpacked=…"
+        )
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(4) == _PARQUET
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+
+
+def _array(path: Path, limits: Limits) -> list[Any]:
+    if path.stat().st_size > limits.record:
+        raise InputError(
+            f"{path}: one JSON array of more than {limits.record:,} bytes; expected JSON lines (jq -c '.[]'),"
+            " or raise the limit with --limit record=…"
+        )
+    try:
+        found: list[Any] = msgspec.json.decode(path.read_bytes(), type=list[Any])
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected a JSON array of records: {error}") from None
+    return found

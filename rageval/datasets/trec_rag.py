@@ -1,0 +1,42 @@
+"""The topics, nuggets, rubrics and judgements of the TREC RAG track, as the organisers publish them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rageval.datasets import tables
+from rageval.datasets.readers import Reader
+from rageval.datasets.records import Topic
+from rageval.files.limits import Limits
+from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
+from rageval.files.trec import Reading
+from rageval.records import Nugget, Qrel, Question
+
+
+def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+    """The topics: lines of `id<TAB>text`, or JSON."""
+    for path in paths:
+        yield from read_questions(tables.lines(path, (), limits), limits)
+
+
+def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+    """The nuggets, or the criteria of the rubrics."""
+    for path in paths:
+        yield from read_nuggets(tables.lines(path, (), limits), limits)
+
+
+def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+    """The judgements of the passages, by query and document."""
+    from rageval.sources import read_qrels
+
+    for path in paths:
+        yield from read_qrels(path, reading=Reading(limits=limits))
+
+
+READER = Reader(
+    {"questions": questions, "nuggets": nuggets, "qrels": qrels},
+    query=Topic,
+    as_query=lambda question: Topic(question.query_id, question.text),
+)
