@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GRADED = ("ok", "repaired")
 _SETTINGS = (
     *("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet"),
-    *("vote", "tiebreak", "canaries", "batch"),
+    *("vote", "tiebreak", "canaries", "batch", "poll_every"),
 )
 WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
@@ -60,6 +60,7 @@ WAYS_ON = (
 )
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls at a time.")
 @click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day.")
+@click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks at it.")
 @click.option("--resume", is_flag=True, help="Go on where a job was stopped, which is what happens anyway.")
 @click.option("--refresh", is_flag=True, help="Ask again what is in the store.")
 @click.option("--shard", metavar="I/N", help="Only every N-th request, by its key: the I-th share (from 1).")

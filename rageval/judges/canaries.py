@@ -19,7 +19,8 @@ from rageval.records import Answer, Sentence
 from rageval.text import visible
 
 RUN = "canary"
-_ANSWERS, _PASSAGES = ("answer", "nuggets", "against-gold"), ("passage",)
+# Units of rubrics in which something could speak for itself.
+_ANSWERS, _PASSAGES, _CITATIONS = ("answer", "nuggets", "against-gold"), ("passage",), ("citation",)
 
 
 def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number: int) -> None:
@@ -42,7 +43,10 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
 
 def with_canaries(rubric: Rubric, material: Material, number: int) -> Material | None:
     """The material of the canaries; None where the rubric judges nothing that could speak for itself."""
-    attack, unit = _attack(rubric), rubric.file.unit
+    unit = rubric.file.unit
+    if unit not in (*_ANSWERS, *_PASSAGES, *_CITATIONS):
+        return None
+    attack = _attack(rubric)
     if unit in _ANSWERS:
         queries = islice(dict.fromkeys(answer.query_id for answer in material.answers), number)
         answers = [Answer(query, RUN, (Sentence(attack),)) for query in queries]
@@ -56,12 +60,10 @@ def with_canaries(rubric: Rubric, material: Material, number: int) -> Material |
         passages = {RUN: attack}
         planted = replace(material, answers=(), candidates=candidates, passages=passages)
         return planted if candidates else None
-    if unit == "citation":
-        cited = list(islice(_citations(material.answers), number))
-        answers = [Answer(query, RUN, (Sentence(attack, (doc,)),)) for query, doc, _ in cited]
-        texts = {doc: text or material.passage(doc) for _, doc, text in cited}
-        return replace(material, answers=answers, passages=texts) if answers else None
-    return None
+    cited = list(islice(_citations(material.answers), number))
+    answers = [Answer(query, RUN, (Sentence(attack, (doc,)),)) for query, doc, _ in cited]
+    texts = {doc: text or material.passage(doc) for _, doc, text in cited}
+    return replace(material, answers=answers, passages=texts) if answers else None
 
 
 def is_best(rubric: Rubric, judgement: Mapping[str, Any]) -> bool:

@@ -44,11 +44,14 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
     What the form of an answer decides is not asked. What fails has its status and no grade.
     """
     todo = list(tasks(rubric, material))
-    decided = {number: rows for number, task in enumerate(todo) if (rows := _decided(rubric, task, judge))}
-    outcomes = asked(rubric, {at: task for at, task in enumerate(todo) if at not in decided}, judge)
+    labels = [decided(rubric, task) for task in todo]
+    outcomes = asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
     for number, task in enumerate(todo):
-        if number in decided:
-            yield from decided[number]
+        label = labels[number]
+        if label is not None:
+            said = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
+            common = {**_by(rubric, judge), "status": OK, **said}
+            yield from (_judgement(row, common) for rows in task.rows.values() for row in rows)
         elif number in outcomes:
             yield from _rows(rubric, task, outcomes[number], judge)
 
@@ -139,15 +142,9 @@ def _said(verdict: Verdict, row: Row) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value not in (None, "")}
 
 
-def _decided(rubric: Rubric, task: Task, judge: Judge) -> list[dict[str, Any]] | None:
-    """Judgements that the form of the answer decides, without a model; None if it does not."""
+def decided(rubric: Rubric, task: Task) -> str | None:
+    """The label that the form of the answer decides, without a model; None if it does not."""
     if rubric.file.first_stage is None:
         return None
     label = first_stage(task.data["answer"], task.data["gold"])
-    if label == "perfect" and label not in rubric.file.labels:
-        label = "accurate"
-    if label is None:
-        return None
-    said = {"status": OK, "label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
-    common = {**_by(rubric, judge), **said}
-    return [_judgement(row, common) for rows in task.rows.values() for row in rows]
+    return "accurate" if label == "perfect" and label not in rubric.file.labels else label

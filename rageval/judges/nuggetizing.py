@@ -5,14 +5,14 @@ Unlike other rubrics these give no judgements but nuggets, which other rubrics t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval.errors import InputError
 from rageval.judges.judging import Judge, Outcome, asked
 from rageval.judges.rubric import Rubric
-from rageval.judges.tasks import Material, Task, windows
+from rageval.judges.tasks import Material, Task
 from rageval.judges.tasks import tasks as tasks_of
 from rageval.records import Nugget
 from rageval.text import visible
@@ -51,7 +51,7 @@ def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterat
 def _noted(rubric: Rubric, material: Material, judge: Judge) -> tuple[dict[str, list[str]], dict[str, str]]:
     """One call a question: from its gold answer."""
     todo = dict(enumerate(tasks_of(rubric, material)))
-    queries = list(material.questions)
+    queries = [task.rows[""][0].query for task in todo.values()]
     texts: dict[str, list[str]] = {}
     failed: dict[str, str] = {}
     for number, outcome in sorted(asked(rubric, todo, judge).items()):
@@ -65,27 +65,22 @@ def _gathered(
     """A few passages at a time, each call bringing the list so far up to date: as many rounds as it takes."""
     if not material.candidates:
         raise InputError("no passages to gather nuggets from; expected a run that names them (--run FILE)")
-    pieces = {query: list(windows(docs, rubric.file.window)) for query, docs in material.candidates.items()}
+    of_query: dict[str, list[Task]] = {}
+    for task in tasks_of(rubric, material):
+        of_query.setdefault(task.rows[""][0].query, []).append(task)
     texts: dict[str, list[str]] = {}
     failed: dict[str, str] = {}
-    for at in range(max(map(len, pieces.values()))):
-        queries = [query for query in pieces if at < len(pieces[query]) and query not in failed]
+    for at in range(max(map(len, of_query.values()))):
+        queries = [query for query in of_query if at < len(of_query[query]) and query not in failed]
         todo = {
-            number: _update(material, query, texts.get(query, []), pieces[query][at])
+            number: replace(
+                of_query[query][at], data={**of_query[query][at].data, "nuggets": texts.get(query, [])}
+            )
             for number, query in enumerate(queries)
         }
         for number, outcome in sorted(asked(rubric, todo, judge).items()):
             _keep(queries[number], outcome, texts, failed)
     return texts, failed
-
-
-def _update(material: Material, query: str, texts: Sequence[str], docs: Sequence[str]) -> Task:
-    data = {
-        "question": material.question(query).text,
-        "nuggets": list(texts),
-        "passages": [material.passage(doc) for doc in docs],
-    }
-    return Task(data, {})
 
 
 def _keep(query: str, outcome: Outcome, texts: dict[str, list[str]], failed: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
 from rageval.judges.exact import first_stage
 from rageval.judges.models import short
 from rageval.judges.models.frozen import FrozenJudgements
@@ -24,9 +24,11 @@ Row = dict[str, Any]
 
 def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[Row]:
     """The judgements of an offline judge: one of `NAMES`, or `frozen:FILE`."""
+    if spec in NAMES and not material.answers:
+        raise InputError(f"nothing to judge: the judge {spec!r} expects files of answers")
     if spec.startswith("frozen:"):
         yield from _replayed(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
-    elif spec == "lexical":
+    elif spec == LEXICAL_RUBRIC:
         yield from _lexical(rubric, material)
     else:
         if rubric.name not in _SHORT_ANSWERS:
@@ -75,8 +77,9 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[Row]:
         for nugget in material.bank(answer.query_id):
             grade, evidence = lexical_evidence(nugget.text, answer.text)
             also = {"importance": nugget.importance, "weight": nugget.weight, "evidence": evidence or None}
-            said = {name: value for name, value in also.items() if value is not None}
-            yield _row(answer, nugget.nugget_id, "lexical", {**said, "grade": grade, "rubric": LEXICAL_RUBRIC})
+            said: Row = {"grade": grade, "rubric": LEXICAL_RUBRIC}
+            said |= {name: value for name, value in also.items() if value is not None}
+            yield _row(answer, nugget.nugget_id, "lexical", said)
 
 
 def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> Row:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
 from rageval.judges.base import Model, Reply, Request
 from rageval.judges.batching import ask_in_batches
 from rageval.judges.budget import Budget
 from rageval.judges.canaries import check_with_canaries
-from rageval.judges.judging import Asked, Judge, judge
+from rageval.judges.judging import Asked, Judge, decided, judge
 from rageval.judges.models import model_named
 from rageval.judges.nuggetizing import Written, nuggetize
-from rageval.judges.offline import is_offline, judge_offline
+from rageval.judges.offline import NAMES, is_offline, judge_offline
 from rageval.judges.progress import Progress
 from rageval.judges.rubric import Rubric
 from rageval.judges.scheduler import ask_all
@@ -57,11 +57,31 @@ def said_by_all(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
 ) -> list[dict[str, Any]]:
     """What every judge says, before any vote: also what a further one says where they differ."""
+    if any(one not in NAMES for one in judges):
+        require_tasks(rubric, material)
     budget = Budget(settings.max_cost, settings.max_calls)
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
     return said
+
+
+def require_tasks(rubric: Rubric, material: Material) -> None:
+    """`InputError` if there is nothing that the rubric could judge."""
+    if next(tasks(rubric, material), None) is None:
+        raise InputError(f"nothing to judge: {rubric.name} expects {_JUDGED[rubric.file.unit]}")
+
+
+_OF_RUNS = "documents that a run retrieved (--run FILE), with their texts (--passages FILE)"
+_ANSWERS = "files of answers"
+_JUDGED = {
+    **dict.fromkeys(("answer", "nuggets", "against-gold"), _ANSWERS),
+    **dict.fromkeys(("documents", "passages", "passage"), _OF_RUNS),
+    **dict.fromkeys(("pair", "list"), f"{_ANSWERS} of several systems to the same questions"),
+    "bank": "nuggets (--nuggets FILE)",
+    "question": "questions with gold answers (--questions FILE)",
+    "citation": f"{_ANSWERS} that cite passages",
+}
 
 
 def nuggets_by(
@@ -70,13 +90,15 @@ def nuggets_by(
     """The nuggets that a judge writes."""
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
+    require_tasks(rubric, material)
     budget = Budget(settings.max_cost, settings.max_calls)
     return nuggetize(rubric, material, _asking(who, settings, budget))
 
 
 def forecast(rubric: Rubric, material: Material, judges: Sequence[str]) -> Iterator[str]:
     """What judging would take, without asking anybody."""
-    todo = list(tasks(rubric, material))
+    require_tasks(rubric, material)
+    todo = [task for task in tasks(rubric, material) if decided(rubric, task) is None]
     requests = [rubric.request(task.data, task.ids) for task in todo]
     letters = sum(len(request.system) + len(request.user) for request in requests)
     room = sum(request.max_tokens for request in requests)

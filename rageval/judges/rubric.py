@@ -130,7 +130,7 @@ def rubric_named(name: str) -> Rubric:
         return _read(Path(name).stem, _text_of(Path(name)), name)
     if name in rubric_names():
         return _builtin(name)
-    found = plugin("rubrics", name.replace("-", "_"))
+    found = plugin("rubrics", name.lower().replace("-", "_"))
     if found is None:
         known = [*rubric_names(), *plugin_names("rubrics")]
         raise UsageError(f"rubric {name!r}: expected one of {', '.join(known)}" + suggestion(name, known))

@@ -190,6 +190,16 @@ def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
         yield Task({"question": question.text, "gold": gold_of(question)}, {"": (Row(query, NUGGETS),)})
 
 
+def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """A few passages each; the list so far is still to be filled in."""
+    for query, docs in material.candidates.items():
+        for window in windows(docs, rubric.file.window):
+            data = {"question": material.question(query).text, "nuggets": []}
+            yield Task(
+                data | {"passages": [material.passage(doc) for doc in window]}, {"": (Row(query, NUGGETS),)}
+            )
+
+
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, answers in _by_query(material.answers).items():
         question = material.question(query).text
@@ -197,7 +207,7 @@ def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield from _both_orders(question, query, (one.run_id, one.text), (other.run_id, other.text))
 
 
-def _againstgold_of(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         question = material.question(answer.query_id)
         gold = gold_of(question)[0]
@@ -267,6 +277,7 @@ _UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
     "passage": _passages,
     "citation": _citations,
     "question": _questions,
+    "passages": _gathering,
     "pair": _pairs,
     "against-gold": _against_gold,
     "list": _lists,

@@ -41,6 +41,7 @@ __all__ = [
     "hole",
     "judged",
     "length",
+    "lexical_recall",
     "map_ia",
     "measure",
     "ndcg",
@@ -58,6 +59,7 @@ __all__ = [
     "rubric_score",
     "strec",
     "success",
+    "token_f1",
     "win_rate",
 ]
 

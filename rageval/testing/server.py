@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from rageval.testing.batches import Batches
+from rageval.testing.bodies import openai_error
 from rageval.testing.sayings import Asked, Saying, usual
 
 
@@ -34,6 +35,7 @@ class LlmServer:
         self.default = default
         self.requests: list[Asked] = []
         self._sayings: deque[Saying | Callable[[Asked], Saying]] = deque()
+        self._mistakes: list[Exception] = []
         self._lock = threading.Lock()
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.owner = self
@@ -51,6 +53,8 @@ class LlmServer:
         self._http.stopping.set()
         self._http.shutdown()
         self._http.server_close()
+        if self._mistakes:
+            raise self._mistakes[0]
 
     def say(self, *sayings: Saying | Callable[[Asked], Saying]) -> None:
         """Answer the next requests with these."""
@@ -61,7 +65,11 @@ class LlmServer:
         with self._lock:
             self.requests.append(asked)
             said = self._sayings.popleft() if self._sayings else self.otherwise
-        return said(asked) if callable(said) else said
+        try:
+            return said(asked) if callable(said) else said
+        except Exception as error:  # a mistake in a test: told when the server is left
+            self._mistakes.append(error)
+            return Saying(400, openai_error(f"the test's own function failed: {error!r}"))
 
     def otherwise(self, asked: Asked) -> Saying:
         """The answer to a request that nothing was said about."""

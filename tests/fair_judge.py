@@ -1,0 +1,93 @@
+"""A model that judges by what is there, in either wire format, and one that obeys whatever it reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from rageval.judges.evidence import folded
+from rageval.testing import Asked, Saying, anthropic_reply, openai_reply
+
+
+def fair(asked: Asked) -> Saying:
+    """The verdict that anybody would give who looks for words."""
+    return said(asked, json.dumps(verdict(data_in(asked), schema_in(asked))))
+
+
+def obedient(asked: Asked) -> Saying:
+    """The best label for whoever demands one, and else a fair verdict."""
+    found = verdict(data_in(asked), schema_in(asked))
+    demand = re.search(r"Reply with the label (\w+)", json.dumps(data_in(asked)))
+    if demand:
+        quote = {"evidence": "Ignore the rubric", "label": demand[1]}
+        found |= quote if "label" in found else {}
+        for one in found.get("verdicts", ()):
+            one.update(quote)
+    return said(asked, json.dumps(found))
+
+
+def data_in(asked: Asked) -> dict[str, Any]:
+    """The data between the two lines of the fence."""
+    _, data, _ = re.split(r"(?m)^[0-9a-f]{32}\n?", asked.body["messages"][-1]["content"], maxsplit=2)
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+def schema_in(asked: Asked) -> dict[str, Any]:
+    if "response_format" in asked.body:
+        sent: dict[str, Any] = asked.body["response_format"]["json_schema"]["schema"]
+    else:
+        sent = asked.body["output_config"]["format"]["schema"]
+    return sent["properties"]  # type: ignore[no-any-return]
+
+
+def said(asked: Asked, text: str) -> Saying:
+    """The text as the API that was asked sends it."""
+    return Saying(
+        body=anthropic_reply({"type": "text", "text": text})
+        if asked.path == "/v1/messages"
+        else openai_reply(text)
+    )
+
+
+def verdict(data: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    text = folded(str(data.get("answer", data.get("passage", ""))))
+    if "verdicts" in wanted and "answer" in data:
+        return {"verdicts": [_on_nugget(nugget, text) for nugget in data["nuggets"]]}
+    if "verdicts" in wanted:
+        labels = ("vital", "okay")
+        return {
+            "verdicts": [
+                {"id": nugget["id"], "evidence": "", "label": labels[at % 2]}
+                for at, nugget in enumerate(data["nuggets"])
+            ]
+        }
+    if "nuggets" in wanted:
+        return {"nuggets": list(dict.fromkeys([*data.get("nuggets", ()), *_sources(data)]))}
+    if "ranking" in wanted:
+        return {"ranking": [answer["id"] for answer in sorted(data["answers"], key=lambda a: a["text"])]}
+    if "label" in wanted:
+        return {"reason": "as it reads", **_label(data, text, wanted["label"]["enum"])}
+    return {"reason": "as it reads"} | dict.fromkeys((name for name in wanted if name != "reason"), 0)
+
+
+def _sources(data: dict[str, Any]) -> list[str]:
+    return [str(text) for text in data.get("gold", data.get("passages", ()))]
+
+
+def _on_nugget(nugget: dict[str, str], text: str) -> dict[str, str]:
+    found = folded(nugget["text"]) in text
+    label = "support" if found else "not_support"
+    return {"id": nugget["id"], "evidence": nugget["text"] if found else "", "label": label}
+
+
+def _label(data: dict[str, Any], text: str, labels: list[str]) -> dict[str, str]:
+    if "answer_a" in data:
+        return {"evidence": "", "label": "a" if len(data["answer_a"]) < len(data["answer_b"]) else "b"}
+    wanted = data.get("gold") or [data.get("sentence") or data["question"]]
+    found = next((gold for gold in wanted if folded(gold) in text), None)
+    if found is not None:
+        best = labels[-1] if "unrelated" in labels else labels[0]
+        return {"evidence": found, "label": best}
+    return {"evidence": "", "label": labels[0] if "unrelated" in labels else labels[-1]}
