@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,14 +28,19 @@ from rageval.tables.ranking import Order
 from rageval.text import visible
 from rageval.version import __version__
 
+if TYPE_CHECKING:
+    from rageval.uncertainty.groups import Tied
+
 ZERO_REL = ("zero", "skip", "nan")
+EXPECTED = "expected"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Everything besides measures and data that a number depends on.
 
-    `ties`: how equal scores are ordered (`trec`, `docid_asc`, `input`, `rank`, `error`); `depth`: only the
+    `ties`: how equal scores are ordered (`trec`, `docid_asc`, `input`, `rank`, `error`; `expected` gives the
+    mean over all orders, with the lowest and the highest value as bounds); `depth`: only the
     first documents of each ranking count; `judged_only`: unjudged documents are taken out first;
     `intersection`: only queries in both run and judgements count; `zero_rel`: a query whose judgements hold
     nothing relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`); `rel`: the lowest grade
@@ -54,7 +59,8 @@ class Rules:
     provider: str | None = None
 
     def __post_init__(self) -> None:
-        Order(self.ties)
+        if self.ties != EXPECTED:
+            Order(self.ties)
         compat.check(self.compat)
         if self.zero_rel not in ZERO_REL:
             raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(ZERO_REL)}")
@@ -74,7 +80,8 @@ class Rules:
         changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
         if self.groups is not None:
             changed["mean"] = "of-groups"
-        return measure.signature(ties=view.order.ties, **changed, v=__version__)
+        ties = EXPECTED if self.ties == EXPECTED else view.order.ties
+        return measure.signature(ties=ties, **changed, v=__version__)
 
 
 class Evaluator:
@@ -97,6 +104,10 @@ class Evaluator:
             if isinstance(measure, Measure) and measure.of_answers:
                 raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
         self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
+        if self.rules.ties == EXPECTED:
+            from rageval.uncertainty.ties import check_expected
+
+            check_expected(self.measures)
         self.qrels: Qrels = as_qrels(qrels, self._floor())
         self._judgements = Judgements(self.qrels)
         self._plans = [self._plan(measure) for measure in self.measures]
@@ -110,7 +121,12 @@ class Evaluator:
         """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records."""
         source = run_source(run)
         views = list(dict.fromkeys(view for _, view in self._plans))
-        if len(views) > 1 or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
+        expected = self.rules.ties == EXPECTED
+        if (
+            len(views) > 1
+            or expected
+            or any(isinstance(measure, ForeignMeasure) for measure in self.measures)
+        ):
             source = source.in_memory()
         joined = {view: self._join(source, view) for view in views}
         notes = joined[views[0]][1]
@@ -119,12 +135,18 @@ class Evaluator:
         included = self._included(source)
         names = self.qrels.query_ids
         query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
+        orders = self._tied(source) if expected else None
         scores = []
         for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
-            values = self._values(measure, joined[view][0], source, view)[included]
+            if orders is None:
+                found = [self._values(measure, joined[view][0], source, view)]
+            else:
+                found = self._over_orders(measure, joined[view][0], orders)
+            values, *ends = (value[included] for value in found)
             signature, groups = self.rules.signature(measure, view), self._groups(query_ids)
-            missing = notes.queries_missing
-            scores.append(Score(shown, query_ids, values, missing, signature, groups, asked))
+            score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
+            bounds = tuple(replace(score, values=end).value for end in ends)
+            scores.append(replace(score, bounds=bounds or None))
         return Scores(source.name, tuple(scores), notes)
 
     def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:
@@ -144,7 +166,7 @@ class Evaluator:
         return by_provider(measure, self.rules.provider) if self.rules.provider else measure
 
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
-        order = Order(self.rules.ties)
+        order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
         if self.rules.compat and isinstance(measure, Measure):
             measure, order = compat.as_in(self.rules.compat, measure, self.measures)
         return measure, View(order, self.rules.depth, self.rules.judged_only)
@@ -195,9 +217,28 @@ class Evaluator:
                     f"{measure}: returned an array of shape {values.shape}, expected a value for each of the"
                     f" {len(self.qrels.queries):,} judged queries"
                 )
-        if self.rules.zero_rel == "nan":
-            values = np.where(self._has_relevant(), values, np.nan)
-        return values
+        return self._defined(values)
+
+    def _defined(self, values: Any) -> Any:
+        return np.where(self._has_relevant(), values, np.nan) if self.rules.zero_rel == "nan" else values
+
+    def _tied(self, source: RunSource) -> Tied:
+        """The groups of equal scores, and where every judged document stands among them."""
+        from rageval.uncertainty.groups import tied, tied_ranks
+
+        ranks = source.each(lambda queries, blocks: tied_ranks(blocks, queries, self.qrels))
+        everything = View(Order())
+        hits = source.each(
+            lambda queries, blocks: join(blocks, queries, self._judgements, everything)[0].all_hits
+        )
+        return tied(ranks, hits, self.rules.judged_only, self.rules.depth)
+
+    def _over_orders(self, measure: Any, judged: Judged, groups: Tied) -> list[Any]:
+        """The mean over the orders of equal scores, and both ends if they are known."""
+        from rageval.uncertainty.ties import spread
+
+        found = spread(measure, judged, groups)
+        return [self._defined(values) for values in found if values is not None]
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
         if measure.name == "infAP" and (self.qrels.doc_grade < 0).any():

@@ -213,7 +213,7 @@ def test_ties_and_contradicting_ranks_are_remarked_on(tmp_path: Path) -> None:
         ([*ONE, "nosuchfile.run"], "no such file"),
         ([*ONE, "-m", "rr", "--limit", "lines=3"], "expected NAME=NUMBER"),
         ([*ONE, "-m", "rr", "--compat", "ndeval", "--ties", "input"], "brings its own rule"),
-        ([*ONE, "-m", "rr", "--ties", "expected"], "expected"),
+        ([*ONE, "-m", "Rprec", "--ties", "expected"], "choose another rule for ties"),
         ([FILES[0], FILES[1], "-m", "rr"], "expected one or more runs"),
         ([FILES[2], FILES[2], "-m", "rr"], "expected one or more runs"),
         ([FILES[2], "-m", "rr"], "expected one or more runs"),

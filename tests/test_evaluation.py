@@ -239,7 +239,7 @@ def half_recall(judged, *, k=None):
     "rules",
     [
         {"ties": "luck"},
-        {"ties": "expected"},
+        {"ties": "expectd"},
         {"zero_rel": "one"},
         {"depth": 0},
         {"compat": "trec-eval"},

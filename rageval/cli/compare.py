@@ -103,8 +103,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
 def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[str]]:
-    from rageval.cli.remarks import remarks
-    from rageval.cli.running import prepared, said_of_ideals
+    from rageval.cli.running import prepared, said_of, said_of_ideals
     from rageval.comparison import compare
     from rageval.comparison.likeness import WatchedSource, absent, alike
 
@@ -115,7 +114,7 @@ def _runs_compared(
     for source in sources:
         scores = evaluator.evaluate(source)
         results.append(scores)
-        said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
+        said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
     said += said_of_ideals(evaluator)
     lacking = absent(sources, evaluator.qrels.query_ids)
     return compare(results, settings, absent=lacking, alike=alike(sources, options["ties"])), said

@@ -8,7 +8,7 @@ from typing import Any
 from rageval.cli.inputs import Inputs, judgements, run_sources
 from rageval.cli.remarks import remarks
 from rageval.errors import UsageError
-from rageval.evaluation import Evaluator, lowest_grade
+from rageval.evaluation import EXPECTED, Evaluator, lowest_grade
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
 from rageval.scores import Scores
@@ -26,7 +26,7 @@ def run_scores(
     results, said = [], []
     for scores in _evaluated(evaluator, sources, options["jobs"]):
         results.append(scores)
-        said += [f"{visible(scores.run)}: {remark}" for remark in remarks(scores, evaluator)]
+        said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
     return results, [*said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
 
 
@@ -45,6 +45,17 @@ def prepared(
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
     evaluator = Evaluator(measures, qrels, groups=groups, **{name: options[name] for name in _RULES})
     return evaluator, run_sources(inputs.runs, reading, options["dedup"])
+
+
+def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """What should be said of one run."""
+    yield from remarks(scores, evaluator)
+    for score in scores.scores:
+        if score.bounds:
+            low, high = score.bounds
+            yield f"{score.measure}: from {low:.4f} to {high:.4f} over all orders of equal scores"
+        elif evaluator.rules.ties == EXPECTED:
+            yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
 
 
 def said_of_ideals(evaluator: Evaluator) -> Iterator[str]:

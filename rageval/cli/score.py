@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS = "trec ir_measures ndeval json jsonl csv md latex table freshstack-leaderboard".split()
 GATE_FAILED = 1
-TIES = ("trec", "rank", "docid_asc", "input", "error")
+TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,7 +49,8 @@ TIES = ("trec", "rank", "docid_asc", "input", "error")
     type=click.Choice(TIES),
     default="trec",
     show_default=True,
-    help="Order of equal scores: docid descending (trec), ascending, rank column, file; or refuse.",
+    help="Order of equal scores: docid descending (trec), ascending, rank column, file; the mean over all"
+    " orders (expected); or refuse.",
 )
 @click.option(
     "--intersection",

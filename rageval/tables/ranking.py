@@ -33,8 +33,6 @@ class Order:
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        if self.ties == "expected":
-            raise UsageError("ties='expected' is not in this version; expected one of " + ", ".join(TIES))
         if self.ties not in TIES:
             raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
 
