@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.agreement import (
+from rageval.agreement.coefficients import (
     COEFFICIENTS,
     agreement,
     gwet,
@@ -169,3 +169,106 @@ def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(main, ["agree", one, other])
     assert outcome.exit_code == 2
     assert "one:2: judged before by" in outcome.output
+
+
+def shown(*words: str) -> str:
+    outcome = CliRunner().invoke(main, ["agree", *words, "--format", "table"])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def test_every_label_has_its_rates_and_its_agreement(tmp_path: Path) -> None:
+    gold = {(str(at), "a"): "perfect" if at < 3 else "missing" for at in range(4)}
+    said = gold | {("0", "a"): "missing"}
+    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
+    found = json.loads(CliRunner().invoke(main, ["agree", *files, "--format", "json"]).output)["by_label"]
+    assert found == {
+        "missing": {"judge": 0.5, "gold": 0.25, "agreement": 2 / 3},
+        "perfect": {"judge": 0.5, "gold": 0.75, "agreement": 0.8},
+    }
+
+
+def test_systems_are_ranked_by_a_measure_and_topic_by_topic(tmp_path: Path) -> None:
+    systems = "abc"
+    gold = {
+        (query, run): ("perfect", "missing", "incorrect")[at]
+        for query in "12"
+        for at, run in enumerate(systems)
+    }
+    said = gold | {("1", "a"): "incorrect", ("1", "c"): "perfect"}
+    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
+    for options in ([], ["-m", "crag_score"]):
+        words = ["agree", *files, "--format", "json", *options]
+        found = json.loads(CliRunner().invoke(main, words).output)
+        assert (found["tau_per_topic"], found["topics"]) == (0.0, 2)
+        assert found["tau_b"] is None  # all three systems are worth the same by one of the judges
+    found = json.loads(
+        CliRunner().invoke(main, ["agree", *files, "--format", "json", "-m", "hallucination"]).output
+    )
+    assert found["ranked_by"] == "hallucination"
+    assert found["tau_b"] == pytest.approx(0.5)
+
+
+def test_a_judge_who_likes_long_answers(tmp_path: Path) -> None:
+    gold = {(str(at), "a"): "acceptable" for at in range(6)}
+    said = {key: "perfect" if at >= 3 else "missing" for at, key in enumerate(gold)}
+    answers = [
+        {"query_id": query, "run_id": run, "answer": "x " * (at + 1)} for at, (query, run) in enumerate(gold)
+    ]
+    (tmp_path / "answers").write_text("\n".join(map(json.dumps, answers)))
+    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
+    expected = tau_b(np.array([-0.5] * 3 + [0.5] * 3), np.arange(6.0))
+    assert f"and its length: tau_b {expected:.3f}" in shown(*files, "--answers", str(tmp_path / "answers"))
+    assert "its length" not in shown(*files)
+
+
+def test_a_judge_who_likes_what_is_shown_first(tmp_path: Path) -> None:
+    rows = []
+    for query in "12":
+        for aspect in ("a | b", "b | a"):
+            first, _, second = aspect.partition(" | ")
+            winner = first if query == "1" else "a"
+            rows += [
+                {
+                    "query_id": query,
+                    "run_id": run,
+                    "aspect": aspect,
+                    "label": "win" if run == winner else "loss",
+                }
+                for run in (first, second)
+            ]
+    (tmp_path / "judged").write_text("\n".join(map(json.dumps, rows)))
+    said = shown(str(tmp_path / "judged"), str(tmp_path / "judged"))
+    assert (
+        "of 2 pairs shown in both orders 50.0% keep their verdict; the answer shown first wins 75.0%" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("judge", "runs", "kin"),
+    [
+        ("openai:gpt-4o@12345678", ("my-gpt-4o-rag", "bm25"), "my-gpt-4o-rag"),
+        ("anthropic:claude-x", ("Claude-RAG", "gpt"), "Claude-RAG"),
+        ("person", ("gpt", "claude"), None),
+    ],
+)
+def test_a_judge_among_its_own_kind(
+    tmp_path: Path, judge: str, runs: tuple[str, str], kin: str | None
+) -> None:
+    gold = {("1", run): "perfect" for run in runs}
+    files = judgements(tmp_path, "judged", gold, judge), judgements(tmp_path, "gold", gold, "people")
+    said = shown(*files)
+    assert ("of the judge's own family" in said) == (kin is not None)
+    assert kin is None or f"which it may prefer: {kin}\n" in said
+
+
+def test_what_was_spent(tmp_path: Path) -> None:
+    row = {"query_id": "1", "run_id": "a", "label": "perfect", "judge": "openai:gpt-4o-mini@1234abcd"}
+    usage = {"input": 1_000_000, "output": 100_000}
+    for name, also in (("judged", {"usage": usage}), ("gold", {})):
+        (tmp_path / name).write_text(json.dumps(row | also))
+    assert "1,100,000 tokens were spent, 0.2100 USD" in shown(
+        str(tmp_path / "judged"), str(tmp_path / "gold")
+    )
+    (tmp_path / "judged").write_text(json.dumps(row | {"usage": usage, "judge": "openai:unheard-of"}))
+    assert "1,100,000 tokens were spent\n" in shown(str(tmp_path / "judged"), str(tmp_path / "gold"))

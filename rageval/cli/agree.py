@@ -12,7 +12,7 @@ from rageval.cli.printing import on_terminal, print_lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.passport import Passport
+    from rageval.agreement.passport import Passport
 
 STYLES = ("table", "md", "json")
 
@@ -27,20 +27,28 @@ STYLES = ("table", "md", "json")
     show_default=True,
     help="How much near misses count as agreement.",
 )
+@click.option("-m", "measure", metavar="MEASURE", help="Rank systems by this, instead of by mean grades.")
+@click.option(
+    "--answers", metavar="FILE", help="The answers, to see whether the judge leans on their length."
+)
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else md.")
-def agree(judged: str, gold: str, weights: str, style: str | None) -> None:
+def agree(
+    judged: str, gold: str, weights: str, measure: str | None, answers: str | None, style: str | None
+) -> None:
     """The passport of a judge: how far JUDGED agrees with GOLD, beyond chance.
 
     Both are files of judgements; the things that both judged are compared. Prints agreement, Cohen's kappa,
     Gwet's AC and Krippendorff's alpha with 95 % intervals over queries, the confusion of labels, in which
-    direction the judge errs, whether systems are ranked alike, how many judgements failed, what they cost.
+    direction the judge errs, whether systems are ranked alike, what it leans on besides quality (length,
+    order, its own family of models), how many judgements failed, what they cost.
 
     \b
     rageval agree judged.jsonl human.jsonl --weights quadratic
+    rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     """
-    from rageval.passport import passport, read
+    from rageval.agreement.passport import passport, read
 
-    found = passport(read(judged), read(gold), weights)
+    found = passport(read(judged), read(gold), weights, measure, _lengths(answers) if answers else None)
     style = style or ("table" if on_terminal() else "md")
     print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
 
@@ -55,12 +63,28 @@ def _lines(found: Passport, style: str) -> Iterator[str]:
     rows = [[label, *map(str, row)] for label, row in zip(labels, found.confusion, strict=True)]
     yield from draw([["judge \\ gold", *labels], *rows], 1)
     yield ""
+    yield from draw(list(_by_label(found.as_dict())), 1)
+    yield ""
     yield from _sentences(found.as_dict())
+
+
+def _lengths(answers: str) -> dict[tuple[str, str], float]:
+    from rageval.files.answers import read_answers
+
+    return {
+        (answer.query_id, answer.run_id): float(len(answer.text.split())) for answer in read_answers(answers)
+    }
 
 
 def _coefficients(found: Passport) -> Iterator[list[str]]:
     for each in found.coefficients:
         yield [each.name, *(f"{number:.3f}" for number in (each.value, each.low, each.high))]
+
+
+def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
+    yield ["label", "judge", "gold", "agreement"]
+    for label, shares in facts["by_label"].items():
+        yield [visible(label), *(f"{shares[name]:.3f}" for name in ("judge", "gold", "agreement"))]
 
 
 def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -70,11 +94,29 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
         direction = "more generous" if facts["bias"] > 0 else "stricter"
         yield f"the judge is {direction} by {abs(facts['bias']):.3f} on average"
     if facts["tau_b"] is not None:
-        yield f"systems are ranked alike: tau_b {facts['tau_b']:.3f}, tau_AP {facts['tau_ap']:.3f}"
+        yield (
+            f"systems by {facts['ranked_by']}: tau_b {facts['tau_b']:.3f}, tau_AP {facts['tau_ap']:.3f}"
+            + (f", mean tau_b of a query {facts['tau_per_topic']:.3f}" if facts["topics"] else "")
+        )
+    yield from _leanings(facts)
     if facts["failed"]:
         yield f"{facts['failed']:,} of the judge's judgements failed ({facts['failure_rate']:.1%})"
     if facts["only_judged"] or facts["only_gold"]:
         first, second = facts["only_judged"], facts["only_gold"]
         yield f"not compared: {first:,} only in the first file, {second:,} only in the second"
     if facts["tokens"]:
-        yield f"{facts['tokens']:,} tokens were spent"
+        money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
+        yield f"{facts['tokens']:,} tokens were spent{money}"
+
+
+def _leanings(facts: Mapping[str, Any]) -> Iterator[str]:
+    if facts["length_tau"] is not None:
+        yield f"how much too good it finds an answer, and its length: tau_b {facts['length_tau']:.3f}"
+    if facts["order"]:
+        order = facts["order"]
+        yield (
+            f"of {order['pairs']:,} pairs shown in both orders {order['consistent']:.1%} keep their verdict;"
+            f" the answer shown first wins {order['first_wins']:.1%}"
+        )
+    if facts["kin"]:
+        yield f"of the judge's own family, which it may prefer: {', '.join(map(visible, facts['kin']))}"

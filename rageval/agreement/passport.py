@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.agreement import Agreement, agreement, table_of, tau_ap, tau_b
+from rageval.agreement.coefficients import Agreement, agreement, table_of
+from rageval.agreement.leanings import kin, length_leaning, order_leaning
+from rageval.agreement.systems import mean_grades, ranked_alike, scored
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Source
+from rageval.judges.base import Usage
+from rageval.judges.prices import cost
 from rageval.judges.votes import GRADED, Place, place
 from rageval.tables.scales import ALL
 
@@ -62,8 +66,18 @@ def read(source: Source) -> Judged:
     return found
 
 
-def passport(judged: Judged, gold: Judged, kind: str = "none") -> Passport:
-    """How far the judge agrees with gold on what both judged."""
+def passport(
+    judged: Judged,
+    gold: Judged,
+    kind: str = "none",
+    measure: str | None = None,
+    lengths: Mapping[tuple[str, str], float] | None = None,
+) -> Passport:
+    """How far the judge agrees with gold on what both judged.
+
+    Systems are ranked by `measure`, or by their mean grade; `lengths` are those of the answers, by query and
+    system, for seeing whether the judge leans on them.
+    """
     both = [key for key in judged if key in gold and _is_graded(judged[key]) and _is_graded(gold[key])]
     if not both:
         raise InputError(
@@ -73,34 +87,94 @@ def passport(judged: Judged, gold: Judged, kind: str = "none") -> Passport:
     one, other = (np.array([_grade(source[key]) for key in both]) for source in (judged, gold))
     levels = np.unique(np.concatenate((one, other)))
     names = _names([*judged.values(), *gold.values()])
-    return Passport(
-        agreement(one, other, [key[0] for key in both], kind),
-        [names.get(level, f"{level:g}") for level in levels.tolist()],
-        table_of(one, other, levels).astype(int).tolist(),
-        _facts(judged, gold, both, one, other),
-    )
+    labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
+    table = table_of(one, other, levels)
+    facts = {
+        **_counts(judged, gold, both),
+        "bias": float((one - other).mean()),
+        "by_label": _by_label(labels, table),
+        **_alike(judged, gold, both, one, other, measure),
+        **_leanings(judged, both, one - other, lengths),
+        **_spent(judged),
+    }
+    coefficients = agreement(one, other, [key[0] for key in both], kind)
+    return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
-def _facts(judged: Judged, gold: Judged, both: list[Place], one: Float, other: Float) -> dict[str, Any]:
+def _counts(judged: Judged, gold: Judged, both: list[Place]) -> dict[str, Any]:
     failed = sum(not _is_graded(judgement) for judgement in judged.values())
-    systems = sorted({key[1] for key in both})
-    of_system = np.array([systems.index(key[1]) for key in both])
-    count = np.bincount(of_system, minlength=len(systems))
-    mine, theirs = (np.bincount(of_system, grades, len(systems)) / count for grades in (one, other))
-    usage = [judgement["usage"] for judgement in judged.values() if isinstance(judgement.get("usage"), dict)]
     return {
         "compared": len(both),
         "queries": len({key[0] for key in both}),
-        "systems": len(systems),
+        "systems": len({key[1] for key in both}),
         "only_judged": len(judged.keys() - gold.keys()),
         "only_gold": len(gold.keys() - judged.keys()),
         "failed": failed,
         "failure_rate": failed / len(judged),
-        "bias": float((one - other).mean()),
-        "tau_b": _plain(tau_b(mine, theirs)) if len(systems) > 1 else None,
-        "tau_ap": _plain(tau_ap(theirs, mine)) if len(systems) > 1 else None,
-        "tokens": sum(int(spent.get("input", 0)) + int(spent.get("output", 0)) for spent in usage),
     }
+
+
+def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]]:
+    """How often each judge gives a label, and on which share of these they agree: 2·n_kk / (n_k. + n_.k)."""
+    mine, theirs, both = table.sum(axis=1), table.sum(axis=0), table.diagonal()
+    return {
+        label: {
+            "judge": float(mine[at] / table.sum()),
+            "gold": float(theirs[at] / table.sum()),
+            "agreement": float(2 * both[at] / (mine[at] + theirs[at])),
+        }
+        for at, label in enumerate(labels)
+    }
+
+
+def _alike(
+    judged: Judged, gold: Judged, both: list[Place], one: Float, other: Float, measure: str | None
+) -> dict[str, Any]:
+    """How alike the two rank systems, on what both judged."""
+    if measure is not None:
+        values = [scored(measure, [source[key] for key in both]) for source in (judged, gold)]
+    else:
+        values = [
+            mean_grades((key[0], key[1], grade) for key, grade in zip(both, grades.tolist(), strict=True))
+            for grades in (one, other)
+        ]
+    found = ranked_alike(*values)
+    return {
+        "ranked_by": measure or "mean grade",
+        "tau_b": _plain(found.tau_b),
+        "tau_ap": _plain(found.tau_ap),
+        "tau_per_topic": _plain(found.tau_per_topic),
+        "topics": found.topics,
+    }
+
+
+def _leanings(
+    judged: Judged, both: list[Place], error: Float, lengths: Mapping[tuple[str, str], float] | None
+) -> dict[str, Any]:
+    order = order_leaning(judged)
+    length = None
+    if lengths is not None:
+        too_good = mean_grades((key[0], key[1], gap) for key, gap in zip(both, error.tolist(), strict=True))
+        of_answer = {(query, run): gap for run, found in too_good.items() for query, gap in found.items()}
+        length = _plain(length_leaning(of_answer, lengths))
+    judges = {str(judgement.get("judge", "")) for judgement in judged.values()}
+    return {
+        "length_tau": length,
+        "order": order and order._asdict(),
+        "kin": kin(judges, dict.fromkeys(key[1] for key in judged)),
+    }
+
+
+def _spent(judged: Judged) -> dict[str, Any]:
+    """Tokens, and money where all prices are known."""
+    tokens, costs = 0, []
+    for judgement in judged.values():
+        if isinstance(judgement.get("usage"), dict):
+            spent = Usage(*(int(judgement["usage"].get(name, 0)) for name in ("input", "output")))
+            tokens += spent.input + spent.output
+            costs.append(cost(spent, str(judgement.get("judge", "")).partition("@")[0]))
+    known = [price for price in costs if price is not None]
+    return {"tokens": tokens, "cost": math.fsum(known) if known and len(known) == len(costs) else None}
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:
