@@ -216,7 +216,8 @@ def _size(spec: Spec) -> str:
     from rageval.datasets.progress import amount
 
     if is_on_disk(spec.id):
-        return amount(sum(file.size for kept in manifest_of(folder_of(spec.folder)).values() for file in kept))
+        manifest = manifest_of(folder_of(spec.folder))
+        return amount(sum(file.size for kept in manifest.values() for file in kept))
     return amount(spec.size) if spec.size is not None else "not known"
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MEASURES = {"alpha_ndcg_10": "alpha_ndcg@10", "coverage_20": "coverage@20", "recall_50": "recall@50"}
 TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")
 _UNKNOWN = "-"
+_EXPECTED = (
+    f"expected {{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(MEASURES)}}}}}}}]}}"
+)
 
 
 def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
@@ -73,31 +76,26 @@ def _average(datasets: dict[str, dict[str, float]]) -> None:
 
 
 def _entries(file: str) -> list[dict[str, Any]]:
-    import msgspec
-
-    from rageval.files.jsonl import explained
-
-    class Info(msgspec.Struct):
-        name: str
-        size: Any = _UNKNOWN
-        type: Any = _UNKNOWN
-        date: Any = _UNKNOWN
-        link: Any = _UNKNOWN
-
-    class Entry(msgspec.Struct):
-        info: Info
-        datasets: dict[str, dict[str, float]]
-
-    class Board(msgspec.Struct):
-        entries: list[Entry] = msgspec.field(name="leaderboardData")
-
     try:
         with open(file, "rb") as stream:
-            text = stream.read()
-        board = msgspec.json.decode(text, type=Board)
+            found = json.load(stream)
     except OSError as error:
         raise InputError(f"{file}: cannot be opened: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: {explained(error, text[:200], 'entries of the leaderboard')}") from None
-    found: list[dict[str, Any]] = msgspec.to_builtins(board.entries)
-    return found
+        raise InputError(f"{file}: {_EXPECTED}, found no JSON ({error})") from None
+    entries = found.get("leaderboardData") if isinstance(found, dict) else None
+    if not isinstance(entries, list) or not all(map(_is_entry, entries)):
+        raise InputError(f"{file}: {_EXPECTED}")
+    return entries
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("info"), dict):
+        return False
+    datasets = entry.get("datasets")
+    return (
+        isinstance(entry["info"].get("name"), str)
+        and isinstance(datasets, dict)
+        and all(isinstance(values, dict) and set(values) == set(MEASURES) for values in datasets.values())
+        and all(type(value) in (int, float) for values in datasets.values() for value in values.values())
+    )

@@ -30,7 +30,7 @@ class Dataset:
 
     id: str
     holds: tuple[str, ...]
-    read: Callable[[str], Iterator[Any]]
+    content: Callable[[str], Iterator[Any]]
     reader: Reader | None = None
     documents_from: str = ""
     store: Callable[[], Any] | None = None
@@ -64,7 +64,7 @@ class Dataset:
     def _content(self, what: str) -> Iterator[Any]:
         if what not in self.holds and not (what == "documents" and self.documents_from):
             raise InputError(self._lacks(what))
-        return self.read(what)
+        return self.content(what)
 
     def _lacks(self, what: str) -> str:
         return f"{self.id}: this data set has no {what}; it has {', '.join(self.holds)}"

@@ -16,7 +16,7 @@ from rageval.files.opening import Source, head
 Record = TypeVar("Record")
 Row = dict[str, Any]
 _PARQUET = b"PAR1"
-_BATCH = 256
+_BATCH = 16  # rows: even the longest texts then fit the memory
 _LENIENT = 64 * 2**20
 
 
@@ -60,16 +60,19 @@ def parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator
         raise MissingPackage("pyarrow", f"{path.name} (a parquet file)", extra="datasets") from None
     try:
         with parquet.ParquetFile(path) as file:
-            _refuse_bombs(path, file.metadata, limits)
+            groups = range(file.metadata.num_row_groups)
+            _refuse_bombs(path, sum(file.metadata.row_group(at).total_byte_size for at in groups), limits)
             named = [name for name in columns if name in file.schema_arrow.names] or None
+            total = 0
             for batch in file.iter_batches(batch_size=_BATCH, columns=named):
+                total += batch.nbytes  # may be far more than the file says: equal texts are kept once in it
+                _refuse_bombs(path, total, limits)
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: is damaged, or no parquet file: {error!s:.200}") from None
 
 
-def _refuse_bombs(path: Path, metadata: Any, limits: Limits) -> None:
-    total = sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
+def _refuse_bombs(path: Path, total: int, limits: Limits) -> None:
     if total > limits.unpacked or total > max(_LENIENT, limits.ratio * path.stat().st_size):
         raise InputError(
             f"{path}: unpacks to {total:,} bytes (a decompression bomb?); raise it with --limit ratio=… or"

@@ -1,0 +1,402 @@
+"""Every benchmark, fetched from its true layout and read: questions, documents, judgements, nuggets."""
+
+from __future__ import annotations
+
+import bz2
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import datasets_samples as samples
+from datasets_server import File, Server, serving
+from rageval.datasets import catalogue, fetch, home, load
+from rageval.datasets.checking import checked
+from rageval.datasets.transport import Transport
+from rageval.errors import InputError, OutputError, UsageError
+from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
+from rageval.records import Nugget, Qrel
+
+FRESHSTACK = "freshstack/langchain/oct-2024"
+CRAG = "crag/task-1-2/dev-v4"
+CRAG_FILE = "crag_task_1_and_2_dev_v4.jsonl.bz2"
+CRAG_PATH = f"facebookresearch/CRAG/refs/heads/main/data/{CRAG_FILE}"
+TASK_3 = "crag/task-3/dev-v5"
+QUICK = Transport(allow_http=True, timeout=5, attempts=2, pause=lambda seconds: None)
+
+
+@pytest.fixture(name="server", autouse=True)
+def _server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RAGEVAL_ALLOW_HTTP", "1")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    with serving() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def put_crag(server: Server, monkeypatch: pytest.MonkeyPatch, content: bytes) -> File:
+    """CRAG on GitHub, its hash in the catalogue."""
+    known = samples.at_loopback(server, {CRAG_FILE: content})
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+    return samples.put_on_github(server, CRAG_PATH, content)
+
+
+def put_task_3(server: Server, monkeypatch: pytest.MonkeyPatch, archive: bytes) -> None:
+    names = [f"crag_task_3_dev_v5.tar.bz2.part{at}" for at in range(4)]
+    parts = dict(zip(names, samples.in_parts(archive, 4), strict=True))
+    known = samples.at_loopback(server, parts)
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+    for name, part in parts.items():
+        samples.put_on_github(server, f"facebookresearch/CRAG/refs/heads/main/data/{name}", part)
+
+
+class TestFreshStack:
+    @pytest.fixture(autouse=True)
+    def _there(self, server: Server) -> None:
+        samples.put_freshstack(server)
+
+    def test_questions_and_nuggets_are_those_of_the_files_module(self, tmp_path: Path) -> None:
+        path = tmp_path / "questions.jsonl"
+        path.write_bytes(samples.jsonl(samples.FRESHSTACK_QUERIES))
+        dataset = load(FRESHSTACK)
+        assert list(dataset.questions()) == list(read_questions(path))
+        assert list(dataset.nuggets()) == list(read_nuggets(path))
+
+    def test_judgements_are_by_nugget(self) -> None:
+        nugget = samples.FRESHSTACK_QUERIES[1]["nuggets"][1]
+        qrels = [qrel for qrel in load(FRESHSTACK).qrels() if qrel.iteration == nugget["_id"]]
+        expected = [Qrel("76000001", doc, 1, nugget["_id"]) for doc in nugget["relevant_corpus_ids"]]
+        expected += [Qrel("76000001", doc, 0, nugget["_id"]) for doc in nugget["non_relevant_corpus_ids"]]
+        assert qrels == expected
+
+    def test_scoring_fetches_no_documents(self, server: Server) -> None:
+        list(load(FRESHSTACK).qrels())
+        assert not [path for path in server.paths() if "corpus" in path]
+
+    def test_documents_come_shard_by_shard(self) -> None:
+        documents = list(load(FRESHSTACK).documents())
+        assert [(doc.doc_id, doc.text) for doc in documents] == [
+            (row["_id"], row["text"]) for row in samples.FRESHSTACK_DOCS
+        ]
+
+    def test_documents_by_id(self, server: Server) -> None:
+        store = load(FRESHSTACK).document_store()
+        assert not store.built()
+        assert store.get("repo/chains.py_3_368").text == "def chains_3():\n\treturn 3"
+        assert set(store.get_many(["repo/chains.py_3_368", "repo/größe.py_0_368", "nowhere"])) == {
+            "repo/chains.py_3_368",
+            "repo/größe.py_0_368",
+        }
+        assert store.count() == len(samples.FRESHSTACK_DOCS)
+        assert store.get("repo/chains.py_3_368", "doc_id") == "repo/chains.py_3_368"
+        with pytest.raises(KeyError):
+            store.get("nowhere")
+
+    def test_it_is_fetched_once(self, server: Server) -> None:
+        fetch(FRESHSTACK)
+        asked = len(server.asked)
+        fetch(FRESHSTACK)
+        list(load(FRESHSTACK).qrels())
+        assert len(server.asked) == asked
+        fetch(FRESHSTACK, ["questions"], again=True)
+        assert len(server.asked) > asked
+
+    def test_later_snapshots_by_pattern(self, server: Server) -> None:
+        samples.put_freshstack(server, "rust-lang", "may-2026")
+        assert len(list(load("freshstack/rust-lang/may-2026").questions())) == 5
+
+    def test_what_table_3_counts(self) -> None:
+        counts = {count.what: count for count in checked(load(FRESHSTACK))}
+        assert (counts["questions"].expected, counts["questions"].found) == (203, 5)
+        assert (counts["documents"].expected, counts["documents"].found) == (49514, 45)
+        assert counts["nuggets_per_question"].found == 9 / 5
+        assert counts["relevant_per_nugget"].found == 18 / 9
+        assert counts["relevant_per_question"].found == (9 + 5) / 5
+        assert not any(count.agrees for count in counts.values() if count.expected is not None)
+
+    def test_a_shard_that_is_lost_on_the_way(self, server: Server) -> None:
+        """What arrived before stays, and is not fetched again."""
+        lost = "/datasets/freshstack/corpus-oct-2024/resolve/main/langchain/train-00001-of-00002.parquet"
+        file = server.files.pop(lost)
+        with pytest.raises(
+            InputError, match=r"404.*\n.*rageval datasets import freshstack/langchain/oct-2024"
+        ):
+            fetch(FRESHSTACK, transport=QUICK)
+        assert home.kept_paths(home.folder_of(FRESHSTACK), "documents") is None
+        server.files[lost] = file
+        before = len(server.asked)
+        fetch(FRESHSTACK)
+        assert len([path for path in server.paths()[before:] if path.startswith("/cdn/")]) == 1
+
+    def test_conflicting_lists_count_as_in_freshstacks_loader(self, server: Server) -> None:
+        row = samples.FRESHSTACK_QUERIES[0] | {
+            "nuggets": [
+                {"_id": "n", "text": "t", "relevant_corpus_ids": ["a", "b"], "non_relevant_corpus_ids": ["a"]}
+            ]
+        }
+        name = "langchain/test-00000-of-00001.parquet"
+        server.on_hub("freshstack/queries-jun-2025", name, samples.parquet([row]))
+        qrels = list(load("freshstack/langchain/jun-2025").qrels())
+        assert {qrel.doc_id: qrel.relevance for qrel in qrels} == {"a": 0, "b": 1}
+
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            (b"PAR1 and then nothing", "is damaged, or no parquet file"),
+            (b"<html>sorry</html>", "found no valid JSON"),
+            (
+                samples.parquet([{"query_id": 1, "query_title": "t", "query_text": "t", "nuggets": 7}]),
+                "nuggets",
+            ),
+        ],
+    )
+    def test_what_is_no_question(self, server: Server, content: bytes, expected: str) -> None:
+        server.on_hub("freshstack/queries-jul-2025", "godot/test-00000-of-00001.parquet", content)
+        for what in ("qrels", "nuggets"):
+            with pytest.raises(InputError, match=expected):
+                list(getattr(load("freshstack/godot/jul-2025"), what)())
+
+    def test_a_listing_without_the_files(self, server: Server) -> None:
+        server.files["/api/datasets/freshstack/queries-aug-2025/tree/main/godot"] = File(
+            b'[{"type":"file","oid":"0","size":3,"path":"godot/readme.md"}]'
+        )
+        with pytest.raises(InputError, match=r"expected files test-\*\.parquet, found readme\.md"):
+            list(load("freshstack/godot/aug-2025").qrels())
+        server.files["/api/datasets/freshstack/queries-sep-2025/tree/main/godot"] = File(b"<html>")
+        with pytest.raises(InputError, match="expected the hub's list of files"):
+            list(load("freshstack/godot/sep-2025").qrels())
+
+    def test_two_processes_download_once(self, server: Server) -> None:
+        for path, file in server.files.items():
+            if path.startswith("/cdn/"):
+                file.pause, file.block = 0.04, 500
+        words = [sys.executable, "-m", "rageval", "datasets", "fetch", FRESHSTACK]
+        both = [
+            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in "12"
+        ]
+        ends = [(process.communicate(timeout=60), process.returncode) for process in both]
+        assert [code for _, code in ends] == [0, 0], ends
+        assert len([path for path in server.paths() if path.startswith("/cdn/")]) == 3
+        assert any("waiting for another process" in err for (_, err), _ in ends)
+
+    def test_a_bomb_of_parquet(self, server: Server) -> None:
+        """Rows of one text, which parquet keeps once, that swell to more than 200 times the file's size."""
+        rows = [
+            samples.FRESHSTACK_QUERIES[0] | {"query_id": str(at), "query_text": "x" * 10**6}
+            for at in range(70)
+        ]
+        content = samples.parquet(rows, 70)
+        assert len(content) < 200_000
+        server.on_hub("freshstack/queries-feb-2025", "godot/test-00000-of-00001.parquet", content)
+        with pytest.raises(InputError, match="a decompression bomb"):
+            list(load("freshstack/godot/feb-2025").questions())
+
+
+class TestCrag:
+    def test_terms_come_first(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        put_crag(server, monkeypatch, samples.crag_bz2())
+        with pytest.raises(UsageError, match=r"(?s)CC BY-NC|NonCommercial.*--accept-license"):
+            list(load(CRAG).questions())
+        assert server.asked == []
+        assert len(list(load(CRAG, accept_license=True).questions())) == 5
+        assert len(list(load(CRAG).questions())) == 5
+
+    def test_questions_splits_and_facts(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        put_crag(server, monkeypatch, samples.crag_bz2())
+        everything = list(load(CRAG, accept_license=True).questions())
+        assert everything[1].gold == ("writer 1", "w. 1")
+        assert dict(everything[1].facts)["question_type"] == "set"
+        parts = [list(load(f"{CRAG}/split-{split}").questions()) for split in "01"]
+        assert [question.query_id[-1] for question in parts[0]] == ["0", "2", "4"]
+        assert sorted(parts[0] + parts[1]) == sorted(everything)
+        assert len([path for path in server.paths() if "/media/" in path]) == 1
+
+    def test_pages(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        put_crag(server, monkeypatch, samples.crag_bz2())
+        pages = list(load(CRAG, accept_license=True).documents())
+        assert len(pages) == 10
+        assert pages[3].doc_id == "00000000-0000-4000-8000-000000000001/1"
+        assert (pages[3].text, pages[3].url) == ("<html>1 1</html>", "https://example.org/1/1")
+        assert len(list(load(f"{CRAG}/split-1").documents())) == 4
+        assert load(CRAG).document_store().get(pages[3].doc_id) == pages[3]
+
+    def test_counts_by_domain_and_type(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        put_crag(server, monkeypatch, samples.crag_bz2())
+        counts = {count.what: count for count in checked(load(CRAG, accept_license=True))}
+        assert (counts["questions"].expected, counts["questions"].found) == (2706, 5)
+        assert counts["domain music"].found == 2
+        assert counts["question_type set"].found == 2
+        assert counts["split 1"].found == 2
+
+    @pytest.mark.parametrize("kept", [0.3, 0.9])
+    def test_a_truncated_bz2(self, server: Server, monkeypatch: pytest.MonkeyPatch, kept: float) -> None:
+        """The server has only a piece of it, and calls that the file."""
+        content = samples.crag_bz2()
+        put_crag(server, monkeypatch, content)
+        for file in server.files.values():
+            file.content = file.content[: int(len(content) * kept)]
+        with pytest.raises(InputError, match="expected"):
+            list(load(CRAG, accept_license=True, transport=QUICK).questions())
+        assert home.kept_paths(home.folder_of(CRAG), "questions") is None
+
+    def test_a_file_cut_short_on_disk(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It no longer counts as being there."""
+        put_crag(server, monkeypatch, samples.crag_bz2())
+        list(load(CRAG, accept_license=True).questions())
+        path = home.folder_of(CRAG) / CRAG_FILE
+        path.write_bytes(path.read_bytes()[:100])
+        assert len(list(load(CRAG).questions())) == 5
+        assert path.read_bytes() == samples.crag_bz2()
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_interrupted_at_random_bytes(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, seed: int
+    ) -> None:
+        rng = random.Random(seed)
+        content = samples.crag_bz2()
+        file = put_crag(server, monkeypatch, content)
+        file.cuts = [rng.randrange(1, len(content) // 4) for _ in range(3)]
+        file.block = 50
+        assert len(list(load(CRAG, accept_license=True, transport=QUICK).questions())) == 5
+        assert len([path for path in server.paths() if "/media/" in path]) == 4
+
+    def test_task_3_in_parts(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A tar.bz2 in parts; what its members say of where they belong does not matter."""
+        members = {
+            "../../escape.jsonl": samples.jsonl(samples.CRAG),
+            "./._crag.jsonl": b"resource fork",
+            "/etc/readme.txt": b"read me",
+        }
+        put_task_3(server, monkeypatch, samples.tar_bz2(members))
+        dataset = load(TASK_3, accept_license=True)
+        assert list(dataset.questions()) == list(read_questions_of(samples.CRAG))
+        assert len(list(dataset.documents())) == 10
+        assert not list(Path(os.environ["IR_DATASETS_HOME"]).parent.rglob("*escape*"))
+
+    def test_a_bomb_in_task_3(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        put_task_3(server, monkeypatch, samples.tar_bz2({"crag.jsonl": b" " * 80_000_000}))
+        with pytest.raises(InputError, match="a decompression bomb"):
+            list(load(TASK_3, accept_license=True).questions())
+
+    @pytest.mark.parametrize(
+        ("archive", "expected"),
+        [
+            (samples.tar_bz2({"readme.txt": b"x"}), r"expected a file \*\.jsonl in the archive, found none"),
+            (bz2.compress(b"no tar" * 1000), "is damaged, or no tar.bz2"),
+            (samples.tar_bz2({"c.jsonl": samples.jsonl(samples.CRAG)})[:-30], "breaks off or is damaged"),
+            (b"BZh9 but no more than that", "breaks off or is damaged"),
+        ],
+    )
+    def test_what_is_no_archive(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, archive: bytes, expected: str
+    ) -> None:
+        put_task_3(server, monkeypatch, archive)
+        with pytest.raises(InputError, match=expected):
+            list(load(TASK_3, accept_license=True).questions())
+
+
+def read_questions_of(rows: list[dict[str, object]]) -> Iterator[object]:
+    from rageval.files.jsonl import in_memory
+
+    return read_questions(in_memory(rows, "rows"))
+
+
+class TestLiveRag:
+    @pytest.fixture(autouse=True)
+    def _there(self, server: Server) -> None:
+        name = "LiveRAG_banchmark_20250910.parquet"
+        server.on_hub("LiveRAG/Benchmark", name, samples.parquet(samples.LIVERAG), listed=False)
+
+    def test_questions(self) -> None:
+        question = list(load("liverag/benchmark").questions())[1]
+        assert (question.query_id, question.gold) == ("1", ("It is 1.",))
+        facts = dict(question.facts)
+        assert facts["difficulty"] == "0.1"
+        assert facts["answer-type-categorization"] == "factoid"
+        assert question.documents[1] == ("<urn:uuid:00000000-1111-4222-8333-000000000001>", "Fact 1 is 1.")
+
+    def test_claims_documents_and_judgements(self) -> None:
+        dataset = load("liverag/benchmark")
+        assert list(dataset.nuggets())[2:4] == [
+            Nugget("1", "0", "Fact 1 exists.", group="direct"),
+            Nugget("1", "1", "It is known.", group="useful"),
+        ]
+        assert [doc.text for doc in dataset.documents()] == ["Fact 0 is 0.", "Fact 1 is 1."]
+        assert len(list(dataset.qrels())) == 7
+
+
+class TestTrecRag:
+    TOPICS = b"rag-1\tI wonder why leaves fall.\nrag-2\tAnd [where] they go?\n"
+    QRELS = b"rag-1 0 msmarco_v2.1_doc_00_1#0_2 3\nrag-1 0 msmarco_v2.1_doc_00_1#1_2 0\n"
+
+    @pytest.fixture(autouse=True)
+    def _there(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        known = samples.at_loopback(server, {})
+        monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+
+    def test_topics_from_the_second_mirror_and_judgements(self, server: Server) -> None:
+        server.files["/trec.nist.gov/data/rag/topics.rag24.test.txt"] = File(self.TOPICS)
+        server.files["/trec.nist.gov/data/rag/2024-retrieval-qrels.txt"] = File(self.QRELS)
+        dataset = load("trec-rag/2024", transport=QUICK)
+        assert [question.query_id for question in dataset.questions()] == ["rag-1", "rag-2"]
+        assert sorted(dataset.qrels())[0] == Qrel("rag-1", "msmarco_v2.1_doc_00_1#0_2", 3, "0")
+
+    def test_passages_are_those_of_ir_datasets(self) -> None:
+        with pytest.raises(InputError, match=r"'msmarco-segment-v2\.1', which ir_datasets .* does not have"):
+            load("trec-rag/2024").documents()
+        with pytest.raises(InputError, match="Scoring needs no documents"):
+            load("trec-rag/2024").document_store()
+
+    def test_2025_in_json(self, server: Server) -> None:
+        content = b'{"id": "14", "title": "A long narrative."}\n'
+        server.files["/trec-rag.github.io/assets/jsonl/trec_rag_2025_queries.jsonl"] = File(content)
+        (question,) = load("trec-rag/2025").questions()
+        assert (question.query_id, question.text) == ("14", "A long narrative.")
+
+    def test_2026_nuggets_and_rubrics(self, server: Server) -> None:
+        base = "/raw.githubusercontent.com/TREC-RAG/trec-rag-data/main/trec-rag-2026/development-data/"
+        nuggets = b'{"qid":"14","nuggets":[{"text":"t","mapped_sub_narrative":"s","importance":"vital"}]}\n'
+        rubrics = b'{"qid":"r1","domain":"d","rubrics":[{"criterion":"c","weight":-2,"axis":"a"}]}\n'
+        server.files[f"{base}rag25-dev-nuggets/rag25-dev-nuggets.jsonl"] = File(nuggets)
+        server.files[f"{base}researchrubrics-dev-rubrics/research-rubrics-dev-rubrics.jsonl"] = File(rubrics)
+        assert list(load("trec-rag/2026/rag25-dev").nuggets()) == [Nugget("14", "0", "t", "vital", group="s")]
+        (criterion,) = load("trec-rag/2026/research-rubrics-dev").nuggets()
+        assert (criterion.text, criterion.weight, criterion.group) == ("c", -2, "a")
+
+    def test_what_a_data_set_has_not(self) -> None:
+        with pytest.raises(InputError, match="trec-rag/2026: this data set has no qrels; it has questions"):
+            load("trec-rag/2026").qrels()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_home_one_may_not_write_to(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(OutputError, match="IR_DATASETS_HOME="):
+        list(load(FRESHSTACK).qrels())
+
+
+@pytest.mark.skipif("RAGEVAL_REAL_CRAG" not in os.environ, reason="RAGEVAL_REAL_CRAG names no file")
+def test_the_real_crag() -> None:
+    from rageval.datasets import import_files
+
+    import_files(CRAG, [os.environ["RAGEVAL_REAL_CRAG"]])
+    assert all(count.agrees for count in checked(load(CRAG)))
+
+
+@pytest.mark.skipif(
+    "RAGEVAL_REAL_FRESHSTACK" not in os.environ, reason="RAGEVAL_REAL_FRESHSTACK is no folder"
+)
+@pytest.mark.parametrize("topic", ["langchain", "yolo", "laravel", "angular", "godot"])
+def test_the_real_freshstack(topic: str) -> None:
+    """A folder with a folder for each topic, holding the files of both repositories."""
+    from rageval.datasets import import_files
+
+    dataset = f"freshstack/{topic}/oct-2024"
+    import_files(dataset, [os.environ["RAGEVAL_REAL_FRESHSTACK"]])
+    assert all(count.agrees for count in checked(load(dataset)))

@@ -1,0 +1,179 @@
+"""Round trips: what is exported is what ir_datasets exports, and scores the same in every tool."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import datasets_samples as samples
+import rageval
+from datasets_server import serving
+from rageval.cli import main
+from rageval.datasets import catalogue, import_files, load, register
+from rageval.datasets.exporting import exported
+from rageval.errors import UsageError
+from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
+
+FRESHSTACK = "freshstack/langchain/oct-2024"
+CRAG = "crag/task-1-2/dev-v4"
+WITHOUT_SPACES = "freshstack/yolo/oct-2024"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RAGEVAL_ALLOW_HTTP", "1")
+    with serving() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        samples.put_freshstack(server)
+        text = json.dumps(samples.FRESHSTACK_QUERIES).replace("docs with space", "docs")
+        name = "yolo/test-00000-of-00001.parquet"
+        server.on_hub("freshstack/queries-oct-2024", name, samples.parquet(json.loads(text)))
+        yield
+
+
+def theirs(dataset: str, what: str, style: str, fields: list[str] | None = None) -> str:
+    """What `ir_datasets export` writes, in a process that knows us."""
+    import ir_datasets
+    from ir_datasets.commands import export
+
+    register()
+    out = io.StringIO()
+    arguments = argparse.Namespace(dataset=dataset, format=style, fields=fields, out=out)
+    getattr(export, f"main_{what}")(ir_datasets.load(dataset), arguments)
+    return out.getvalue()
+
+
+def ours(dataset: str, what: str, *options: str) -> str:
+    done = CliRunner().invoke(main, ["datasets", "export", dataset, what, *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def ranking() -> dict[str, dict[str, float]]:
+    """A run with hits and misses at different depths."""
+    docs = [row["_id"].replace("docs with space", "docs") for row in samples.FRESHSTACK_DOCS]
+    queries = [row["query_id"] for row in samples.FRESHSTACK_QUERIES]
+    return {
+        q: {doc: 100.0 - (7 * at + 11 * i) % 45 for i, doc in enumerate(docs)} for at, q in enumerate(queries)
+    }
+
+
+class TestQrels:
+    def test_are_what_ir_datasets_writes(self) -> None:
+        assert ours(WITHOUT_SPACES, "qrels") == theirs(WITHOUT_SPACES, "qrels", "trec")
+
+    def test_ids_with_spaces_are_parted_by_tabs(self, tmp_path: Path) -> None:
+        path = tmp_path / "qrels"
+        path.write_text(ours(FRESHSTACK, "qrels"), encoding="utf-8")
+        assert sorted(rageval.read_qrels(path)) == sorted(load(FRESHSTACK).qrels())
+        torn = [line for line in theirs(FRESHSTACK, "qrels", "trec").splitlines() if len(line.split()) != 4]
+        assert len(torn) == 9  # which is why
+
+    def test_score_the_same_everywhere(self, tmp_path: Path) -> None:
+        """rageval from the id and from the file, ndeval, and ir_measures with the measures it shares."""
+        import ir_measures
+        import pyndeval
+
+        path = tmp_path / "qrels"
+        path.write_text(ours(WITHOUT_SPACES, "qrels"), encoding="utf-8")
+        run = ranking()
+        by_id = rageval.evaluate("alpha_ndcg@10, strec@10, recall@20, rr", run, load(WITHOUT_SPACES))
+        by_file = rageval.evaluate("alpha_ndcg@10, strec@10, recall@20, rr", run, path)
+        assert [score.value for score in by_id.scores] == [score.value for score in by_file.scores]
+        assert 0 < by_id["alpha_ndcg@10"].value < 1
+        rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+        qrels = [pyndeval.SubtopicQrel(query, nugget, doc, int(grade)) for query, nugget, doc, grade in rows]
+        scored = [
+            pyndeval.ScoredDoc(query, doc, score)
+            for query, docs in run.items()
+            for doc, score in docs.items()
+        ]
+        ndeval = pyndeval.ndeval(qrels, scored, measures=["alpha-nDCG@10", "strec@10"])
+        for name, ndeval_name in (("alpha_ndcg@10", "alpha-nDCG@10"), ("strec@10", "strec@10")):
+            for query, value in by_id[name].by_query.items():
+                assert ndeval[query][ndeval_name] == pytest.approx(value, abs=1e-6)
+        documents: dict[str, dict[str, int]] = {}
+        for qrel in ir_measures.read_trec_qrels(str(path)):
+            grades = documents.setdefault(qrel.query_id, {})
+            grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, 0))
+        found = ir_measures.calc_aggregate([ir_measures.R @ 20], documents, run)
+        assert found[ir_measures.R @ 20] == pytest.approx(by_id["recall@20"].value, abs=1e-9)
+
+    @pytest.mark.parametrize("style", ["tsv", "jsonl"])
+    def test_other_forms(self, style: str) -> None:
+        assert ours(WITHOUT_SPACES, "qrels", "--format", style) == theirs(WITHOUT_SPACES, "qrels", style)
+
+
+class TestQueriesAndDocuments:
+    def test_queries_are_what_ir_datasets_writes(self, tmp_path: Path) -> None:
+        written = ours(FRESHSTACK, "queries")
+        assert written == theirs(FRESHSTACK, "queries", "tsv", ["query_id", "text"])
+        assert ours(FRESHSTACK, "queries", "--format", "jsonl") == theirs(FRESHSTACK, "queries", "jsonl")
+        path = tmp_path / "topics.tsv"
+        path.write_text(written, encoding="utf-8")
+        assert [question.query_id for question in read_questions(path)] == [f"7600000{at}" for at in range(5)]
+
+    @pytest.mark.parametrize("style", ["tsv", "jsonl"])
+    def test_documents_are_what_ir_datasets_writes(self, style: str) -> None:
+        assert ours(FRESHSTACK, "docs", "--format", style) == theirs(FRESHSTACK, "docs", style)
+
+    def test_crag(self, tmp_path: Path) -> None:
+        path = tmp_path / "crag.jsonl"
+        path.write_bytes(samples.jsonl(samples.CRAG))
+        import_files(CRAG, [path])
+        assert ours(CRAG, "docs") == theirs(CRAG, "docs", "jsonl")
+        assert ours(CRAG, "queries", "--format", "jsonl") == theirs(CRAG, "queries", "jsonl")
+
+
+class TestAnswersAndNuggets:
+    def test_nuggets_are_read_back(self, tmp_path: Path) -> None:
+        path = tmp_path / "nuggets.jsonl"
+        path.write_text(ours(FRESHSTACK, "nuggets"), encoding="utf-8")
+        assert list(read_nuggets(path)) == list(load(FRESHSTACK).nuggets())
+
+    def test_rubrics_are_read_back(self, tmp_path: Path) -> None:
+        path = tmp_path / "rubrics.jsonl"
+        line = '{"qid":"r1","domain":"d","rubrics":[{"criterion":"c","weight":-2,"axis":"a"}]}\n'
+        path.write_text(line + line.replace("r1", "r2"), encoding="utf-8")
+        topics = tmp_path / "topics.tsv"
+        topics.write_text("r1\tone\nr2\ttwo\n", encoding="utf-8")
+        dataset = "trec-rag/2026/research-rubrics-dev"
+        import_files(dataset, [path], role="nuggets")
+        import_files(dataset, [topics], role="questions")
+        again = tmp_path / "again.jsonl"
+        again.write_text(ours(dataset, "nuggets"), encoding="utf-8")
+        assert list(read_nuggets(again)) == list(load(dataset).nuggets())
+
+    def test_answers_are_read_back_as_questions(self, tmp_path: Path) -> None:
+        path = tmp_path / "crag.jsonl"
+        path.write_bytes(samples.jsonl(samples.CRAG))
+        import_files(CRAG, [path])
+        again = tmp_path / "answers.jsonl"
+        again.write_text(ours(CRAG, "answers"), encoding="utf-8")
+        expected = {question.query_id: question for question in load(CRAG).questions()}
+        for question in read_questions(again):
+            known = expected.pop(question.query_id)
+            assert (question.text, question.gold) == (known.text, known.gold)
+            assert dict(question.facts) == dict(known.facts)
+        assert not expected
+
+
+def test_a_style_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="--format trec: docs are written as jsonl or tsv"):
+        exported(load(FRESHSTACK), "docs", "trec")
+
+
+def test_every_benchmark_says_what_it_exports() -> None:
+    """What a data set holds can be asked for by one of the words of the command."""
+    words = {"questions": "queries", "documents": "docs"}
+    for _, spec in catalogue.known():
+        for what in spec.holds:
+            assert words.get(what, what) in ("queries", "docs", "qrels", "nuggets", "answers")
