@@ -1,6 +1,7 @@
 """An asynchronous stream for people who do not write `async`: its own loop, in a thread of its own.
 
-A loop of its own also works where one is running already, as in a notebook.
+A loop of its own also works where one is running already, as in a notebook. Items are handed over some at a
+time, because waking another thread costs more than making many an item.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Generic, TypeVar, cast
 
 Item = TypeVar("Item")
 
-_AHEAD = 64  # items made before somebody takes them
+_AHEAD = 64  # lots of items made before somebody takes them
+_LOT, _LATEST = 64, 0.02  # items handed over at once, and the seconds that one of them may wait for others
 _GLANCE = 0.5  # seconds after which a waiting thread looks up, because not every system lets Ctrl-C wake it
 
 
@@ -32,7 +34,8 @@ def in_a_thread(make: Callable[[], AsyncGenerator[Item, None]]) -> Iterator[Item
 class _Bridge(Generic[Item]):
     def __init__(self, make: Callable[[], AsyncGenerator[Item, None]]) -> None:
         self._make = make
-        self._made: queue.SimpleQueue[tuple[Item] | None] = queue.SimpleQueue()  # None: no more
+        self._made: queue.SimpleQueue[list[Item] | None] = queue.SimpleQueue()  # None: no more
+        self._lot: list[Item] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rageval-judging", daemon=True)
         self._ready = threading.Event()
@@ -44,7 +47,7 @@ class _Bridge(Generic[Item]):
 
     def items(self) -> Iterator[Item]:
         while (found := self._take()) is not None:
-            yield found[0]
+            yield from found
 
     def stop(self) -> None:
         """Wait for the stream to end, after telling it to if it has not."""
@@ -59,7 +62,7 @@ class _Bridge(Generic[Item]):
         if self._error is not None:
             raise self._error
 
-    def _take(self) -> tuple[Item] | None:
+    def _take(self) -> list[Item] | None:
         while True:
             try:
                 found = self._made.get(timeout=_GLANCE)
@@ -91,11 +94,21 @@ class _Bridge(Generic[Item]):
         stream = self._make()
         try:
             async for item in stream:
-                self._made.put((item,))
+                self._lot.append(item)
+                if len(self._lot) == 1:
+                    self._loop.call_later(_LATEST, self._hand_over)
+                if len(self._lot) >= _LOT:
+                    self._hand_over()
                 if self._made.qsize() >= _AHEAD:
                     await self._wait_for_room()
         finally:
+            self._hand_over()
             await stream.aclose()
+
+    def _hand_over(self) -> None:
+        if self._lot:
+            self._made.put(self._lot)
+            self._lot = []
 
     async def _wait_for_room(self) -> None:
         self._room.clear()

@@ -15,8 +15,9 @@ from rageval.judges.prices import cost, upper_cost
 class Reservation:
     """A call that may be made, at a share of the full price: counted with its estimate until settled."""
 
-    estimate: float
+    request: Request
     share: float
+    estimate: float  # 0 without a limit in money
 
 
 class Budget:
@@ -32,7 +33,8 @@ class Budget:
         self.calls = 0
         self.spent = 0.0
         self.unpriced = 0  # calls to a model without a price
-        self._reserved: list[Reservation] = []
+        self._reserved: set[Reservation] = set()
+        self._held = 0.0  # what all of these may cost
 
     def check_prices(self, model: str) -> None:
         """A limit in money needs a price."""
@@ -46,26 +48,27 @@ class Budget:
         """Leave for one call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
         if self.max_calls is not None and self.calls >= self.max_calls:
             raise BudgetReached(f"the limit of {self.max_calls:,} calls is reached")
-        estimate = share * (upper_cost(request, model) or 0.0)
-        if self.max_cost is not None and self._with(estimate) > self.max_cost:
-            if self._reserved:
+        estimate = 0.0
+        if self.max_cost is not None:
+            estimate = _estimate(request, model, share)
+            if self.spent + self._held + estimate > self.max_cost:
+                self._raise_unless_others_end(estimate)
                 return None
-            raise BudgetReached(
-                f"the limit of ${self.max_cost:,.4g} is reached: ${self.spent:,.4f} are spent and the next"
-                f" call may cost ${estimate:,.4f}"
-            )
-        reservation = Reservation(estimate, share)
-        self._reserved.append(reservation)
+        reservation = Reservation(request, share, estimate)
+        self._reserved.add(reservation)
+        self._held += estimate
         self.calls += 1
         return reservation
 
     def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
-        """The call is over: what it cost, None without a price; the estimate if nobody knows its usage."""
+        """The call is over: what it cost, None without a price; what nobody knows is taken to be the most."""
         self._reserved.remove(reservation)
+        self._held = self._held - reservation.estimate if self._reserved else 0.0
         if usage is not None:
             return self.pay(usage, model, reservation.share)
-        self.spent += reservation.estimate
-        return reservation.estimate
+        most = _estimate(reservation.request, model, reservation.share)
+        self.spent += most
+        return most
 
     def pay(self, usage: Usage, model: str, share: float = 1.0) -> float | None:
         """Count what a call has cost, None without a price."""
@@ -74,8 +77,17 @@ class Budget:
         self.spent += share * (paid or 0.0)
         return None if paid is None else share * paid
 
-    def _with(self, estimate: float) -> float:
-        return math.fsum((self.spent, estimate, *(held.estimate for held in self._reserved)))
+    def _raise_unless_others_end(self, estimate: float) -> None:
+        """Those under way may cost less than was reserved for them; else the limit is reached."""
+        if not self._reserved:
+            raise BudgetReached(
+                f"the limit of ${self.max_cost:,.4g} is reached: ${self.spent:,.4f} are spent and the next"
+                f" call may cost ${estimate:,.4f}"
+            )
+
+
+def _estimate(request: Request, model: str, share: float) -> float:
+    return share * (upper_cost(request, model) or 0.0)
 
 
 def _limit(value: float | None, name: str) -> float | None:

@@ -135,6 +135,7 @@ class _Job:
         self._flying: set[asyncio.Task[Any]] = set()  # whose call is under way
         self._failing: set[str] = set()  # keys that failed since the last reply
         self._trouble: BaseException | None = None  # what ends the job
+        self._stored_in_a_row = 0
 
     async def stream(
         self, requests: Iterator[tuple[int, str, Request]], concurrency: int, total: int | None
@@ -148,7 +149,8 @@ class _Job:
         try:
             for number, key, request in requests:
                 self._ahead.append((number, self._reply_or_task(key, request)))
-                if self._tally.stored % _STORED_IN_A_ROW == 0:
+                if self._stored_in_a_row >= _STORED_IN_A_ROW:
+                    self._stored_in_a_row = 0
                     await asyncio.sleep(0)
                 while len(self._tasks) >= _WAITING + concurrency:
                     self._fewer.clear()
@@ -167,6 +169,7 @@ class _Job:
             return self._tasks[key]
         found = self._stored(key)
         if found is not None:
+            self._stored_in_a_row += 1
             return found
         task = self._tasks[key] = asyncio.create_task(self._replied(key, request))
         task.add_done_callback(lambda done: self._done(key, done))
@@ -177,15 +180,17 @@ class _Job:
         return isinstance(first, Reply) or first.done()
 
     async def _first(self) -> tuple[int, Reply]:
-        """The next reply, unless the job has to end: then its error, once all calls have come back."""
+        """The next reply; else what ends the job, once no call is under way any more."""
         number, found = self._ahead.popleft()
-        if not isinstance(found, Reply):
+        if isinstance(found, Reply):
+            return number, found
+        if not found.done():
             await asyncio.wait([found])
-        if self._trouble is not None:
+        if self._trouble is not None and (found.cancelled() or found.exception()):
             while self._flying:
                 await asyncio.wait(self._flying)
             raise self._trouble
-        return number, found if isinstance(found, Reply) else found.result()
+        return number, found.result()
 
     def _stored(self, key: str) -> Reply | None:
         found = self._store.get(key, self._job)

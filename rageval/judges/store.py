@@ -80,13 +80,14 @@ class Store:
         """Keep a reply, in place of an older one, and end the claim on it; the reply as it is kept."""
         if reply.status not in STORABLE:
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
-        answer = without(as_json(reply_as_record(reply)), self._secrets)
+        said = as_json(reply_as_record(reply))
+        answer = without(said, self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
             insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
         self._claims.gave([key])
-        return reply_of(json.loads(answer))
+        return reply if answer == said else reply_of(json.loads(answer))
 
     def claim(self, key: str) -> bool:
         """Whether this process may ask: True makes the question its own, False: another one asks."""
