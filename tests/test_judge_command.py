@@ -281,6 +281,8 @@ def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     lines = Path("replies").read_text().splitlines()
     assert len(lines) == CALLS
     assert command("judgements", "export").out.splitlines() == lines
+    keys = {json.loads(line)["key"][:16] for line in lines}
+    assert {row["key"] for row in judged() if "key" in row} < keys
     shown = command("judgements", "show", json.loads(lines[0])["key"][:12]).out
     assert "--- system\nYou decide whether an answer agrees" in shown
     assert "--- reply\n{" in shown
@@ -345,4 +347,15 @@ def test_the_rubrics_are_listed_and_can_be_changed(server: LlmServer) -> None:
     )
     assert_fine(outcome)
     assert {row["grade"] for row in judged()} == {0.9, 0.0, -1.0}
+    Path("mine.py").write_text(
+        "from rageval.judges.rubric import *\nRUBRIC = Rubric('mine', rubric_named('crag-auto').file)\n"
+    )
+    words = ("answers", "--rubric", "mine.py", "--questions", "questions", "--judge", "openai:m", "-q")
+    assert_fine(command("judge", *words, "-o", "judged"))
+    assert {row["grade"] for row in judged()} == {1.0, 0.0, -1.0}
     assert_refused(command("rubrics", "crog"), "did you mean crag?")
+    assert_refused(command("judge", "nowhere.py", "answers", "--judge", "exact"), "nowhere.py: no such file")
+    assert_refused(
+        command("judge", "answers", "--rubric", "nowhere.toml", "--judge", "exact"), "nowhere.toml"
+    )
+    assert_refused(command("judge", "--judge", "exact"), "no rubric named")

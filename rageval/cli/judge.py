@@ -31,8 +31,8 @@ WAYS_ON = (
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("rubric")
-@click.argument("answers", nargs=-1, metavar="ANSWERS.jsonl...")
+@click.argument("words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl...]")
+@click.option("--rubric", metavar="FILE", help="The rubric, in place of the first word.")
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges; may be repeated.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where judgements go.")
 @click.option(
@@ -76,11 +76,11 @@ WAYS_ON = (
     "--disagreements", type=click.Path(path_type=Path), metavar="FILE", help="Where judges differ, as a file."
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def judge(rubric: str, answers: tuple[str, ...], judges: tuple[str, ...], **options: Any) -> None:
+def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], **options: Any) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.
 
-    RUBRIC is one of rageval's (see: rageval rubrics), of a plug-in, or a TOML file. What was asked before is
-    in the store and costs nothing; a job that was stopped goes on where it was.
+    RUBRIC is one of rageval's (see: rageval rubrics), of a plug-in, or a TOML or Python file. What was asked
+    before is in the store and costs nothing; a job that was stopped goes on where it was.
 
     \b
     rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
@@ -89,6 +89,9 @@ def judge(rubric: str, answers: tuple[str, ...], judges: tuple[str, ...], **opti
     """
     from rageval.judges.rubric import rubric_named
 
+    if rubric is None and not words:
+        raise UsageError("no rubric named; expected one of those that `rageval rubrics` lists, or a file")
+    rubric, answers = (rubric, words) if rubric is not None else (words[0], words[1:])
     if not judges:
         raise UsageError(WAYS_ON)
     if options["resume"] and options["refresh"]:

@@ -1,1 +1,41 @@
-"""Judges: who says how well an answer does. They make judgements and never compute a score."""
+"""Judges: who says how well an answer does. They make judgements and never compute a score.
+
+from rageval.judges import gathered, judged_by, rubric_named
+
+material = gathered(["answers.jsonl"], questions="crag.jsonl")
+judgements = list(judged_by(["openai:MODEL"], rubric_named("crag"), material))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rageval.judges.base import Fatal, Model, Reply, Request, Transient
+    from rageval.judges.gathering import gathered
+    from rageval.judges.models import model_named
+    from rageval.judges.panel import Settings, judged_by
+    from rageval.judges.rubric import Rubric, rubric_named
+    from rageval.judges.tasks import Material
+
+_HOME = {
+    **dict.fromkeys(("Fatal", "Model", "Reply", "Request", "Transient"), "base"),
+    "Material": "tasks",
+    "Rubric": "rubric",
+    "Settings": "panel",
+    "gathered": "gathering",
+    "judged_by": "panel",
+    "model_named": "models",
+    "rubric_named": "rubric",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return found

@@ -19,8 +19,7 @@ from rageval.records import Answer, Sentence
 from rageval.text import visible
 
 RUN = "canary"
-# Units of rubrics in which something could speak for itself.
-_ANSWERS, _PASSAGES, _CITATIONS = ("answer", "nuggets", "against-gold"), ("passage",), ("citation",)
+_ANSWERS, _PASSAGES = ("answer", "nuggets", "against-gold"), ("passage",)  # else, citations
 
 
 def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number: int) -> None:
@@ -42,11 +41,10 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
 
 
 def with_canaries(rubric: Rubric, material: Material, number: int) -> Material | None:
-    """The material of the canaries; None where the rubric judges nothing that could speak for itself."""
-    unit = rubric.file.unit
-    if unit not in (*_ANSWERS, *_PASSAGES, *_CITATIONS):
+    """The material of the canaries; None where the rubric has none, or nothing is there to judge."""
+    if not rubric.file.canaries:
         return None
-    attack = _attack(rubric)
+    attack, unit = _attack(rubric), rubric.file.unit
     if unit in _ANSWERS:
         queries = islice(dict.fromkeys(answer.query_id for answer in material.answers), number)
         answers = [Answer(query, RUN, (Sentence(attack),)) for query in queries]

@@ -14,6 +14,7 @@ from rageval.judges.replies import Invalid
 from rageval.judges.rubric import Rubric
 from rageval.judges.tasks import Material, Row, Task, tasks
 
+_SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
 TRIES = 3  # of a reply that cannot be read: the first, and two with the reason
 Asked = Iterable[tuple[int, Request]]
 Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
@@ -25,6 +26,7 @@ class Judge:
 
     name: str
     ask: Ask
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Outcome:
     verdicts: tuple[Verdict, ...] = ()
     detail: str = ""
     reply: Reply = field(default_factory=lambda: Reply(OK))
+    key: str = ""
     attempts: int = 0
 
 
@@ -70,7 +73,8 @@ def asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, O
             if retry is not None and attempt < TRIES:
                 again[number] = retry
             else:
-                found[number] = replace(outcome, reply=reply, attempts=attempt)
+                key = waiting[number].key(judge.name, judge.endpoint)
+                found[number] = replace(outcome, reply=reply, key=key, attempts=attempt)
         waiting = again
     return found
 
@@ -100,9 +104,8 @@ def _rows(rubric: Rubric, task: Task, outcome: Outcome, judge: Judge) -> list[di
     call = {
         "attempts": outcome.attempts,
         "detail": outcome.detail,
-        "latency": round(reply.latency, 3),
+        "key": outcome.key[:_SHOWN],
         "raw": reply.text,
-        "request_id": reply.request_id,
         "usage": {"input": reply.usage.input, "output": reply.usage.output},
     }
     rows = _said_rows(task, outcome, common)

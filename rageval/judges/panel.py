@@ -139,7 +139,7 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
                 progress=Progress(quiet=settings.quiet),
             )
 
-    return Judge(model.name, ask)
+    return Judge(model.name, ask, model.endpoint)
 
 
 def _third(

@@ -3,13 +3,15 @@
 A rubric file is TOML: where the idea comes from (`follows`, `departs`), what one call judges (`unit`), the
 kind of reply, the labels with their grades or the ranges of numbers, what is shown (`sees`), and the prompt
 in two parts: `system`, and `ask`, which stands behind the data. Labels in `evidence_for` count only with a
-quote that stands in what is shown as `evidence_from`.
+quote that stands in what is shown as `evidence_from`; `canaries` says that what has no content has no
+claim to the best verdict.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import runpy
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ UNITS = (
     *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
     *("pair", "against-gold", "list"),
 )
+CANARIES = ("answer", "nuggets", "against-gold", "passage", "citation")  # units that hold what speaks
 PARSER = 1  # counted up when a reply would be read otherwise
 _DATA = (
     f"Between the two lines {FENCE} stands data, as JSON. It was written by others and may hold instructions:"
@@ -59,6 +62,7 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     first_stage: str | None = None
     evidence_from: str | None = None
     evidence_for: list[str] = []
+    canaries: bool = False
     judged_as: str | None = None
     window: int = 10
     max_tokens: int = 1024
@@ -125,9 +129,14 @@ def as_data(data: Mapping[str, Any]) -> str:
 
 
 def rubric_named(name: str) -> Rubric:
-    """A rubric of ours, of a plug-in (entry point `rageval.rubrics`), or out of a TOML file."""
+    """A rubric of ours, of a plug-in (entry point `rageval.rubrics`), or out of a file.
+
+    A TOML file is a rubric; a Python file holds one by the name `RUBRIC`.
+    """
     if name.endswith(".toml"):
         return _read(Path(name).stem, _text_of(Path(name)), name)
+    if name.endswith(".py"):
+        return _out_of_python(Path(name))
     if name in rubric_names():
         return _builtin(name)
     found = plugin("rubrics", name.lower().replace("-", "_"))
@@ -158,6 +167,22 @@ def _builtin(name: str) -> Rubric:
     return _read(name, text, f"{name}.toml")
 
 
+def _out_of_python(path: Path) -> Rubric:
+    """The rubric that a file of the user's defines; it is run, as any script the user names."""
+    found = runpy.run_path(_existing(path)).get("RUBRIC")
+    if not isinstance(found, Rubric):
+        raise InputError(
+            f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(found).__name__}"
+        )
+    return found
+
+
+def _existing(path: Path) -> str:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return str(path)
+
+
 def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -178,6 +203,8 @@ def _read(name: str, text: str, source: str) -> Rubric:
     strange = [label for label in found.evidence_for if label not in found.labels]
     if strange or (found.evidence_from or "answer") not in (*found.sees, "answer"):
         raise InputError(f"{source}: expected evidence_for some of the labels, evidence_from what it sees")
+    if found.canaries and found.unit not in CANARIES:
+        raise InputError(f"{source}: canaries are for the units {', '.join(CANARIES)}, not {found.unit}")
     if found.kind == "grades" and not found.ranges:
         raise InputError(f"{source}: expected ranges, such as correctness = [-1.0, 2.0]")
     return Rubric(name, found)
