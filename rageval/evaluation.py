@@ -30,6 +30,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.uncertainty.groups import Tied
+    from rageval.uncertainty.topics import Rankings, Topic
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -45,7 +46,8 @@ class Rules:
     `intersection`: only queries in both run and judgements count; `zero_rel`: a query whose judgements hold
     nothing relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`); `rel`: the lowest grade
     that counts, for measures that do not say; `groups`: the mean of means over groups of queries; `compat`:
-    another tool's rules (`ndeval`, `trec_eval`, `freshstack`); `provider`: an ir_measures provider computes.
+    another tool's rules (`ndeval`, `trec_eval`, `freshstack`); `provider`: an ir_measures provider computes;
+    `bounds`: also between what values each mean lies, whatever the unjudged documents of the top k are.
     """
 
     ties: str = "trec"
@@ -57,6 +59,7 @@ class Rules:
     groups: Mapping[str, str] | None = field(default=None, hash=False)
     compat: str | None = None
     provider: str | None = None
+    bounds: bool = False
 
     def __post_init__(self) -> None:
         if self.ties != EXPECTED:
@@ -69,6 +72,11 @@ class Rules:
         if self.compat and self.ties != "trec":
             raise UsageError(
                 f"compat={self.compat!r} brings its own rule for ties; leave out ties={self.ties!r}"
+            )
+        if self.bounds and (self.ties == EXPECTED or self.judged_only or self.compat):
+            raise UsageError(
+                "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
+                " judged_only and compat"
             )
 
     def signature(self, measure: AnyMeasure, view: View) -> str:
@@ -108,6 +116,10 @@ class Evaluator:
             from rageval.uncertainty.ties import check_expected
 
             check_expected(self.measures)
+        if self.rules.bounds:
+            from rageval.uncertainty.completions import check_bounded
+
+            check_bounded(self.measures)
         self.qrels: Qrels = as_qrels(qrels, self._floor())
         self._judgements = Judgements(self.qrels)
         self._plans = [self._plan(measure) for measure in self.measures]
@@ -122,11 +134,8 @@ class Evaluator:
         source = run_source(run)
         views = list(dict.fromkeys(view for _, view in self._plans))
         expected = self.rules.ties == EXPECTED
-        if (
-            len(views) > 1
-            or expected
-            or any(isinstance(measure, ForeignMeasure) for measure in self.measures)
-        ):
+        twice = expected or self.rules.bounds or len(views) > 1
+        if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
             source = source.in_memory()
         joined = {view: self._join(source, view) for view in views}
         notes = joined[views[0]][1]
@@ -136,10 +145,12 @@ class Evaluator:
         names = self.qrels.query_ids
         query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
         orders = self._tied(source) if expected else None
+        ranked = self.rankings(source) if self.rules.bounds else {}
         scores = []
         for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
             if orders is None:
                 found = [self._values(measure, joined[view][0], source, view)]
+                found += self._completed(measure, found[0], ranked)
             else:
                 found = self._over_orders(measure, joined[view][0], orders)
             values, *ends = (value[included] for value in found)
@@ -172,7 +183,8 @@ class Evaluator:
         return measure, View(order, self.rules.depth, self.rules.judged_only)
 
     def _floor(self) -> int:
-        return lowest_grade(self.measures, self.rules.rel, self.rules.judged_only)
+        everything = self.rules.judged_only or self.rules.bounds
+        return lowest_grade(self.measures, self.rules.rel, everything)
 
     def _deepest(self) -> int | None:
         cutoffs = [measure.k for measure in self.measures]
@@ -232,6 +244,29 @@ class Evaluator:
             lambda queries, blocks: join(blocks, queries, self._judgements, everything)[0].all_hits
         )
         return tied(ranks, hits, self.rules.judged_only, self.rules.depth)
+
+    def _completed(self, measure: Any, values: Any, ranked: Rankings) -> list[Any]:
+        """Both ends over all ways to judge the unjudged documents, if that was asked for."""
+        if not self.rules.bounds:
+            return []
+        from rageval.uncertainty.completions import bounds
+
+        ends = bounds(measure, values, self.topics(measure), ranked, self.qrels.query_ids)
+        return [self._defined(end) for end in ends]
+
+    def rankings(self, source: RunSource) -> Rankings:
+        """The documents of every query, best first, as far as they count."""
+        from rageval.uncertainty.topics import rankings
+
+        return rankings(source.run(), Order(self.rules.ties), self.rules.depth)
+
+    def topics(self, measure: Measure) -> Mapping[str, Topic]:
+        """The judgements that count for a measure, query by query."""
+        from rageval.uncertainty.topics import topics
+
+        rel = measure.rel if measure.rel is not None else 1
+        found: Mapping[str, Topic] = self._judgements.keep(("topics", rel), lambda: topics(self.qrels, rel))
+        return found
 
     def _over_orders(self, measure: Any, judged: Judged, groups: Tied) -> list[Any]:
         """The mean over the orders of equal scores, and both ends if they are known."""

@@ -16,7 +16,7 @@ from rageval.tables.banks import differences
 from rageval.tables.grades import Grades
 from rageval.text import visible
 
-_FOR_RUNS = ("rel", "depth", "judged_only", "intersection", "dedup", "provider")
+_FOR_RUNS = ("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds")
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 

@@ -14,12 +14,15 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli.inputs import Inputs
     from rageval.comparison import Comparison, Settings
+    from rageval.comparison.likeness import WatchedSource
+    from rageval.evaluation import Evaluator
     from rageval.files.trec import Reading
+    from rageval.scores import Scores
 
 FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
-_SHARED |= {"provider", "compat", "answers", "on_missing", "questions", "comments", "limits"}
+_SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -117,7 +120,29 @@ def _runs_compared(
         said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
     said += said_of_ideals(evaluator)
     lacking = absent(sources, evaluator.qrels.query_ids)
-    return compare(results, settings, absent=lacking, alike=alike(sources, options["ties"])), said
+    compared = compare(results, settings, absent=lacking, alike=alike(sources, options["ties"]))
+    if options["bounds"]:
+        compared = _under_every_completion(compared, evaluator, results, sources)
+    return compared, said
+
+
+def _under_every_completion(
+    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[WatchedSource]
+) -> Comparison:
+    """The comparison with what holds of each pair whatever the unjudged documents are."""
+    from dataclasses import replace
+
+    from rageval.uncertainty.dominance import verdict
+
+    pairs = []
+    documents = {source.name: evaluator.rankings(source) for source in sources}
+    scored = {scores.run: scores for scores in results}
+    for pair in found.pairs:
+        measure: Any = scored[pair.run][pair.measure].measure
+        one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
+        certain = verdict(measure, evaluator.topics(measure), one, other)
+        pairs.append(replace(pair, every_completion=certain))
+    return replace(found, pairs=pairs)
 
 
 def _answers_compared(

@@ -15,7 +15,8 @@ from rageval.scores import Scores
 from rageval.sources import RunSource
 from rageval.text import visible
 
-_RULES = ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider")
+_ORDERS = "over all orders of equal scores"
+_RULES = ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider", "bounds")
 
 
 def run_scores(
@@ -36,7 +37,9 @@ def prepared(
     """The evaluator, with the judgements read, and the runs, not read yet."""
     if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
         raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
-    floor = lowest_grade(measures, options["rel"], options["judged_only"] or bool(options["provider"]))
+    floor = lowest_grade(
+        measures, options["rel"], options["judged_only"] or options["bounds"] or bool(options["provider"])
+    )
     qrels = judgements(inputs, reading, floor)
     groups = None
     if options["group_by"]:
@@ -53,7 +56,8 @@ def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     for score in scores.scores:
         if score.bounds:
             low, high = score.bounds
-            yield f"{score.measure}: from {low:.4f} to {high:.4f} over all orders of equal scores"
+            what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
+            yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
         elif evaluator.rules.ties == EXPECTED:
             yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
 

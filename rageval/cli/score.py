@@ -55,6 +55,9 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option(
     "--intersection",
     is_flag=True,
+@click.option(
+    "--bounds", is_flag=True, help="Also between what values it lies, whatever the unjudged documents are."
+)
     help="Average over queries in both run and judgements (default: all judged; a missing one scores 0).",
 )
 @click.option(

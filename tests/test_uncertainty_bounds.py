@@ -1,0 +1,181 @@
+"""Bounds over the unjudged documents, against all completions: every set of nuggets for each of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.errors import MeasureError, UsageError
+from rageval.measures.base import Measure
+from rageval.uncertainty.dominance import difference, verdict
+from rageval.uncertainty.topics import topics
+
+Judged = dict[str, dict[str, int]]
+REACHED = [
+    "coverage",
+    "strec",
+    "recall",
+    "all_gold",
+    "p",
+    "success",
+    "rr",
+    "ap",
+    "alpha_dcg",
+    "alpha_dcg(alpha=1)",
+]
+HELD = ["alpha_ndcg", "alpha_ndcg(ideal=exact)", "alpha_ndcg(alpha=0.9)"]
+SLACK = 1e-9
+
+
+def measure(name: str, k: int | None) -> Measure:
+    found = rageval.parse_measure(name if k is None else f"{name}@{k}")
+    assert isinstance(found, Measure)
+    return found
+
+
+def topic(rng: random.Random) -> Judged:
+    """Three nuggets and five documents that are judged, two that are not."""
+    return {n: {d: int(rng.random() < 0.4) for d in "abcde"} for n in "123"[: rng.randint(1, 3)]}
+
+
+def completions(judged: Judged, docs: set[str]) -> Iterator[Judged]:
+    """Every way to judge these documents."""
+    cells = [(nugget, doc) for nugget in judged for doc in sorted(docs)]
+    for says in product((0, 1), repeat=len(cells)):
+        found = {nugget: dict(grades) for nugget, grades in judged.items()}
+        for (nugget, doc), grade in zip(cells, says, strict=True):
+            found[nugget][doc] = grade
+        yield found
+
+
+def unjudged(ranking: list[str], k: int | None) -> set[str]:
+    return set(ranking[:k]) - set("abcde")
+
+
+def values(m: Measure, ranking: list[str], judged: list[Judged]) -> list[float]:
+    run = {str(at): {doc: -float(rank) for rank, doc in enumerate(ranking)} for at in range(len(judged))}
+    scores = rageval.evaluate(m, run, {str(at): found for at, found in enumerate(judged)})
+    return list(scores[m].by_query.values())
+
+
+def drawn(seed: int) -> tuple[random.Random, Judged, list[str]]:
+    rng = random.Random(seed)
+    return rng, topic(rng), rng.sample([*"abcde", "u", "v"], rng.randint(2, 7))
+
+
+@pytest.mark.parametrize("name", REACHED + HELD)
+def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> None:
+    tight = 0
+    for seed in range(10):
+        rng, judged, ranking = drawn(seed)
+        m = measure(name, rng.choice([1, 2, 3, 5, None]))
+        truth = values(m, ranking, list(completions(judged, unjudged(ranking, m.k))))
+        run = {"q": {doc: -float(rank) for rank, doc in enumerate(ranking)}}
+        score = rageval.evaluate(m, run, {"q": judged}, bounds=True)[m]
+        assert score.bounds is not None
+        low, high = score.bounds
+        assert low - SLACK <= min(truth), (name, seed)
+        assert high + SLACK >= max(truth), (name, seed)
+        if name in REACHED or len(truth) == 1:
+            assert (low, high) == pytest.approx((min(truth), max(truth)), abs=1e-12), (name, seed)
+        tight += high - low < 0.75
+    assert tight >= 3
+
+
+@pytest.mark.parametrize("name", REACHED + HELD)
+def test_differences_lie_within_their_bounds_under_every_common_completion(name: str) -> None:
+    for seed in range(10):
+        rng, judged, one = drawn(seed)
+        other = rng.sample([*"abcde", "u", "v"], rng.randint(2, 7))
+        m = measure(name, rng.choice([1, 2, 3, 5]))
+        both = list(completions(judged, unjudged(one, m.k) | unjudged(other, m.k)))
+        gaps = [a - b for a, b in zip(values(m, one, both), values(m, other, both), strict=True)]
+        as_is = values(m, one, [judged])[0], values(m, other, [judged])[0]
+        found = topics(rageval.Qrels.from_dict({"q": judged}))["q"]
+        low, high = difference(m, found, (one[: m.k], other[: m.k]), as_is)
+        assert low - SLACK <= min(gaps), (name, seed)
+        assert high + SLACK >= max(gaps), (name, seed)
+        if name in ("coverage", "recall", "p", "success", "alpha_dcg"):
+            assert (low, high) == pytest.approx((min(gaps), max(gaps)), abs=1e-12), (name, seed)
+
+
+@pytest.mark.parametrize("name", ["coverage", "recall", "alpha_dcg", "alpha_ndcg", "alpha_ndcg(ideal=exact)"])
+def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> None:
+    """Two queries, completed independently; both verdicts and undecided ones must turn up."""
+    seen = set()
+    for seed in range(24):
+        rng = random.Random(seed)
+        m = measure(name, 3)
+        qrels = {query: topic(rng) for query in "xy"}
+        runs = [{query: rng.sample([*"abcde", "u"], 4) for query in "xy"} for _ in range(2)]
+        judged = {query: list(completions(qrels[query], _open(runs, query))) for query in "xy"}
+        tables = [[values(m, run[query], judged[query]) for query in "xy"] for run in runs]
+        gaps = [[a - b for a, b in zip(*query, strict=True)] for query in zip(*tables, strict=True)]
+        least, most = (sum(map(end, gaps)) / 2 for end in (min, max))
+        by_query = [{query: values(m, run[query], [qrels[query]])[0] for query in "xy"} for run in runs]
+        found = topics(rageval.Qrels.from_dict(qrels))
+        said = verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
+        seen.add(said)
+        if said == "higher":
+            assert least > 0
+        elif said == "lower":
+            assert most < 0
+        elif name in ("coverage", "recall", "alpha_dcg"):
+            assert least <= 1e-9
+            assert most >= -1e-9
+    assert seen == {"higher", "lower", "undecided"}
+
+
+def _open(runs: list[dict[str, list[str]]], query: str) -> set[str]:
+    return {doc for run in runs for doc in run[query][:3]} - set("abcde")
+
+
+def test_other_measures_and_rules_are_refused() -> None:
+    run, qrels = {"q": {"a": 1.0}}, {"q": {"a": 1}}
+    with pytest.raises(MeasureError, match="no bounds are known; they are for coverage"):
+        rageval.evaluate("err_ia", run, qrels, bounds=True)
+    with pytest.raises(MeasureError, match="no bounds are known"):
+        rageval.evaluate("alpha_dcg(normalise=independent)", run, qrels, bounds=True)
+    for rules in ({"ties": "expected"}, {"judged_only": True}, {"compat": "ndeval"}):
+        with pytest.raises(UsageError, match="bounds"):
+            rageval.evaluate("recall", run, qrels, bounds=True, **rules)
+
+
+def write(folder: Path) -> list[str]:
+    """`a` found what is there; `b` found other things, nobody knows how good; `c` the like of `b` below."""
+    runs = {"a": "x y", "b": "u v", "c": "z x"}
+    for name, docs in runs.items():
+        lines = [f"{q} Q0 {d} 1 {-at} t\n" for q in "12" for at, d in enumerate(docs.split())]
+        (folder / f"{name}.run").write_text("".join(lines))
+    (folder / "qrels").write_text(
+        "".join(f"{q} 0 {d} {g}\n" for q in "12" for d, g in zip("xyz", (1, 1, 0), strict=True))
+    )
+    return [str(folder / f"{name}.run") for name in runs] + [str(folder / "qrels")]
+
+
+def test_score_prints_bounds_and_compare_the_verdict_over_all_completions(tmp_path: Path) -> None:
+    words = write(tmp_path)
+    done = CliRunner().invoke(main, [*words, "-m", "recall@2", "--bounds", "--format", "json"])
+    found = {result["run"]: result["bounds"] for result in json.loads(done.stdout)["results"]}
+    assert found == {"a.run": [1, 1], "b.run": [0, 0.5], "c.run": [0.5, 0.5]}
+    assert "b.run: recall@2: from 0.0000 to 0.5000 whatever the unjudged documents are" in done.stderr
+    done = CliRunner().invoke(
+        main, ["compare", *words, "-m", "recall@2 p@2", "--bounds", "--baseline", "a.run", "--format", "json"]
+    )
+    certain = {(p["run"], p["measure"]): p["every_completion"] for p in json.loads(done.stdout)["pairs"]}
+    assert certain == {
+        ("b.run", "recall@2"): "undecided",
+        ("b.run", "p@2"): "undecided",
+        ("c.run", "recall@2"): "lower",
+        ("c.run", "p@2"): "lower",
+    }
+    table = CliRunner().invoke(main, ["compare", *words, "-m", "recall@2", "--bounds", "--format", "md"])
+    assert "every completion" in table.stdout
