@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fair_judge import fair, obedient
+from rageval.judges import gathered, judged_by, rubric_named
 from rageval.testing import LlmServer, Saying, openai_reply
 from test_bad_input import Outcome, assert_refused, command
 
@@ -193,9 +195,24 @@ def test_judgements_of_a_file_are_replayed(server: LlmServer) -> None:
     assert_fine(command(*CRAG, "--judge", "frozen:judged", "-o", "again"))
     assert judged("again") == judged()
     assert len(server.requests) == CALLS
-    Path("answers").write_text(Path("answers").read_text().replace('"q3"', '"q2"', 1))
-    outcome = command("judge", "crag", "answers", "--questions", "questions", "--judge", "frozen:judged")
-    assert outcome.code in (2, 3)
+    people = [{**row, "rubric": "crag-auto"} for row in judged()]
+    other = [{**row, "rubric": "crag-auto@00000000"} for row in judged()]
+    for rows in (people, other):
+        Path("judged").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        outcome = command(*CRAG, "--judge", "frozen:judged", "-o", "again")
+        assert outcome.code == (0 if rows is people else 3)
+    assert "the file has it for the rubric 'crag-auto@00000000' only" in outcome.err
+
+
+def test_from_python_also_where_a_loop_is_running(server: LlmServer) -> None:
+    material = gathered(["answers"], questions="questions")
+    judge = [f"openai:m@{server.openai}"]
+
+    async def in_a_notebook() -> list[dict[str, object]]:
+        return list(judged_by(judge, rubric_named("crag-auto"), material))
+
+    assert asyncio.run(in_a_notebook()) == list(judged_by(judge, rubric_named("crag-auto"), material))
+    assert len(server.requests) == CALLS
 
 
 def test_judges_that_need_no_model() -> None:

@@ -24,7 +24,8 @@ _VERDICT = ("label", "grade", "status", "importance", "weight")
 class FrozenJudgements:
     """The judgements of a file, found by what was judged and the rubric. It asks nobody.
 
-    `judge` picks one judge's, which a file of several needs. A judgement without a rubric answers for any.
+    `judge` picks one judge's, which a file of several needs. A judgement without a rubric answers for any,
+    one whose rubric has no version (as people write it) for any version of it.
     """
 
     def __init__(self, path: str | os.PathLike[str], judge: str | None = None) -> None:
@@ -41,8 +42,10 @@ class FrozenJudgements:
     def find(self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str) -> dict[str, Any]:
         """The judgement as it stands in the file, also if it says that judging failed."""
         key = (query_id, run_id, item_id, aspect)
-        found = self._records.get((*key, rubric)) or self._records.get((*key, ""))
-        return dict(found) if found is not None else self._miss(key, rubric)
+        for name in (rubric, rubric.partition("@")[0], ""):
+            if (*key, name) in self._records:
+                return dict(self._records[*key, name])
+        self._miss(key, rubric)
 
     async def ask(self, request: Request) -> Reply:
         """Always `Fatal`: judgements are found by what was judged, not by how a model was asked."""
