@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 
 from rageval.errors import BudgetReached, JudgeFailed, UsageError
+from rageval.judges.asking import Patience
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient, Usage
 from rageval.judges.batches import OPEN
 from rageval.judges.batching import ROUNDS, ask_in_batches
 from rageval.judges.budget import Budget
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import Patience, ask_all
+from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 
 FAST: dict[str, Any] = {"poll_every": 0.005, "patience": Patience(tries=4, first_pause=0.002)}

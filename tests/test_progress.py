@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rageval.judges.asking import Patience
 from rageval.judges.base import Reply, Request, Transient, Usage
 from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.progress import Progress, Tally, line
-from rageval.judges.scheduler import Patience, ask_all
+from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 
 

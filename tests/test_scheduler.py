@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
+from rageval.judges.asking import Patience
 from rageval.judges.base import FENCE, Fatal, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import Patience, ask_all
+from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 
 HASTY = Patience(first_pause=0.002, longest_pause=0.05, rounds=4)

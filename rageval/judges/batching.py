@@ -14,13 +14,13 @@ from functools import partial
 from typing import TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, UsageError
+from rageval.judges.asking import USUAL, Patience, Shard, check, keep_beating, shared
 from rageval.judges.base import ENDED, ERROR, OK, BatchModel, Fatal, Reply, Request, Transient, Usage
 from rageval.judges.batches import DONE, FAILED, OPEN, Batch
 from rageval.judges.bridge import in_a_thread
 from rageval.judges.budget import Budget, Reservation
 from rageval.judges.gate import backoff, sane
 from rageval.judges.progress import Progress, Tally
-from rageval.judges.scheduler import USUAL, Patience, Shard, check, keep_beating, shared
 from rageval.judges.store import Store
 from rageval.judges.stored import STORABLE
 

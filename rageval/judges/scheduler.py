@@ -10,46 +10,27 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from rageval.errors import JudgeFailed, OutputError, UsageError
+from rageval.errors import JudgeFailed, UsageError
+from rageval.judges.asking import USUAL, Patience, Shard, check, keep_beating, shared
 from rageval.judges.base import ERROR, OK, Fatal, Model, Reply, Request, Transient, Usage
 from rageval.judges.bridge import in_a_thread
 from rageval.judges.budget import Budget, Reservation
-from rageval.judges.claims import BEAT
-from rageval.judges.gate import FIRST_PAUSE, LONGEST_PAUSE, Gate, backoff
+from rageval.judges.commits import Commits
+from rageval.judges.gate import Gate, backoff
 from rageval.judges.progress import Progress, Tally
 from rageval.judges.store import Store
-from rageval.judges.stored import STORABLE, refuse_credentials
+from rageval.judges.stored import STORABLE
 
-Shard = tuple[int, int]  # this share, counted from 0, of so many
 _HELD = 10_000  # replies kept back, at most, until the one before them comes
 _WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply
 _OTHERS = 5  # requests that have to fail in a row before it is the model that is gone
 _STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0  # seconds between looks for the reply that another process pays for
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to go on asking.
-
-    A request is given up, with the status `error`, after so many `tries` or `total` seconds; being throttled
-    is no try. The model is given up after so many `rounds`: pauses in a row after which it failed again.
-    """
-
-    tries: int = 6
-    deadline: float = 300.0  # seconds for one try, whatever the model itself allows
-    total: float = 1800.0
-    rounds: int = 8
-    first_pause: float = FIRST_PAUSE
-    longest_pause: float = LONGEST_PAUSE
-
-
-USUAL = Patience()
 
 
 def ask_all(
@@ -79,36 +60,9 @@ def ask_all(
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, size(requests)))
 
 
-def check(model: Model, budget: Budget, shard: Shard | None) -> None:
-    """What would only fail after a call that was paid for."""
-    refuse_credentials(model.endpoint)
-    budget.check_prices(model.name)
-    if shard is not None and not 0 <= shard[0] < shard[1]:
-        raise UsageError(f"shard={shard!r}: expected a share, counted from 0, and the number of shares")
-
-
-def shared(
-    requests: Iterable[tuple[int, Request]], model: Model, shard: Shard | None
-) -> Iterator[tuple[int, str, Request]]:
-    """Number, key and request of what is in this share: keys are random, so the shares are about equal."""
-    for number, request in requests:
-        key = request.key(model.name, model.endpoint)
-        if shard is None or int(key[:16], 16) % shard[1] == shard[0]:
-            yield number, key, request
-
-
 def size(requests: Any) -> int | None:
     """How many there are, if that can be said."""
     return len(requests) if hasattr(requests, "__len__") else None
-
-
-async def keep_beating(store: Store, show: Callable[[], None]) -> None:
-    """Show other processes that this one is alive, and people how far it is, until cancelled."""
-    while True:
-        await asyncio.sleep(BEAT / 2)
-        show()
-        with suppress(OutputError):  # whoever needs the store for more will say so
-            store.beat()
 
 
 class _Job:
@@ -143,6 +97,7 @@ class _Job:
         """The replies, in the order of the requests."""
         patience = self._patience
         self._gate = Gate(concurrency, patience.first_pause, patience.longest_pause)
+        self._commits = Commits(self._store)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._tally.total = self._tally.total or total
         beating = asyncio.create_task(keep_beating(self._store, self._show))
@@ -214,11 +169,12 @@ class _Job:
         tries, pause, look, until = 0, 0.0, _FIRST_LOOK, loop.time() + self._patience.total
         while self._trouble is None:
             async with self._gate as begun:
-                if not self._store.claim(key):
+                mine, found = await self._commits.do(partial(self._claimed, key))
+                if found is not None:
+                    return found
+                if not mine:
                     pause, look = look, min(2 * look, _LAST_LOOK)
                     until = loop.time() + self._patience.total
-                elif (found := self._stored(key)) is not None:
-                    return found
                 else:
                     try:
                         return await self._called(key, request, begun)
@@ -230,6 +186,11 @@ class _Job:
                         pause = 0.0 if error.throttled else backoff(tries, self._patience.first_pause)
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
+
+    def _claimed(self, key: str) -> tuple[bool, Reply | None]:
+        """Whether this job may ask, and the reply if another one has it already."""
+        mine = self._store.claim(key)
+        return mine, self._stored(key) if mine else None
 
     async def _called(self, key: str, request: Request, begun: float) -> Reply:
         """The outcome of one call, stored; what is not known about its cost is taken to be the most."""
@@ -243,8 +204,9 @@ class _Job:
             self._gate.went_well(begun)
             self._failing.clear()
             if reply.status in STORABLE:
-                who = (self._model.name, self._model.endpoint)
-                reply = self._store.put(key, request, reply, *who, job=self._budget.job)
+                who = (self._model.name, self._model.endpoint, self._budget.job)
+                put = partial(self._store.put, key, request, reply, *who)
+                reply = await self._commits.do(put, even_if_left=True)
             return self._settle(reply)
         except Transient as error:
             usage = Usage() if error.throttled else None

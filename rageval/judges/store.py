@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -193,8 +193,16 @@ class Store:
         """The connection in a transaction."""
         if self.read_only:
             raise OutputError(f"{self.path}: was opened only to be read, so nothing may be asked and stored")
-        with self.reading() as connection, transaction(connection):
-            yield connection
+        with self.reading() as connection:
+            if connection.in_transaction:  # one of several that share it
+                yield connection
+                return
+            with transaction(connection):
+                yield connection
+
+    def together(self) -> AbstractContextManager[Any]:
+        """All that is written within is one transaction."""
+        return nullcontext() if self.read_only else self.writing()
 
     def _take_over(self, connection: sqlite3.Connection, stored: Stored) -> str:
         here = self.get(stored.key)

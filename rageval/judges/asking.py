@@ -1,0 +1,64 @@
+"""What asking live and asking in batches have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rageval.errors import OutputError, UsageError
+from rageval.judges.base import Model, Request
+from rageval.judges.budget import Budget
+from rageval.judges.claims import BEAT
+from rageval.judges.gate import FIRST_PAUSE, LONGEST_PAUSE
+from rageval.judges.store import Store
+from rageval.judges.stored import refuse_credentials
+
+Shard = tuple[int, int]  # this share, counted from 0, of so many
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on asking.
+
+    A request is given up, with the status `error`, after so many `tries` or `total` seconds; being throttled
+    is no try. The model is given up after so many `rounds`: pauses in a row after which it failed again.
+    """
+
+    tries: int = 6
+    deadline: float = 300.0  # seconds for one try, whatever the model itself allows
+    total: float = 1800.0
+    rounds: int = 8
+    first_pause: float = FIRST_PAUSE
+    longest_pause: float = LONGEST_PAUSE
+
+
+USUAL = Patience()
+
+
+def check(model: Model, budget: Budget, shard: Shard | None) -> None:
+    """What would only fail after a call that was paid for."""
+    refuse_credentials(model.endpoint)
+    budget.check_prices(model.name)
+    if shard is not None and not 0 <= shard[0] < shard[1]:
+        raise UsageError(f"shard={shard!r}: expected a share, counted from 0, and the number of shares")
+
+
+def shared(
+    requests: Iterable[tuple[int, Request]], model: Model, shard: Shard | None
+) -> Iterator[tuple[int, str, Request]]:
+    """Number, key and request of what is in this share: keys are random, so the shares are about equal."""
+    for number, request in requests:
+        key = request.key(model.name, model.endpoint)
+        if shard is None or int(key[:16], 16) % shard[1] == shard[0]:
+            yield number, key, request
+
+
+async def keep_beating(store: Store, show: Callable[[], None]) -> None:
+    """Show other processes that this one is alive, and people how far it is, until cancelled."""
+    while True:
+        await asyncio.sleep(BEAT / 2)
+        show()
+        with suppress(OutputError):  # whoever needs the store for more will say so
+            store.beat()
