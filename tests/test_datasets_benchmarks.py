@@ -183,6 +183,7 @@ class TestFreshStack:
         ends = [(process.communicate(timeout=60), process.returncode) for process in both]
         assert [code for _, code in ends] == [0, 0], ends
         assert len([path for path in server.paths() if path.startswith("/cdn/")]) == 3
+        assert len([path for path in server.paths() if path.startswith("/api/")]) == 2
         assert any("waiting for another process" in err for (_, err), _ in ends)
 
     def test_a_bomb_of_parquet(self, server: Server) -> None:

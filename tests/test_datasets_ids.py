@@ -115,7 +115,10 @@ class TestRegistered:
         import ir_datasets
 
         samples.put_freshstack(server)
-        assert register() == register()
+        ids = register()
+        patterns = len(ir_datasets.registry._patterns)
+        assert register() == ids
+        assert len(ir_datasets.registry._patterns) == patterns
         dataset = ir_datasets.load(FRESHSTACK)
         first = next(iter(dataset.queries_iter()))
         assert (first.query_id, first.answer) == ("76000000", "Use pin(0).")
@@ -142,6 +145,20 @@ class TestRegistered:
         ]
         assert len(dataset.qrels) == 27
         assert dataset.qrels_dict()["76000001"]["repo/vectors.py_1_368"] == 1
+
+    def test_a_dict_has_the_highest_grade_of_a_document(self, tmp_path: Path) -> None:
+        import ir_datasets
+
+        grades = [
+            {"relevant_corpus_ids": ["d"]},
+            {"relevant_corpus_ids": [], "non_relevant_corpus_ids": ["d"]},
+        ]
+        nuggets = [{"_id": str(at), "text": "t", **grade} for at, grade in enumerate(grades)]
+        path = tmp_path / "questions.jsonl"
+        path.write_bytes(samples.jsonl([samples.FRESHSTACK_QUERIES[0] | {"nuggets": nuggets}]))
+        import_files("freshstack/yolo/oct-2024", [path], role="questions")
+        register()
+        assert ir_datasets.load("freshstack/yolo/oct-2024").qrels_dict() == {"76000000": {"d": 1}}
 
     def test_a_later_snapshot_is_made_when_it_is_asked_for(self, server: Server) -> None:
         import ir_datasets
@@ -370,6 +387,14 @@ class TestImport:
         assert len(list(load(FRESHSTACK).documents())) == 45
         with pytest.raises(InputError, match="expected test-"):
             import_files(FRESHSTACK, [tmp_path])
+
+    def test_other_documents_are_other_documents_by_id(self, tmp_path: Path) -> None:
+        path = tmp_path / "docs.jsonl"
+        for text in ("first", "second"):
+            path.write_bytes(samples.jsonl([{"_id": "d", "text": text}]))
+            import_files(FRESHSTACK, [path], role="documents")
+            assert load(FRESHSTACK).document_store().get("d").text == text
+        assert len(list(home.folder_of(FRESHSTACK).glob("*.sqlite"))) == 1
 
     def test_crag_that_was_unpacked(self, tmp_path: Path) -> None:
         """Another name, so no hash is known; it is read through instead."""
