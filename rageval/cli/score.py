@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from rageval.cli.output import Layout
     from rageval.scores import Scores
 
-FORMATS = "trec ir_measures ndeval json jsonl csv md latex table freshstack-leaderboard".split()
+FORMATS = (
+    *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
+    "freshstack-leaderboard",
+)
 GATE_FAILED = 1
 TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
@@ -53,11 +56,11 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     " orders (expected); or refuse.",
 )
 @click.option(
-    "--intersection",
-    is_flag=True,
-@click.option(
     "--bounds", is_flag=True, help="Also between what values it lies, whatever the unjudged documents are."
 )
+@click.option(
+    "--intersection",
+    is_flag=True,
     help="Average over queries in both run and judgements (default: all judged; a missing one scores 0).",
 )
 @click.option(
