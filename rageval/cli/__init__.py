@@ -18,6 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
     "score": "Score runs against judgements (the default command).",
+    "correct": "Correct a judge's scores by what people said of some of the same answers.",
     "compare": "Compare runs: intervals, tests, and what may be claimed.",
     "arena": "Rank systems by judgements that compare their answers.",
     "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",

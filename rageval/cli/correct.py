@@ -1,0 +1,113 @@
+"""`rageval correct`: a judge's scores, corrected by what people said of some of the answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli.printing import on_terminal, print_lines
+
+if TYPE_CHECKING:
+    from rageval.uncertainty.correcting import Corrected
+
+STYLES = ("table", "md", "csv", "json")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
+@click.option("--gold", multiple=True, required=True, metavar="FILE", help="What people said: judgements.")
+@click.option(
+    "-m", "--measure", "measures", multiple=True, required=True, metavar="MEASURES", help="What to measure."
+)
+@click.option("--answers", multiple=True, metavar="FILE", help="The answers, for measures that need them.")
+@click.option(
+    "--on-missing",
+    type=click.Choice(("error", "skip", "worst", "best")),
+    default="error",
+    show_default=True,
+    help="The judge's judgements that failed or are not there.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("-p", "--places", type=click.IntRange(0, 17), default=4, show_default=True)
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else csv.")
+def correct(judged: tuple[str, ...], **options: Any) -> None:
+    """Correct a judge's scores by what people said of some of the same answers.
+
+    People need to have judged a random part of the queries. Prints the judge's mean, people's mean on their
+    part, and the corrected mean of all queries with its interval (prediction-powered inference; shares of
+    CRAG's labels from the confusion of judge and people). The better the judge agrees with people, the narrower
+    the interval; a useless judge changes nothing.
+
+    \b
+    rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
+    rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
+    """
+    from rageval.answers import Rules, measures_of_answers, read_judgements
+    from rageval.uncertainty.correcting import correct as corrected
+    from rageval.uncertainty.correcting import remarks
+
+    measures = measures_of_answers(options["measures"])
+    answers = list(options["answers"])
+    judgements = read_judgements(list(judged), answers=answers)
+    gold = read_judgements(list(options["gold"]), answers=answers)
+    found = corrected(measures, judgements, gold, Rules(options["on_missing"]), options["level"])
+    for remark in remarks(found, judgements):
+        click.echo(f"rageval: {remark}", err=True)
+    style = options["style"] or ("table" if on_terminal() else "csv")
+    print_lines(_lines(found, style, options["places"]))
+
+
+def _lines(found: Sequence[Corrected], style: str, places: int) -> Iterator[str]:
+    from rageval.cli import grids
+
+    if style == "json":
+        yield json.dumps({"results": [_record(each) for each in found]}, indent=2, allow_nan=False)
+        return
+    grid = [_HEAD, *(_row(each, places) for each in found)]
+    if style == "csv":
+        yield from (grids.csv_line(row[:3], row[3:]) for row in grid)
+    else:
+        yield from {"md": grids.md_lines, "table": grids.table_lines}[style](grid, 3)
+
+
+_HEAD = [
+    "run",
+    "measure",
+    "method",
+    "judge",
+    "people",
+    "people_low",
+    "people_high",
+    "corrected",
+    "low",
+    "high",
+]
+_HEAD += ["queries", "checked", "weight"]
+
+
+def _row(each: Corrected, places: int) -> list[str]:
+    found = each.estimate
+    numbers = (
+        found.judge,
+        found.people,
+        found.people_low,
+        found.people_high,
+        found.value,
+        found.low,
+        found.high,
+    )
+    shown = [f"{number:.{places}f}" for number in numbers]
+    weight = "" if math.isnan(found.weight) else f"{found.weight:.3f}"
+    return [each.run, each.measure, each.method, *shown, str(found.queries), str(found.checked), weight]
+
+
+def _record(each: Corrected) -> dict[str, Any]:
+    numbers = {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in each.estimate._asdict().items()
+    }
+    return {"run": each.run, "measure": each.measure, "method": each.method, **numbers}

@@ -1,0 +1,99 @@
+"""Judged answers beside people's judgements of some of them: every system's measures, corrected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rageval.answers import Rules, evaluate_all
+from rageval.errors import InputError, UsageError
+from rageval.measures.base import Measure
+from rageval.scores import Score
+from rageval.tables.graded import Graded, NotThisJudge
+from rageval.tables.grades import Grades
+from rageval.tables.scales import CRAG
+from rageval.text import visible
+from rageval.uncertainty.correction import Estimate, corrected_mean, corrected_share
+
+FEW = 20
+_ACCURATE = ("perfect", "acceptable", "accurate")
+
+
+class Corrected(NamedTuple):
+    """A system's estimate by one measure; `method` is `ppi`, or `confusion` for shares of labels."""
+
+    run: str
+    measure: str
+    method: str
+    estimate: Estimate
+
+
+def correct(
+    measures: Sequence[Measure], judged: Grades, gold: Grades, rules: Rules, level: float = 0.95
+) -> list[Corrected]:
+    """Every measure of every system that people looked at.
+
+    People need not have judged every query; what they did not judge is no evidence.
+    """
+    if not 0 < level < 1:
+        raise UsageError(f"level={level!r}: expected a number between 0 and 1")
+    people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
+    found = []
+    for scores in evaluate_all(measures, judged, rules):
+        if scores.run in people:
+            pairs = zip(scores.scores, people[scores.run].scores, strict=True)
+            found += [_corrected(scores.run, one, other, judged, gold, level) for one, other in pairs]
+    if not any(each.estimate.checked for each in found):
+        raise InputError(
+            f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
+            " query_id and run_id in both files"
+        )
+    return found
+
+
+def _corrected(run: str, one: Score, other: Score, judged: Grades, gold: Grades, level: float) -> Corrected:
+    name = str(one.measure)
+    if one.measure.name == "crag_share":
+        said, people = _labels(judged, run), _labels(gold, run)
+        wanted = str(getattr(one.measure, "parameters", {})["label"])
+        counted = _ACCURATE if wanted == "accurate" else (wanted,)
+        if said:
+            return Corrected(run, name, "confusion", corrected_share(said, people, counted, level))
+    return Corrected(run, name, "ppi", corrected_mean(_defined(one), _defined(other), level))
+
+
+def _defined(score: Score) -> dict[str, float]:
+    return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
+
+
+def _labels(grades: Grades, run: str) -> dict[str, str]:
+    """The label of every answer of a system on CRAG's scale."""
+    if len(grades.judges_on(CRAG)) > 1:
+        raise UsageError(
+            f"{visible(grades.name)}: has {len(grades.judges_on(CRAG)):,} judges, and shares of labels are"
+            " corrected for one; expected one file a judge, or their vote (rageval judge --vote majority)"
+        )
+    found: dict[str, str] = {}
+    queries, words = grades.queries.words, grades.labels.words
+    for judge in grades.judges_on(CRAG):
+        try:
+            rows = Graded(grades, grades.runs[run], judge).on(CRAG, "crag_share")
+        except NotThisJudge:
+            continue
+        for query, label in zip(rows.query.tolist(), rows.label.tolist(), strict=True):
+            found[queries[query]] = words[label]
+    return found
+
+
+def remarks(found: Sequence[Corrected], judged: Grades) -> Iterator[str]:
+    """What should be known beside the numbers."""
+    left_out = [run for run in judged.runs if run not in {each.run for each in found}]
+    if left_out:
+        yield f"people judged nothing of {', '.join(map(visible, left_out))}, which is left out"
+    for each in found:
+        name = f"{visible(each.run)}: {each.measure}"
+        if each.estimate.checked < FEW:
+            yield f"{name}: rests on {each.estimate.checked:,} queries that people judged, which is few"
+        if each.estimate.unseen:
+            yield f"{name}: nobody checked a label that the judge gives to {each.estimate.unseen:.1%}"
