@@ -14,6 +14,7 @@ import pytest
 
 from datasets_server import File, Server, serving
 from rageval.datasets.download import download
+from rageval.datasets.progress import Progress
 from rageval.datasets.transport import Transport, _retry_after, on_the_hub
 from rageval.errors import InputError, OutputError
 
@@ -358,10 +359,39 @@ def test_a_proxy_is_honoured(
     assert server.asked[0].host == "example.org"
 
 
+class TestProgress:
+    @pytest.fixture(name="clock")
+    def _clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        now = [100.0]
+        monkeypatch.setattr("time.monotonic", lambda: now[0])
+        return now
+
+    def test_a_line_every_half_minute(self, clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+        watch = Progress("f.bin")
+        for _ in range(70):
+            clock[0] += 1
+            watch(1_500_000, 3_000_000)
+        watch.close()
+        assert capsys.readouterr().err == "rageval: f.bin: 1.5 MB of 3.0 MB\n" * 2
+
+    def test_on_a_terminal_one_line_that_goes_away(
+        self, clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        watch = Progress("f.bin")
+        for done in (10, 2000):
+            clock[0] += 1
+            watch(done, None)
+        watch.close()
+        shown = capsys.readouterr().err
+        assert shown.startswith("\rrageval: f.bin: 10 B\rrageval: f.bin: 2.0 kB\r")
+        assert shown.endswith(" \r")
+        assert "\n" not in shown
+
+
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from rageval.cli import _say
 from rageval.datasets.download import download
 from rageval.datasets.transport import Transport
 from rageval.errors import OutputError

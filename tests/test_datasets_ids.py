@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -254,6 +255,45 @@ class TestOthers:
             "no/where: ir_datasets knows no such id; see: rageval datasets",
         )
         refused(run("datasets", "fetch", "no/where"), "no/where: rageval has no such data set")
+
+
+PACKAGE = """
+from rageval.records import Qrel, Question
+
+class Dataset:
+    def questions(self):
+        return [Question("q", "what?")]
+    def qrels(self):
+        return [Qrel("q", "d", 1, "n1"), Qrel("q", "e", 1, "n2")]
+
+def load(name):
+    return {"my-bench/one": Dataset}[name]()
+"""
+
+
+def test_a_package_that_is_installed(tmp_path: Path, run_file: Path) -> None:
+    """Its entry point is found by the command, and by ir_datasets once ours are registered."""
+    info = tmp_path / "site" / "my_package-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[rageval.datasets]\nmy-bench = my_package:load\n")
+    (info.parent / "my_package.py").write_text(PACKAGE)
+    run_file.write_text("q Q0 d 1 1 t\n", encoding="utf-8")
+    code = (
+        "import sys, ir_datasets, rageval.datasets\n"
+        "from rageval.cli import main\n"
+        "rageval.datasets.register()\n"
+        "print(*[qrel.iteration for qrel in ir_datasets.load('my-bench/one').qrels_iter()])\n"
+        "try: ir_datasets.load('my-bench/two')\n"
+        "except KeyError: print('none')\n"
+        "main(sys.argv[1:])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(info.parent)}
+    words = [sys.executable, "-c", code, str(run_file), "my-bench/one", "-m", "coverage"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout.split()) == (0, ["n1", "n2", "none", "coverage", "all", "0.5000"]), (
+        done
+    )
 
 
 class TestCommand:

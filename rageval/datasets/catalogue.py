@@ -91,11 +91,11 @@ class Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def regex(self) -> str:
         named = {name: f"(?P<{name}>{part})" for name, part in self.parts.items()}
-        return rf"^{self.id.format(**named)}$"
+        return self.id.format(**named)
 
     def spec(self, dataset: str) -> Spec | None:
         """The data set of this id, if the id is of this pattern."""
-        match = re.fullmatch(self.regex[1:-1], dataset)
+        match = re.fullmatch(self.regex, dataset)
         if match is None:
             return None
         parts = match.groupdict()

@@ -72,6 +72,8 @@ def _criterion(nugget: Nugget) -> dict[str, Any]:
 
 def _answers(dataset: Dataset, style: str) -> Iterator[str]:
     """Plain questions with all right answers and facts."""
+    if dataset.reader is not None and "answers" not in dataset.holds:
+        raise dataset.lacks("answers")
     for question in dataset.questions():
         known = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
         yield json.dumps(dict(question.facts) | known, ensure_ascii=False)

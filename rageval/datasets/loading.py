@@ -58,16 +58,17 @@ class Dataset:
     def document_store(self) -> Any:
         """Documents by id: `get`, `get_many`. Of a large collection it is made on disk when first used."""
         if self.store is None:
-            raise InputError(self._lacks("documents"))
+            raise self.lacks("documents")
         return self.store()
 
     def _content(self, what: str) -> Iterator[Any]:
         if what not in self.holds and not (what == "documents" and self.documents_from):
-            raise InputError(self._lacks(what))
+            raise self.lacks(what)
         return self.content(what)
 
-    def _lacks(self, what: str) -> str:
-        return f"{self.id}: this data set has no {what}; it has {', '.join(self.holds)}"
+    def lacks(self, what: str) -> InputError:
+        """The error that there is nothing of this kind."""
+        return InputError(f"{self.id}: this data set has no {what}; it has {', '.join(self.holds)}")
 
 
 def load(
@@ -106,11 +107,9 @@ def own(
         if spec.documents_from:
             return referred(spec).docs_store()
         role = reader.role.get("documents", "documents")
-        files(role)
-        return DocumentStore(home.folder_of(spec.folder), role, lambda: read_all(), reader.document)
-
-    def read_all() -> Iterator[Any]:
-        return reader.read["documents"](files(reader.role.get("documents", "documents")), raised)
+        paths = files(role)
+        everything = partial(reader.read["documents"], paths, raised)
+        return DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
     return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, store if has_documents else None)

@@ -33,9 +33,9 @@ def register() -> list[str]:
 @cache
 def _register_patterns(registry: Any) -> None:
     patterns = [benchmark.pattern.regex for benchmark in benchmarks() if benchmark.pattern]
-    patterns += [rf"^{re.escape(name)}/" for name in plugin_names("datasets")]
+    patterns += [rf"{re.escape(name)}/.+" for name in plugin_names("datasets")]
     for pattern in patterns:
-        registry.register_pattern(pattern, _made)
+        registry.register_pattern(rf"{pattern}\Z", _made)
 
 
 def _made(name: str, parts: Any) -> Any:
