@@ -172,6 +172,17 @@ class TestFreshStack:
         with pytest.raises(InputError, match="expected the hub's list of files"):
             list(load("freshstack/godot/sep-2025").qrels())
 
+    def test_a_busy_hub_is_asked_again(self, server: Server) -> None:
+        listing = server.files["/api/datasets/freshstack/queries-oct-2024/tree/main/langchain"]
+        listing.refusals = [(429, {"Retry-After": "1"})]
+        assert len(list(load(FRESHSTACK, transport=QUICK).questions())) == 5
+        listing.refusals = [(503, {})] * 5
+        fetched = len(server.asked)
+        with pytest.raises(InputError, match=r"answers 503 \(2 times\)"):
+            fetch(FRESHSTACK, ["questions"], again=True, transport=QUICK)
+        assert len(server.asked) == fetched + 2
+        assert len(list(load(FRESHSTACK).questions())) == 5
+
     def test_two_processes_download_once(self, server: Server) -> None:
         for path, file in server.files.items():
             if path.startswith("/cdn/"):
@@ -353,6 +364,23 @@ class TestTrecRag:
             load("trec-rag/2024").documents()
         with pytest.raises(InputError, match="Scoring needs no documents"):
             load("trec-rag/2024").document_store()
+
+    def test_passages_of_a_collection_that_is_registered(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        import ir_datasets
+        from ir_datasets.formats import BaseDocs, GenericDoc
+
+        class Segments(BaseDocs):
+            def docs_iter(self) -> list[GenericDoc]:
+                return [GenericDoc("msmarco_v2.1_doc_00_1#0_2", "Leaves fall.")]
+
+            def docs_store(self) -> dict[str, GenericDoc]:
+                return {doc.doc_id: doc for doc in self.docs_iter()}
+
+        known = {"msmarco-segment-v2.1": ir_datasets.Dataset(Segments())}
+        monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
+        dataset = load("trec-rag/2024")
+        assert [doc.text for doc in dataset.documents()] == ["Leaves fall."]
+        assert dataset.document_store().get("msmarco_v2.1_doc_00_1#0_2").text == "Leaves fall."
 
     def test_2025_in_json(self, server: Server) -> None:
         content = b'{"id": "14", "title": "A long narrative."}\n'
