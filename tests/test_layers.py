@@ -37,7 +37,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "arena": (BASE | {"measures", "tables"}, {"numpy"}),
     "intervals": (BASE, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),
-    "comparison": (BASE | {"scores", "sources", "tables"}, {"numpy"}),
+    "comparison": (BASE | {"evaluation", "measures", "scores", "sources", "tables"}, {"numpy"}),
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
     "parallel": (BASE, set()),

@@ -21,7 +21,11 @@ _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
 def answer_scores(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+    inputs: Inputs,
+    measures: list[Any],
+    options: dict[str, Any],
+    reading: Reading,
+    grades: Grades | None = None,
 ) -> tuple[list[Scores], list[str], list[str]]:
     """The scores of every system, what should be said of them, and the queries."""
     for name in _FOR_RUNS:
@@ -30,7 +34,7 @@ def answer_scores(
     if options["compat"] not in (None, "nuggetizer"):
         raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
     chosen = measures_of_answers(measures)
-    grades = read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
+    grades = grades or read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
     groups, weights = _groups(grades, inputs.answers, options)
     results = evaluate_all(chosen, grades, Rules(options["on_missing"], groups, weights, options["compat"]))
     return results, list(_remarks(results, grades)), grades.queries.words

@@ -14,10 +14,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli.inputs import Inputs
     from rageval.comparison import Comparison, Settings
-    from rageval.comparison.likeness import WatchedSource
-    from rageval.evaluation import Evaluator
     from rageval.files.trec import Reading
-    from rageval.scores import Scores
 
 FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
@@ -66,6 +63,11 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     metavar="FIELD|FILE",
     help="Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
 )
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Also how often two runs would change places with one nugget less, another judge, one vote less.",
+)
 @click.option("--draws", type=int, default=10_000, show_default=True, help="Of the randomisation.")
 @click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
 @click.option("--seed", type=int, default=20130, show_default=True, help="The same seed, the same numbers.")
@@ -107,6 +109,7 @@ def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[str]]:
     from rageval.cli.running import prepared, said_of, said_of_ideals
+    from rageval.cli.whatifs import under_every_completion, without_nuggets
     from rageval.comparison import compare
     from rageval.comparison.likeness import WatchedSource, absent, alike
 
@@ -121,37 +124,25 @@ def _runs_compared(
     said += said_of_ideals(evaluator)
     lacking = absent(sources, evaluator.qrels.query_ids)
     compared = compare(results, settings, absent=lacking, alike=alike(sources, options["ties"]))
+    if options["sensitivity"]:
+        said += without_nuggets(evaluator, results, sources)
     if options["bounds"]:
-        compared = _under_every_completion(compared, evaluator, results, sources)
+        compared = under_every_completion(compared, evaluator, results, sources)
     return compared, said
-
-
-def _under_every_completion(
-    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[WatchedSource]
-) -> Comparison:
-    """The comparison with what holds of each pair whatever the unjudged documents are."""
-    from dataclasses import replace
-
-    from rageval.uncertainty.dominance import verdict
-
-    pairs = []
-    documents = {source.name: evaluator.rankings(source) for source in sources}
-    scored = {scores.run: scores for scores in results}
-    for pair in found.pairs:
-        measure: Any = scored[pair.run][pair.measure].measure
-        one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
-        certain = verdict(measure, evaluator.topics(measure), one, other)
-        pairs.append(replace(pair, every_completion=certain))
-    return replace(found, pairs=pairs)
 
 
 def _answers_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[str]]:
+    from rageval.answers import read_judgements
     from rageval.cli.answering import answer_scores
+    from rageval.cli.whatifs import among_judges
     from rageval.comparison import compare
 
-    results, said, queries = answer_scores(inputs, measures, options, reading)
+    grades = read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
+    results, said, queries = answer_scores(inputs, measures, options, reading, grades)
+    if options["sensitivity"]:
+        said += among_judges(results, grades)
     return compare(results, _settings(options, queries, inputs.answers)), said
 
 

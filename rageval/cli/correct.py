@@ -39,8 +39,8 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
 
     People need to have judged a random part of the queries. Prints the judge's mean, people's mean on their
     part, and the corrected mean of all queries with its interval (prediction-powered inference; shares of
-    CRAG's labels from the confusion of judge and people). The better the judge agrees with people, the narrower
-    the interval; a useless judge changes nothing.
+    CRAG's labels from the confusion of judge and people). The better the judge agrees with people, the
+    narrower the interval; a useless judge changes nothing.
 
     \b
     rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination

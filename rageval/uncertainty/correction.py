@@ -1,7 +1,7 @@
 """A judge's mean, corrected by the people who judged some of the same queries.
 
-Prediction-powered inference (Angelopoulos et al., Science 2023; power-tuned, 2023). With a judge's values f on
-N queries that people did not judge, f and people's values Y on n that they did:
+Prediction-powered inference (Angelopoulos et al., Science 2023; power-tuned, 2023). With a judge's values f
+on N queries that people did not judge, f and people's values Y on n that they did:
     θ = λ·mean_N(f) + mean_n(Y − λf)        λ = Cov(Y, f) / ((1 + n/N) Var f), kept within 0 … 1
     Var θ = λ²·Var(f)/N + Var(Y − λf)/n
 A useless judge gets λ = 0, which leaves the mean of what people said. The n queries must be drawn at random.

@@ -1,0 +1,141 @@
+"""Would another judge, one vote less, or one nugget less have ranked the systems otherwise?
+
+The share of (pair of systems, change) in which the order of the two is turned round. A pair that is equal
+before, or becomes equal, is not turned round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.evaluation import Evaluator
+from rageval.measures.base import Measure
+from rageval.tables.qrels import Qrels
+from rageval.text import visible
+
+Float = NDArray[np.float64]
+Rankings = Mapping[str, Sequence[str]]
+_SLACK = 1e-12
+
+
+class Sensitivity(NamedTuple):
+    """What was changed, how often the order of a pair turned, of how many, and the pair that turned most."""
+
+    change: str
+    turned: int
+    tried: int
+    worst: tuple[str, str] | None
+
+    @property
+    def share(self) -> float:
+        """Of all pairs and changes."""
+        return self.turned / self.tried if self.tried else 0.0
+
+    def __str__(self) -> str:
+        text = f"{self.change}: the order of {self.share:.1%} of the pairs turns round"
+        return text + (f", most often {' and '.join(map(visible, self.worst))}" if self.worst else "")
+
+
+def turned(change: str, names: Sequence[str], before: Float, after: Float) -> Sensitivity:
+    """How often pairs turn: `before` is a mean a system, `after` a row a change.
+
+    >>> found = turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
+    >>> found.turned, found.tried, str(found)
+    (1, 2, 'another judge: the order of 50.0% of the pairs turns round, most often a and b')
+    """
+    first, second = np.triu_indices(len(names), 1)
+    was = _sign(before[first] - before[second])
+    is_now = _sign(after[:, first] - after[:, second])
+    times = (was * is_now < 0).sum(axis=0)
+    worst = None
+    if times.any():
+        at = int(np.argmax(times))
+        worst = names[int(first[at])], names[int(second[at])]
+    return Sensitivity(change, int(times.sum()), len(after) * len(first), worst)
+
+
+def _sign(difference: Float) -> Float:
+    sign: Float = np.where(np.abs(difference) <= _SLACK, 0.0, np.sign(difference))
+    return sign
+
+
+def without_a_nugget(
+    measure: Measure, qrels: Qrels, runs: Mapping[str, Rankings], values: Mapping[str, Mapping[str, float]]
+) -> Sensitivity:
+    """What happens when any one nugget is not there; `values` are those of each run, by query.
+
+    Every query is scored once for each of its nuggets, without it; one with a single nugget is left alone.
+    """
+    nuggets = _by_query(qrels)
+    lacking = [(query, nugget) for query, found in nuggets.items() if len(found) > 1 for nugget in found]
+    names = list(runs)
+    before = np.array([list(values[run].values()) for run in names]).mean(axis=1)
+    if not lacking:
+        return turned("one nugget less", names, before, np.zeros((0, len(names))))
+    reduced = {
+        str(at): {other: docs for other, docs in nuggets[query].items() if other != nugget}
+        for at, (query, nugget) in enumerate(lacking)
+    }
+    evaluator = Evaluator(measure, Qrels.from_dict(reduced))
+    columns = []
+    for run, mean in zip(names, before.tolist(), strict=True):
+        held = _values_without(evaluator, measure, [runs[run].get(query, ()) for query, _ in lacking])
+        change = held - np.array([values[run][query] for query, _ in lacking])
+        columns.append(mean + change / len(values[run]))
+    return turned("one nugget less", names, before, np.array(columns).T)
+
+
+def _values_without(evaluator: Evaluator, measure: Measure, rankings: Sequence[Sequence[str]]) -> Float:
+    run = {
+        str(at): {doc: -float(rank) for rank, doc in enumerate(docs)}
+        for at, docs in enumerate(rankings)
+        if docs
+    }
+    if not run:
+        return np.zeros(len(rankings))
+    found: Float = evaluator.evaluate(run)[measure].values
+    return found
+
+
+def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int]]]:
+    queries, names = qrels.query_ids, qrels.nugget_names.to_str()
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for query, nugget in zip(qrels.nugget_query.tolist(), qrels.nugget_code.tolist(), strict=True):
+        found.setdefault(queries[query], {})[names[nugget]] = {}
+    for query_id, doc_id, grade, nugget_id in qrels:
+        found[query_id][nugget_id][doc_id] = grade
+    return found
+
+
+def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[Sensitivity]:
+    """Each judge alone, and each panel that lacks one; a table a system, a row a judge, a column a query."""
+    judges = len(tables[0])
+
+    def means(kept: Sequence[int]) -> Float:
+        return np.array([_mean(_over(table[list(kept)])) for table in tables])
+
+    everyone = means(range(judges))
+    alone = np.array([means([judge]) for judge in range(judges)])
+    found = [turned("another judge", names, everyone, alone)]
+    if judges > 2:
+        fewer = [means([other for other in range(judges) if other != judge]) for judge in range(judges)]
+        found.append(turned("one vote less", names, everyone, np.array(fewer)))
+    return found
+
+
+def _over(table: Float) -> Float:
+    """The mean over judges of the defined values."""
+    known = ~np.isnan(table)
+    total = np.where(known, table, 0.0).sum(axis=0)
+    mean: Float = np.full(table.shape[1], np.nan)
+    np.divide(total, known.sum(axis=0), out=mean, where=known.any(axis=0))
+    return mean
+
+
+def _mean(values: Float) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
