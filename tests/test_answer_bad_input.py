@@ -202,7 +202,9 @@ def test_the_first_ten_findings_then_a_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "empty", [b"", b"\n\n", b" \t \n", b"\xef\xbb\xbf", gzip.compress(b""), lzma.compress(b"\n")]
+    "empty",
+    [b"", b"\n\n", b" \t \n", b"\xef\xbb\xbf", gzip.compress(b""), lzma.compress(b"\n")],
+    ids=["nothing", "lines", "blanks", "mark", "gzip", "xz"],
 )
 def test_files_that_hold_nothing(empty: bytes) -> None:
     assert_refused(score(empty), "judged: is empty")
