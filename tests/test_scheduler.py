@@ -20,6 +20,7 @@ from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import Patience
 from rageval.judges.base import FENCE, Fatal, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
+from rageval.judges.gate import Gate
 from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
@@ -63,7 +64,7 @@ def ends(error: type[Exception], requests: Any, model: ScriptedModel, store: Sto
 
 def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_once(store: Store) -> None:
     model = ScriptedModel(late())
-    questions = asked(300) + [(1000 + at, request) for at, request in asked(40)]
+    questions = [(number + copy, request) for number, request in asked(300) for copy in (0, 1000)]
     found = list(ask_all(questions, model, store, concurrency=32))
     assert [(number, reply.text) for number, reply in found] == [(at, said.user) for at, said in questions]
     assert model.calls == 300
@@ -173,6 +174,27 @@ def test_no_more_than_allowed_are_under_way(store: Store) -> None:
 
     list(ask_all(asked(60), ScriptedModel(say), store, concurrency=7))
     assert most == 7
+
+
+def test_the_gate_narrows_once_for_all_who_were_inside_and_widens_again() -> None:
+    async def through() -> list[int]:
+        gate = Gate(16, first_pause=0.001, longest_pause=0.001)
+        widths = []
+        for _ in range(2):
+            entered = [await gate.__aenter__() for _ in range(gate.width)]
+            for begun in entered:
+                gate.complained(begun, None, throttled=True)
+                await gate.__aexit__()
+            async with gate as begun:
+                widths.append(gate.width)
+                gate.went_well(begun)
+            widths.append(gate.width)
+        for _ in range(200):
+            async with gate as begun:
+                gate.went_well(begun)
+        return [*widths, gate.width]
+
+    assert asyncio.run(through()) == [1, 8, 1, 4, 16]
 
 
 def test_no_quota_ends_the_job_and_what_was_under_way_is_kept(store: Store) -> None:

@@ -60,9 +60,6 @@ class Gate:
         """Wait for one's turn; when the call begins."""
         if self._waiting or not self._has_room():
             await self._turn()
-            while self._is_closed:  # by a call that came back after this one was let in
-                self._inside -= 1
-                await self._turn(first=True)
         else:
             self._inside += 1
         return self._loop.time()
@@ -102,15 +99,16 @@ class Gate:
         self._loop.call_at(self._opens, self._let_in)
 
     def _has_room(self) -> bool:
-        return self._inside < self.width and not self._is_closed
+        return self._inside < self.width and not self.is_closed
 
     @property
-    def _is_closed(self) -> bool:
+    def is_closed(self) -> bool:
+        """Whether nobody may go; also who is inside should look again before the call."""
         return self._loop.time() + _SLACK < self._opens
 
-    async def _turn(self, first: bool = False) -> None:
+    async def _turn(self) -> None:
         turn = self._loop.create_future()
-        self._waiting.insert(0 if first else len(self._waiting), turn)
+        self._waiting.append(turn)
         try:
             await turn
         except asyncio.CancelledError:

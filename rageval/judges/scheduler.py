@@ -175,6 +175,8 @@ class _Job:
                 if not mine:
                     pause, look = look, min(2 * look, _LAST_LOOK)
                     until = loop.time() + self._patience.total
+                elif self._gate.is_closed:  # by a call that came back after this one was let in
+                    pause = 0.0
                 else:
                     try:
                         return await self._called(key, request, begun)
