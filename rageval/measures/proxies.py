@@ -25,6 +25,9 @@ def lexical_recall(
     Range: 0 to 1; undefined for a query without such nuggets. On TREC RAG, 71 % of the nuggets that an answer
     on their topic does not hold still reach 0.5: this is no share of supported nuggets.
 
+    Parameters:
+        importance: which nuggets count, see `nugget_recall`
+
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "aspect": nugget, "grade": grade, "rubric": "lexical"}
     ...           for nugget, grade in [("n1", 1.0), ("n2", 0.5)]]
