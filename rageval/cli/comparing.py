@@ -154,7 +154,7 @@ def _p(value: float) -> str:
 def _legend(found: Comparison) -> str:
     settings = found.settings
     return (
-        f"> a: significantly better than a ({_TESTS[settings.test]}, {_ADJUSTMENTS[settings.adjust]},"
+        f"'> a' means significantly better than a ({_TESTS[settings.test]}, {_ADJUSTMENTS[settings.adjust]},"
         f" {1 - settings.level:.3g}); intervals {settings.level:.4g}; detectable and needed at power"
         f" {settings.power:g}"
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rageval.comparison.samples import Float, Int, Sample
 
@@ -41,10 +42,11 @@ def intervals(
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
     lows, highs = np.full(len(units), np.nan), np.full(len(units), np.nan)
+    times = _times(len(sums), resamples, seed)
     width = max(1, _AT_ONCE // resamples)
     for begin in range(0, len(units), width):
         part = slice(begin, begin + width)
-        drawn = np.sort(_means(sums[:, part], sizes[:, part], resamples, seed), axis=0)
+        drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
         ends = _expanded(level, units[part])
         if kind == "bca":
             ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
@@ -53,20 +55,30 @@ def intervals(
     return Intervals(lows, highs)
 
 
-def _means(sums: Float, sizes: Float, resamples: int, seed: int) -> Float:
-    """Means of drawn units, a row a draw; the same units for every column."""
+def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+    """How often each unit is drawn, a row a draw."""
     generator = np.random.default_rng(seed)
-    units = len(sums)
-    means = np.empty((resamples, sums.shape[1]))
+    times = np.empty((resamples, units), np.uint16)
     stretch = max(1, _AT_ONCE // max(units, 1))
     for begin in range(0, resamples, stretch):
         rows = min(stretch, resamples - begin)
         picked = generator.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
-        times = np.bincount(picked.ravel(), minlength=rows * units).reshape(rows, units).astype(np.float64)
-        number = times @ sizes
+        times[begin : begin + rows] = np.bincount(picked.ravel(), minlength=rows * units).reshape(rows, units)
+    return times
+
+
+def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
+    """The mean of each column in each draw; the same draws for every column."""
+    means = np.empty((len(times), sums.shape[1]))
+    alike = bool((sizes == sizes[:, :1]).all())
+    whole = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
+    stretch = max(1, _AT_ONCE // max(len(sums), 1))
+    for begin in range(0, len(times), stretch):
+        drawn = times[begin : begin + stretch].astype(np.float64)
+        number = np.broadcast_to(drawn @ (sizes[:, :1] if alike else sizes), (len(drawn), sums.shape[1]))
         # a draw without any defined value says nothing; it stands for the mean itself
-        whole = np.broadcast_to(sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1), number.shape)
-        means[begin : begin + rows] = np.divide(times @ sums, number, out=whole.copy(), where=number > 0)
+        out = np.broadcast_to(whole, number.shape).copy()
+        means[begin : begin + stretch] = np.divide(drawn @ sums, number, out=out, where=number > 0)
     return means
 
 

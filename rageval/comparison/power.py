@@ -9,6 +9,8 @@ Sign-flip randomisation has nearly the same power, and no formula of its own.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from statistics import NormalDist
 
 POWER = 0.8
 _MANY = 10**9
@@ -41,13 +43,19 @@ def detectable(error: float, units: int, level: float = 0.95, power: float = POW
     """
     if units < 2 or math.isnan(error):
         return math.nan
+    return _smallest_shift(units, level, power) * error * math.sqrt(units)
+
+
+@lru_cache(maxsize=1024)
+def _smallest_shift(units: int, level: float, power: float) -> float:
+    """The smallest shift, in standard deviations, that is found with this power."""
     low, high = 0.0, 1.0
     while power_of(high, units, level) < power:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if power_of(middle, units, level) < power else (low, middle)
-    return high * error * math.sqrt(units)
+    return high
 
 
 def needed(
@@ -63,12 +71,22 @@ def needed(
     if error == 0:
         return 2
     shift = abs(difference) / (error * math.sqrt(units))
-    low, high = 1, 2
+    about = _normal_needed(shift, level, power)
+    if about > _MANY:
+        return None
+    low, step = max(int(about) - 1, 1), 2
+    while low > 1 and power_of(shift, low, level) >= power:
+        low, step = max(low - step, 1), step * 2
+    high, step = low + 2, 2
     while power_of(shift, high, level) < power:
-        low, high = high, high * 2
-        if high > _MANY:
-            return None
+        low, high, step = high, high + step, step * 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if power_of(shift, middle, level) < power else (low, middle)
     return high
+
+
+def _normal_needed(shift: float, level: float, power: float) -> float:
+    """About how many, were the standard deviation known: where the search begins."""
+    quantile = NormalDist().inv_cdf
+    return ((quantile((1 + level) / 2) + quantile(power)) / shift) ** 2
