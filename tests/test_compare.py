@@ -275,6 +275,7 @@ def test_hostile_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:
         ([*FILES, "-m", "rr", "--all-pairs", "--baseline", "run.trec"], "has no baseline"),
         ([*FILES, "-m", "rr", "--test", "t", "--adjust", "max_t"], "is a randomisation test"),
         ([*FILES, "-m", "NumRet"], "added up over queries"),
+        ([*FILES, "-m", "rr", "--sensitivity", "--ties", "expected"], "by the usual rules"),
         ([*FILES, "-m", "rr", "--cluster", "domain"], "nothing says what the 'domain' of a query is"),
     ],
 )

@@ -21,7 +21,14 @@ def without_nuggets(
 ) -> Iterator[str]:
     """How often two runs would change places with one nugget less."""
     from rageval.comparison.sensitivity import without_a_nugget
+    from rageval.evaluation import EXPECTED
 
+    rules = evaluator.rules
+    if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
+        raise UsageError(
+            "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
+            " --judged-only, --zero-rel and --compat"
+        )
     runs = {source.name: evaluator.rankings(source) for source in sources}
     for at, score in enumerate(results[0].scores):
         measure: Any = score.measure

@@ -94,8 +94,15 @@ class Query:
 
     def relevant(self) -> set[int]:
         """The relevant documents of the query, retrieved or not."""
-        docs = self.judged.qrels.doc_query == self.number
-        return set(np.flatnonzero(docs & (self.judged.relevant(self.rel).nuggets_of_doc > 0)).tolist())
+        docs = self.documents
+        return set(docs[self.judged.relevant(self.rel).nuggets_of_doc[docs] > 0].tolist())
+
+    @property
+    def documents(self) -> Int:
+        """The judged documents of the query."""
+        order, begin = self.judged.judgements.keep("documents by query", lambda: _by_query(self.judged))
+        found: Int = order[begin[self.number] : begin[self.number + 1]]
+        return found
 
     @property
     def attainable(self) -> int:
@@ -106,6 +113,12 @@ class Query:
     def retrieved(self) -> int:
         """The length of the ranking."""
         return int(self.judged.retrieved[self.number])
+
+
+def _by_query(judged: Judged) -> tuple[Int, Int]:
+    """The judged documents sorted by query, and where each query's begin."""
+    order = np.argsort(judged.qrels.doc_query, kind="stable")
+    return order, np.searchsorted(judged.qrels.doc_query[order], np.arange(judged.n_queries + 1))
 
 
 def nuggets_of(judged: Judged, doc: int, rel: int) -> tuple[int, ...]:
@@ -168,7 +181,7 @@ def _ndcg(query: Query, parameters: Mapping[str, Any]) -> float:
         return held if parameters["dcg"] == "log2" else np.exp2(held) - 1
 
     qrels = query.judged.qrels
-    ideal = -np.sort(-gain(qrels.doc_grade[qrels.doc_query == query.number]))[: query.k]
+    ideal = -np.sort(-gain(qrels.doc_grade[query.documents]))[: query.k]
     found = 0.0
     for group in query.groups:
         discount = (1 / np.log2(np.arange(2.0, group.inside(query.top) + 2) + group.before)).sum()

@@ -17,7 +17,7 @@ from rageval.tables.judged import Hits, Judged
 from rageval.uncertainty.expected import nuggets_of
 from rageval.uncertainty.groups import Group, Tied
 
-STATES = 20_000  # a group
+STATES = 5_000  # a group
 Kind = tuple[int, ...]
 Worth = Callable[[int, Kind, Mapping[int, int]], float]  # (rank, nuggets, how often each was seen) -> worth
 NOT_JUDGED = -1
