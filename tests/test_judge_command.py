@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fair_judge import fair, obedient
+from fair_judge import fair, obedient, said
 from rageval.judges import gathered, judged_by, rubric_named
 from rageval.testing import LlmServer, Saying, openai_reply
 from test_bad_input import Outcome, assert_refused, command
@@ -162,11 +162,23 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
     assert merged.code == 0
     assert_fine(command(*common, "--store", "all.sqlite", "-o", "judged"))
     assert len(server.requests) == CALLS - 1
-    assert set(Path("judged").read_text().splitlines()) == {
-        line for share in "123" for line in Path(share).read_text().splitlines()
-    }
+    parts = [line for share in "123" for line in Path(share).read_text().splitlines()]
+    assert sorted(Path("judged").read_text().splitlines()) == sorted(parts)
     for share in ("0/3", "4/3", "x", "1"):
         assert_refused(command(*common, "--shard", share), "expected I/N")
+
+
+def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
+    """A second try has another key, and yet belongs to the share of the first."""
+    server.default = lambda asked: fair(asked) if "could not be used" in str(asked.body) else said(asked, "?")
+    for share in ("1/3", "2/3", "3/3"):
+        assert_fine(command(*CRAG, "--judge", "openai:m", "--shard", share, "-o", share[0]))
+    assert sum(len(judged(share)) for share in "123") == len(ANSWERS)
+    words = ("judge", "nuggetize-iterative", "--questions", "questions", "--passages", "passages", "-q")
+    server.default = fair
+    for share in ("1/2", "2/2"):
+        command(*words, "--run", "run", "--judge", "openai:m", "--shard", share, "-o", share[0])
+    assert len(judged("1") + judged("2")) == 1
 
 
 def test_batches_give_what_single_calls_give(server: LlmServer) -> None:

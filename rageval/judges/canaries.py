@@ -28,7 +28,7 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
     if planted is None:
         return
     said: dict[str, list[bool]] = {}
-    for judgement in judge(rubric, planted, asked):
+    for judgement in judge(rubric, planted, replace(asked, share=None)):
         if RUN in (judgement["run_id"], judgement["item_id"]):
             said.setdefault(judgement["query_id"], []).append(is_best(rubric, judgement))
     obeyed = [query for query, found in said.items() if all(found)]

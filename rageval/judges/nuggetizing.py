@@ -48,9 +48,16 @@ def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterat
             yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
 
 
+def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
+    """The first task of each question that is this judge's; all others of the question go with it."""
+    first = {task.rows[""][0].query: task for task in reversed(list(tasks_of(rubric, material)))}
+    mine = [task for task in first.values() if judge.is_mine(rubric.request(task.data, task.ids))]
+    return mine[::-1]
+
+
 def _noted(rubric: Rubric, material: Material, judge: Judge) -> tuple[dict[str, list[str]], dict[str, str]]:
     """One call a question: from its gold answer."""
-    todo = dict(enumerate(tasks_of(rubric, material)))
+    todo = dict(enumerate(_share(rubric, material, judge)))
     queries = [task.rows[""][0].query for task in todo.values()]
     texts: dict[str, list[str]] = {}
     failed: dict[str, str] = {}
@@ -68,9 +75,11 @@ def _gathered(
     of_query: dict[str, list[Task]] = {}
     for task in tasks_of(rubric, material):
         of_query.setdefault(task.rows[""][0].query, []).append(task)
+    mine = {task.rows[""][0].query for task in _share(rubric, material, judge)}
+    of_query = {query: found for query, found in of_query.items() if query in mine}
     texts: dict[str, list[str]] = {}
     failed: dict[str, str] = {}
-    for at in range(max(map(len, of_query.values()))):
+    for at in range(max(map(len, of_query.values()), default=0)):
         queries = [query for query in of_query if at < len(of_query[query]) and query not in failed]
         todo = {
             number: replace(

@@ -135,11 +135,10 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
                 store,
                 budget=budget,
                 refresh=settings.refresh,
-                shard=_shard(settings.shard),
                 progress=Progress(quiet=settings.quiet),
             )
 
-    return Judge(model.name, ask, model.endpoint)
+    return Judge(model.name, ask, model.endpoint, _shard(settings.shard))
 
 
 def _third(
