@@ -40,6 +40,14 @@ def test_the_exact_test_counts_all_sign_patterns(seed: int) -> None:
     assert exact_sign_flip(drawn) > 0
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_of_columns_are_compared_and_small_samples_exactly(seed: int) -> None:
+    values = np.random.default_rng(seed).normal((0.2, 0.1, 0), 1, (9, 3))
+    pairs = np.array([[0, 1], [2, 0], [1, 2]])
+    exact = [brute_sign_flip(values[:, one] - values[:, other]) for one, other in pairs.tolist()]
+    assert sign_flip(values, pairs) == pytest.approx(exact, abs=1e-15)
+
+
 def test_differences_of_zero_change_no_p() -> None:
     rng = np.random.default_rng(5)
     drawn = rng.normal(0.4, 1, 12)
@@ -139,6 +147,21 @@ def test_needed_queries_are_those_of_the_tables(shift: float, units: int) -> Non
     assert power.power_of(shift, units) >= 0.8 > power.power_of(shift, units - 1)
     assert power.detectable(1 / math.sqrt(units), units) <= shift
     assert power.detectable(1 / math.sqrt(units - 1), units - 1) > shift
+
+
+@pytest.mark.parametrize("units", [2, 5, 50, 10**5, 10**6])
+def test_without_a_difference_power_is_the_level(units: int) -> None:
+    assert power.power_of(0.0, units) == pytest.approx(0.05, abs=1e-9)
+    assert power.power_of(0.0, units, 0.8) == pytest.approx(0.2, abs=1e-9)
+
+
+def test_needed_is_the_first_that_is_enough() -> None:
+    """From 2 upwards, whichever side the search begins on."""
+    for shift in (0.04, 0.15, 0.7, 1.5, 3.0, 9.0, 40.0):
+        found = power.needed(shift, 0.1, 100)
+        assert found is not None
+        assert power.power_of(shift, found) >= 0.8
+        assert found == 2 or power.power_of(shift, found - 1) < 0.8
 
 
 def test_power_is_what_simulation_finds() -> None:

@@ -27,6 +27,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "compat": (BASE | {"measures", "tables"}, set()),
     "scores": (BASE, {"numpy"}),
     "sources": (BASE | {"files", "tables"}, set()),
+    "plots": (BASE, {"numpy"}),
     "uncertainty": (BASE | {"answers", "measures", "scores", "tables"}, {"numpy"}),
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables", "uncertainty"}, {"numpy"}),
     "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),
@@ -46,7 +47,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "slices", "sources", "tables", "validation"},
+        | {"comparison", "plots", "slices", "sources", "tables", "validation"},
         {"click"},
     ),
 }
@@ -65,6 +66,7 @@ FOREIGN = {
 
 
 def modules() -> list[Path]:
+    "matplotlib",
     return sorted(PACKAGE.rglob("*.py"))
 
 

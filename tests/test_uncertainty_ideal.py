@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +19,7 @@ from rageval.errors import MeasureError
 from rageval.tables import exact_ideal
 from strategies import ALPHAS, Case, case, mask_case
 
+DATA = Path(__file__).parents[1] / "examples/data"
 EXACT = rageval.alpha_ndcg(ideal="exact")
 GREEDY = rageval.alpha_ndcg
 ABOVE_1 = {"1": {"dA": 1, "dZ": 1}, "2": {"dA": 1}, "3": {"dB": 1, "dZ": 1}, "4": {"dB": 1}}
@@ -93,8 +95,8 @@ def test_the_gap_to_greedy_is_told() -> None:
     evaluator = rageval.Evaluator(EXACT @ 2, {"q": ABOVE_1, "easy": {"1": {"a": 1}}})
     queries, most = evaluator.gap_to_greedy(EXACT @ 2)
     assert (queries, round(most, 4)) == (1, 0.1071)
-    words = ["examples/data/run.trec", "examples/data/qrels.nugget", "-m", "alpha_ndcg(ideal=exact)@10"]
-    done = CliRunner().invoke(main, words)
+    files = [str(DATA / "run.trec"), str(DATA / "qrels.nugget")]
+    done = CliRunner().invoke(main, [*files, "-m", "alpha_ndcg(ideal=exact)@10"])
     assert "the greedy ideal is not the best ranking in" in done.stderr
     assert "of 12 queries" in done.stderr
 

@@ -181,6 +181,7 @@ def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in judged[:8]))
     alone = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
     assert (alone.exit_code, "has one judge" in alone.stderr) == (2, True)
-    words = ["examples/data/run.trec", "examples/data/baseline.trec", "examples/data/qrels.nugget"]
+    data = Path(__file__).parents[1] / "examples/data"
+    words = [str(data / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
     done = CliRunner().invoke(main, ["compare", *words, "-m", "coverage@10", "--sensitivity"])
     assert "coverage@10: one nugget less: the order of 0.0% of the pairs turns round" in done.stderr

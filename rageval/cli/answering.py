@@ -21,23 +21,32 @@ _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
 def answer_scores(
-    inputs: Inputs,
-    measures: list[Any],
-    options: dict[str, Any],
-    reading: Reading,
-    grades: Grades | None = None,
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[list[Scores], list[str], list[str]]:
     """The scores of every system, what should be said of them, and the queries."""
+    grades = judgements_of(inputs, options, reading)
+    results, said = scored(inputs, measures, options, grades)
+    return results, said, grades.queries.words
+
+
+def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Grades:
+    """The judgements; options that are about runs are refused first."""
     for name in _FOR_RUNS:
         if options[name]:
             raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
     if options["compat"] not in (None, "nuggetizer"):
         raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
+    return read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
+
+
+def scored(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Grades
+) -> tuple[list[Scores], list[str]]:
+    """The scores of every system, and what should be said of them."""
     chosen = measures_of_answers(measures)
-    grades = grades or read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
     groups, weights = _groups(grades, inputs.answers, options)
     results = evaluate_all(chosen, grades, Rules(options["on_missing"], groups, weights, options["compat"]))
-    return results, list(_remarks(results, grades)), grades.queries.words
+    return results, list(_remarks(results, grades))
 
 
 def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:

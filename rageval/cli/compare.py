@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rageval.cli.inputs import Inputs
     from rageval.comparison import Comparison, Settings
     from rageval.files.trec import Reading
+    from rageval.scores import Scores
 
 FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
@@ -68,6 +69,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     is_flag=True,
     help="Also how often two runs would change places with one nugget less, another judge, one vote less.",
 )
+@click.option("--plot", metavar="FILE", help="Also draw intervals and differences: .png, .svg or .pdf.")
 @click.option("--draws", type=int, default=10_000, show_default=True, help="Of the randomisation.")
 @click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
 @click.option("--seed", type=int, default=20130, show_default=True, help="The same seed, the same numbers.")
@@ -89,6 +91,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.measures.parsing import parse_measures
+    from rageval.plots import checked_path, plot_comparison
 
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
@@ -97,9 +100,12 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
         raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
     options |= _UNSAID
     compared = _answers_compared if inputs.answers else _runs_compared
-    found, remarks = compared(inputs, measures, options, reading)
+    plot = checked_path(options["plot"]) if options["plot"] else None
+    found, results, remarks = compared(inputs, measures, options, reading)
     for remark in [*remarks, *found.remarks]:
         click.echo(f"rageval: {remark}", err=True)
+    if plot is not None:
+        plot_comparison(found, results, plot)
     places = options["places"] if options["places"] is not None else 4
     style = options["style"] or ("table" if printing.on_terminal() else "csv")
     printing.print_lines(comparing.FORMATS[style](found, places))
@@ -107,7 +113,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
 
 def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Comparison, list[str]]:
+) -> tuple[Comparison, list[Scores], list[str]]:
     from rageval.cli.running import prepared, said_of, said_of_ideals
     from rageval.cli.whatifs import under_every_completion, without_nuggets
     from rageval.comparison import compare
@@ -128,22 +134,21 @@ def _runs_compared(
         said += without_nuggets(evaluator, results, sources)
     if options["bounds"]:
         compared = under_every_completion(compared, evaluator, results, sources)
-    return compared, said
+    return compared, results, said
 
 
 def _answers_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Comparison, list[str]]:
-    from rageval.answers import read_judgements
-    from rageval.cli.answering import answer_scores
+) -> tuple[Comparison, list[Scores], list[str]]:
+    from rageval.cli.answering import judgements_of, scored
     from rageval.cli.whatifs import among_judges
     from rageval.comparison import compare
 
-    grades = read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
-    results, said, queries = answer_scores(inputs, measures, options, reading, grades)
+    grades = judgements_of(inputs, options, reading)
+    results, said = scored(inputs, measures, options, grades)
     if options["sensitivity"]:
         said += among_judges(results, grades)
-    return compare(results, _settings(options, queries, inputs.answers)), said
+    return compare(results, _settings(options, grades.queries.words, inputs.answers)), results, said
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:

@@ -116,6 +116,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option(
     "--fail-under", multiple=True, metavar="MEASURE=VALUE", help="Exit 1 if the mean of any run is lower."
 )
+@click.option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
 @click.option(
     "-j",
     "--jobs",
@@ -156,7 +157,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     from rageval.cli.inputs import sorted_out
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
+    from rageval.plots import checked_path, plot_scores
 
+    plot = checked_path(options["plot"]) if options["plot"] else None
     gates = [_gate(text) for text in options["fail_under"]]
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
@@ -168,6 +171,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     results, remarks, queries = scored(inputs, measures, options, reading)
     for remark in remarks:
         click.echo(f"rageval: {remark}", err=True)
+    if plot is not None:
+        plot_scores(results, plot)
     style = options["style"] or ("table" if printing.on_terminal() else "trec")
     passed = _gates_passed(results, gates)
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)

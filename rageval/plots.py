@@ -1,0 +1,142 @@
+"""Figures for papers: intervals, per-query differences, curves over the cut-off. Needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rageval.errors import MissingPackage, OutputError, UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.comparison.results import Comparison
+    from rageval.scores import Score, Scores
+
+SUFFIXES = (".png", ".svg", ".pdf")
+_CURVE = 3  # cut-offs of one measure that make a curve
+_MOST_PAIRS = 4  # panels of differences
+_WIDTH, _HEIGHT = 6.4, 2.4  # inches
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+
+def checked_path(path: str) -> Path:
+    """A path whose suffix says which kind of figure is wanted."""
+    found = Path(path)
+    if found.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--plot {visible(path)}: expected a file that ends in {', '.join(SUFFIXES)}")
+    return found
+
+
+def plot_scores(results: Sequence[Scores], path: Path) -> None:
+    """Means with 95 % intervals; a curve where a measure has three or more cut-offs."""
+    families: dict[str, list[int]] = {}
+    for at, score in enumerate(results[0].scores):
+        families.setdefault(_family(score), []).append(at)
+    figure, axes = _figure(len(families))
+    for axis, (name, columns) in zip(axes, families.items(), strict=True):
+        alone = str(results[0].scores[columns[0]].measure)
+        axis.set_title(_text(name if len(columns) > 1 else alone), fontsize=9)
+        if len(columns) >= _CURVE:
+            _curves(axis, results, columns)
+        else:
+            _means(axis, results, columns)
+    _save(figure, path)
+
+
+def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) -> None:
+    """Means with intervals, a panel a measure; then the differences by query of the first pairs."""
+    pairs = found.pairs[:_MOST_PAIRS]
+    figure, axes = _figure(len(found.measures) + len(pairs))
+    for axis, measure in zip(axes, found.measures, strict=False):
+        cells = [found.cell(run, measure) for run in found.runs]
+        _intervals(axis, list(found.runs), [(cell.value, cell.low, cell.high) for cell in cells])
+        axis.set_title(_text(measure), fontsize=9)
+    scored = {scores.run: scores for scores in results}
+    for axis, pair in zip(axes[len(found.measures) :], pairs, strict=True):
+        one, other = (scored[run][pair.measure].by_query for run in (pair.run, pair.other))
+        gaps = np.array([one[query] - other[query] for query in one if query in other])
+        gaps = np.sort(gaps[~np.isnan(gaps)])[::-1]
+        colours = [_COLOURS[0] if gap >= 0 else _COLOURS[1] for gap in gaps.tolist()]
+        axis.bar(np.arange(len(gaps)), gaps, width=1.0, color=colours)
+        axis.axhline(0, color="black", linewidth=0.6)
+        axis.set_xticks([])
+        axis.set_xlabel(f"{len(gaps):,} queries", fontsize=8)
+        axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}"), fontsize=9)
+    _save(figure, path)
+
+
+def _family(score: Score) -> str:
+    return str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
+
+
+def _means(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None:
+    from rageval.intervals import bootstrap
+
+    labels, values = [], []
+    for scores in results:
+        for column in columns:
+            score = scores.scores[column]
+            labels.append(scores.run + (f" @{score.measure.k}" if len(columns) > 1 else ""))
+            values.append((score.value, *bootstrap(score.values)))
+    _intervals(axis, labels, values)
+
+
+def _intervals(axis: Any, labels: Sequence[str], values: Sequence[tuple[float, float, float]]) -> None:
+    """A dot and a bar a row, the first on top."""
+    value, low, high = (np.array(column) for column in zip(*values, strict=True))
+    rows = np.arange(len(labels))[::-1]
+    reach = np.nan_to_num(np.array([value - low, high - value])).clip(min=0)
+    axis.errorbar(value, rows, xerr=reach, fmt="o", color=_COLOURS[0], markersize=4, capsize=2)
+    axis.set_yticks(rows, [_text(label) for label in labels], fontsize=8)
+    axis.set_ylim(-0.7, len(labels) - 0.3)
+    axis.grid(axis="x", linewidth=0.3)
+
+
+def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None:
+    """A line a run over the cut-offs."""
+    for number, scores in enumerate(results):
+        points = sorted((scores.scores[at].measure.k or 0, scores.scores[at].value) for at in columns)
+        cutoffs, values = zip(*points, strict=True)
+        style = "-" if number < len(_COLOURS) else "--"
+        colour = _COLOURS[number % len(_COLOURS)]
+        axis.plot(cutoffs, values, style, marker=".", color=colour, label=_text(scores.run))
+    axis.set_xscale("log")
+    axis.set_xticks(cutoffs, [str(cutoff) for cutoff in cutoffs], fontsize=8)
+    axis.minorticks_off()
+    axis.set_xlabel("k", fontsize=8)
+    axis.grid(linewidth=0.3)
+    axis.legend(fontsize=7)
+
+
+def _figure(panels: int) -> tuple[Any, list[Any]]:
+    """A figure without a window, and its panels, one below the other."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPackage("matplotlib", "--plot", extra="plots") from None
+    figure = Figure(figsize=(_WIDTH, _HEIGHT * panels), layout="constrained")
+    axes = list(figure.subplots(panels, 1, squeeze=False)[:, 0])
+    for axis in axes:
+        axis.tick_params(labelsize=8)
+    return figure, axes
+
+
+def _text(text: str) -> str:
+    """Text as it stands: neither control characters nor formulas."""
+    return visible(text).replace("$", r"\$")
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Write the file; the same numbers give the same bytes."""
+    import matplotlib
+
+    kind = path.suffix.lower()
+    undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[kind]
+    try:
+        with matplotlib.rc_context({"svg.hashsalt": "rageval"}):
+            figure.savefig(path, dpi=200, metadata=undated)
+    except OSError as error:
+        raise OutputError(f"{visible(str(path))}: cannot be written: {error.strerror}") from error
