@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -59,15 +59,18 @@ def gathered(
 
 def read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
     """{document: text} of JSON lines with an id and a text, whatever the corpus calls them."""
-    texts: dict[str, str] = {}
+    return dict(passages_in(source, limits))
+
+
+def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str, str]]:
+    """The same, one at a time, for a corpus that is larger than memory."""
     for line, record in read_records(source, _Passage, "a passage {id, text}", limits):
         names = (record.id, record.docid, record.doc_id, record.corpus_id)
         doc = next((str(name) for name in names if name is not None), None)
         text = record.text or record.segment or record.passage
         if doc is None or not text:
             raise InputError(f"{name_of(source)}:{line}: expected a passage with an id and a text")
-        texts[doc] = f"{record.title}\n{text}" if record.title else text
-    return texts
+        yield doc, f"{record.title}\n{text}" if record.title else text
 
 
 def _banks(source: Source | None, limits: Limits) -> dict[str, list[Nugget]]:

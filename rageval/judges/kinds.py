@@ -132,19 +132,34 @@ def _parted(ids: Ids) -> tuple[Ids, Ids]:
     return ids[:border], ids[border + 1 :]
 
 
-def _texts_schema(scale: Scale, ids: Ids) -> Schema:
-    return _object({"nuggets": _list(_TEXT)})
+def _texts(name: str, key: str) -> Kind:
+    """A list of different texts under this key."""
+
+    def schema(scale: Scale, ids: Ids) -> Schema:
+        return _object({key: _list(_TEXT)})
+
+    def read(reply: dict[str, Any], scale: Scale, ids: Ids) -> list[Verdict]:
+        texts = list_of(reply, key)
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise Invalid(f"{key}: expected a list of texts, found {texts!r:.80}")
+        if len({text.strip().casefold() for text in texts}) < len(texts):
+            raise Invalid(f"{key}: a text stands twice")
+        if len(texts) > scale.most:
+            raise Invalid(f"{key}: expected at most {scale.most}, found {len(texts)}")
+        return [Verdict(text.strip()) for text in texts]
+
+    return Kind(name, schema, read)
 
 
-def _read_texts(reply: dict[str, Any], scale: Scale, ids: Ids) -> list[Verdict]:
-    texts = list_of(reply, "nuggets")
-    if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise Invalid(f"nuggets: expected a list of texts, found {texts!r:.80}")
-    if len({text.strip().casefold() for text in texts}) < len(texts):
-        raise Invalid("nuggets: a text stands twice")
-    if len(texts) > scale.most:
-        raise Invalid(f"nuggets: expected at most {scale.most}, found {len(texts)}")
-    return [Verdict(text.strip()) for text in texts]
+def _text_schema(scale: Scale, ids: Ids) -> Schema:
+    return _object({"text": _TEXT})
+
+
+def _read_text(reply: dict[str, Any], scale: Scale, ids: Ids) -> list[Verdict]:
+    text = text_of(reply, "text")
+    if text is None or not text.strip():
+        raise Invalid(f"text: expected a text, found {reply.get('text')!r:.80}")
+    return [Verdict(text.strip())]
 
 
 def _permutation_schema(scale: Scale, ids: Ids) -> Schema:
@@ -165,7 +180,9 @@ KINDS: dict[str, Kind] = {
         Kind("labels", _labels_schema, _read_labels),
         Kind("grades", _grades_schema, _read_grades),
         Kind("matrix", _matrix_schema, _read_matrix),
-        Kind("texts", _texts_schema, _read_texts),
+        _texts("texts", "nuggets"),
+        _texts("queries", "queries"),
+        Kind("text", _text_schema, _read_text),
         Kind("permutation", _permutation_schema, _read_permutation),
     )
 }

@@ -54,12 +54,19 @@ def judged_by(
 
 
 def said_by_all(
-    judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
+    judges: Sequence[str | Model],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings = Settings(),
+    budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
-    """What every judge says, before any vote: also what a further one says where they differ."""
+    """What every judge says, before any vote: also what a further one says where they differ.
+
+    A `budget` that other jobs share is in place of the one that the settings set.
+    """
     if any(one not in NAMES for one in judges):
         require_tasks(rubric, material)
-    budget = Budget(settings.max_cost, settings.max_calls)
+    budget = budget or Budget(settings.max_cost, settings.max_calls)
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
@@ -85,13 +92,17 @@ _JUDGED = {
 
 
 def nuggets_by(
-    who: str | Model, rubric: Rubric, material: Material, settings: Settings = Settings()
+    who: str | Model,
+    rubric: Rubric,
+    material: Material,
+    settings: Settings = Settings(),
+    budget: Budget | None = None,
 ) -> Written:
     """The nuggets that a judge writes."""
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     require_tasks(rubric, material)
-    budget = Budget(settings.max_cost, settings.max_calls)
+    budget = budget or Budget(settings.max_cost, settings.max_calls)
     return nuggetize(rubric, material, _asking(who, settings, budget))
 
 

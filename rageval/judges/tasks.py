@@ -187,7 +187,8 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
-        yield Task({"question": question.text, "gold": gold_of(question)}, {"": (Row(query, NUGGETS),)})
+        gold = {"gold": gold_of(question)} if "gold" in rubric.file.sees else {}
+        yield Task({"question": question.text, **gold}, {"": (Row(query, NUGGETS),)})
 
 
 def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
