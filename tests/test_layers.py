@@ -33,6 +33,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),
     "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
     "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
+    "building": (
+        BASE | {"answers", "files", "intervals", "judges", "sources", "tables"},
+        {"numpy", "msgspec"},
+    ),
     "testing": (BASE | {"judges"}, set()),
     "agreement": (BASE | {"files", "judges", "tables"}, {"numpy"}),
     "arena": (BASE | {"measures", "tables"}, {"numpy"}),

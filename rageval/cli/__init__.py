@@ -25,6 +25,8 @@ COMMANDS = {
     "rubrics": "List what judges can be asked, or print one rubric.",
     "judgements": "The store of what models replied: export, import, merge, look.",
     "agree": "The passport of a judge: how far it agrees with people.",
+    "build": "Build a test collection from questions, answers and a corpus.",
+    "pool": "What a new run would leave unjudged.",
     "validate": "Check a file against the rules of its track, and repair it.",
     "datasets": "List data sets; show, fetch, import, export or check one.",
     "measures": "List the measures, or show the page of one.",

@@ -1,0 +1,158 @@
+"""People look at a sample: what they are given to label, and FreshStack's Table 5 from what they said.
+
+Of every sampled question they see all nuggets (does it hold anything made up? is it minor or redundant? how
+many are lacking?) and one document that was judged to support one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from rageval.answers import evaluate_answers
+from rageval.errors import InputError, UsageError
+from rageval.files.jsonl import read_records
+from rageval.files.opening import Source, name_of
+from rageval.intervals import LEVEL, bootstrap
+from rageval.records import Nugget, Qrel, Question
+
+RUN = "collection"
+NUGGETS, PAIRS = "nugget-quality", "audit"  # the rubrics of the two parts
+LABELS = ("relevant", "partially_relevant", "non_relevant")
+_ASKED = {
+    "hallucinated": "1 if the nugget says anything that the answer does not, else 0",
+    "redundant": "1 if what the nugget says is minor, or said by another one, else 0",
+    "lacking": "how many nuggets would have to be added to cover all key ideas of the answer",
+}
+_KEPT = ("query_id", "run_id", "item_id", "aspect", "label", "grade", "judge", "rubric")
+MEASURES = {"precision": "bank_precision", "recall": "bank_recall", "groundedness": "bank_groundedness"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number of Table 5 with its 95 % interval, and how many questions it rests on."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    questions: int
+
+
+def sample_lines(
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    qrels: Iterable[Qrel],
+    texts: Mapping[str, str],
+    number: int,
+    seed: int,
+) -> Iterator[str]:
+    """What people are to label, a line each, the lines of a question together."""
+    for query, pair in sampled(questions, qrels, number, seed):
+        question = questions[query]
+        shown = {"question": question.text, "answer": " ".join(question.gold[:1])}
+        nuggets = {nugget.nugget_id: nugget.text for nugget in banks.get(query, ())}
+        for name, text in nuggets.items():
+            for aspect in ("hallucinated", "redundant"):
+                yield _line(query, name, aspect, NUGGETS, {**shown, "nugget": text})
+        yield _line(query, "answer", "lacking", NUGGETS, {**shown, "nuggets": list(nuggets.values())})
+        pairs = {**shown, "nugget": nuggets.get(pair.iteration, ""), "document": texts.get(pair.doc_id, "")}
+        yield _line(query, pair.doc_id, pair.iteration, PAIRS, pairs)
+
+
+def sampled(
+    questions: Iterable[str], qrels: Iterable[Qrel], number: int, seed: int
+) -> Iterator[tuple[str, Qrel]]:
+    """So many questions, each with one pair that was judged to support; the same seed, the same ones."""
+    if number < 1:
+        raise UsageError(f"a sample of {number}: expected at least 1 question")
+    positive: dict[str, list[Qrel]] = {}
+    for row in qrels:
+        if row.relevance > 0:
+            positive.setdefault(row.query_id, []).append(row)
+    there = sorted(query for query in questions if query in positive)
+    if not there:
+        raise InputError("no question has a document that supports a nugget; nothing to look at")
+    for query in sorted(random.Random(f"{seed}").sample(there, min(number, len(there)))):
+        yield query, random.Random(f"{seed}/{query}").choice(sorted(positive[query]))
+
+
+def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, Any]) -> str:
+    """A judgement with its place left open; the file keeps null, which people replace."""
+    place = {"query_id": query, "run_id": RUN, "item_id": item, "aspect": aspect, "rubric": rubric}
+    if rubric == PAIRS:
+        record = {**place, **shown, "ask": " | ".join(LABELS), "label": None}
+    else:
+        record = {**place, **shown, "ask": _ASKED[aspect], "grade": None}
+    return json.dumps(record, ensure_ascii=False)  # what people fill in stands at the end
+
+
+def read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
+    """(judgements, lines left out): those of questions of which each line of a part is labelled."""
+    rows: list[dict[str, Any]] = []
+    open_: set[tuple[str, str]] = set()
+    for line, record in read_records(source, dict, "lines of `rageval build audit`"):
+        if not {"query_id", "item_id", "aspect", "rubric"} <= set(record):
+            raise InputError(f"{name_of(source)}:{line}: expected a line of `rageval build audit`")
+        row = {name: record[name] for name in _KEPT if record.get(name) is not None}
+        if row["rubric"] == PAIRS and "label" in row:
+            row["label"] = str(row["label"]).strip().lower().replace(" ", "_").replace("-", "_")
+            _require_label(row["label"], f"{name_of(source)}:{line}")
+        if "label" not in row and "grade" not in row:
+            open_.add((str(row["query_id"]), str(row["rubric"])))
+        rows.append(row)
+    whole = [row for row in rows if (str(row["query_id"]), str(row["rubric"])) not in open_]
+    if not whole:
+        raise InputError(
+            f"{name_of(source)}: nothing is labelled; expected a number or a label for each null"
+        )
+    return whole, len(rows) - len(whole)
+
+
+def _require_label(label: str, where: str) -> None:
+    if label not in LABELS:
+        raise InputError(f"{where}: expected the label {', '.join(LABELS)}, found {label!r:.80}")
+
+
+def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
+    """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
+    if any(row["rubric"] == NUGGETS for row in judgements):
+        scores = evaluate_answers(list(MEASURES.values()), list(judgements))[RUN]
+        for name, measure in MEASURES.items():
+            score = scores[measure]
+            yield Figure(name, score.value, *bootstrap(score.values), score.queries)
+    labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]
+    for label in LABELS if labels else ():
+        yield Figure(
+            label, labels.count(label) / len(labels), *wilson(labels.count(label), len(labels)), len(labels)
+        )
+
+
+def wilson(count: int, number: int, level: float = LEVEL) -> tuple[float, float]:
+    """Interval of a share, which holds its own where the share is near 0 or 1 (Wilson, 1927).
+
+    >>> low, high = wilson(10, 10)
+    >>> round(low, 4), high  # n / (n + z²)
+    (0.7225, 1.0)
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, weight = count / number, z * z / number
+    middle = (share + weight / 2) / (1 + weight)
+    half = (share * (1 - share) * weight + weight * weight / 4) ** 0.5 / (1 + weight)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def figure_lines(found: Iterable[Figure]) -> Iterator[str]:
+    """The table in percent.
+
+    >>> print(*figure_lines([Figure("precision", 0.901, 0.85, 0.95, 60)]))
+    precision            90.1 %  [85.0, 95.0]  n=60
+    """
+    for figure in found:
+        interval = f"[{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
+        name = figure.name.replace("_", " ")
+        yield f"{name:<19} {100 * figure.value:5.1f} %  {interval}  n={figure.questions}"

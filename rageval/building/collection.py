@@ -1,0 +1,210 @@
+"""The whole way: nuggets, query variants, runs, fusions, a pool, support, and the questions that stay.
+
+Nothing is remembered between two goes but what judges replied, which is in the store: whoever runs a plan
+again asks only for what is not there yet, and gets the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rageval.building import filtering, manifest, support, variants
+from rageval.building.fusion import run_lines
+from rageval.building.plan import Plan
+from rageval.building.pools import Pool, pool_lines, pooled
+from rageval.building.retrieving import fusions, pooled_runs, runs_of
+from rageval.errors import InputError, OutputError, UsageError
+from rageval.files.jsonl import as_line
+from rageval.files.judgements import judgement_line
+from rageval.files.nuggets import read_nuggets, write_nuggets
+from rageval.files.questions import read_questions
+from rageval.files.writing import whole_file
+from rageval.judges.budget import Budget
+from rageval.judges.panel import nuggets_by, said_by_all
+from rageval.judges.rubric import rubric_named
+from rageval.judges.tasks import Material
+from rageval.judges.votes import voted
+from rageval.records import Nugget, Question
+from rageval.text import visible
+
+FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
+Say = Callable[[str], None]
+Judgements = list[dict[str, Any]]
+
+
+@dataclass
+class Built:
+    """What came of a plan: the questions with their fates, and what failed by step."""
+
+    fates: list[filtering.Fate] = field(default_factory=list)
+    steps: dict[str, manifest.Step] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        """How many judgements and texts are missing."""
+        return sum(step.failed for step in self.steps.values())
+
+
+def build(plan: Plan, say: Say = lambda message: None) -> Built:
+    """Build the collection into the plan's folder; `say` hears what people should know meanwhile."""
+    questions = {question.query_id: question for question in read_questions(plan.questions)}
+    if plan.nuggets is None:
+        variants.require_answers(questions.values())
+    budget, built = Budget(plan.settings.max_cost, plan.settings.max_calls), Built()
+    banks = _banks(plan, questions, budget, built, say)
+    topics = _topics(plan, questions, banks, budget, built, say)
+    runs = runs_of(plan, topics)
+    fusion = fusions(plan, runs)
+    for setting, run in fusion.items():
+        write(plan.work / "fused" / f"{slug(setting)}.trec", run_lines(run))
+    pool = pooled(pooled_runs(plan, runs, fusion), plan.depth)
+    write(plan.folder / "pool.jsonl", pool_lines(pool))
+    judgements = _support(plan, questions, banks, pool, budget, built)
+    built.fates = write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
+    text = manifest.manifest_text(
+        plan.folder,
+        FILES,
+        plan.inputs,
+        built.steps,
+        plan.thresholds,
+        filtering.counts(built.fates, plan.rule),
+    )
+    write(plan.folder / manifest.NAME, text.splitlines())
+    return built
+
+
+def _banks(
+    plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: Say
+) -> dict[str, list[Nugget]]:
+    """The nuggets of every question, read or written."""
+    if plan.nuggets is not None:
+        nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
+    else:
+        answered = {query: question for query, question in questions.items() if question.gold}
+        nuggets = _written(plan, "nuggetize", answered, budget, built, say)
+    banks: dict[str, list[Nugget]] = {}
+    for nugget in nuggets:
+        banks.setdefault(nugget.query_id, []).append(nugget)
+    write(plan.work / "nuggets.jsonl", nugget_lines(banks, questions))
+    return banks
+
+
+def _written(
+    plan: Plan, rubric: str, questions: Mapping[str, Question], budget: Budget, built: Built, say: Say
+) -> list[Nugget]:
+    """Texts that the judge writes for every question."""
+    if plan.judge is None:
+        raise UsageError(f"{rubric}: no judge named to write it; expected --judge openai:MODEL, say")
+    found = rubric_named(rubric)
+    texts = nuggets_by(plan.judge, found, Material(questions=questions), plan.settings, budget)
+    name = plan.judge if isinstance(plan.judge, str) else plan.judge.name
+    built.steps[rubric] = manifest.Step(found, [name], texts.calls, texts.usage, len(texts.failed))
+    for query, why in texts.failed.items():
+        say(f"{rubric}: nothing for query {visible(query)}: {why}")
+    return texts.nuggets
+
+
+def _topics(
+    plan: Plan,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, list[Nugget]],
+    budget: Budget,
+    built: Built,
+    say: Say,
+) -> variants.Topics:
+    """The texts to look for; a model writes variants only where we are the ones who look."""
+    written: dict[str, dict[str, list[str]]] = {}
+    for setting in () if plan.runs else variants.WRITTEN:
+        for text in _written(plan, setting, questions, budget, built, say):
+            written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
+    topics = variants.topics(questions.values(), banks, written)
+    for setting, texts in topics.items():
+        write(plan.work / "topics" / f"{setting}.tsv", variants.topic_lines(texts))
+    return topics
+
+
+def _support(
+    plan: Plan,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, list[Nugget]],
+    pool: Pool,
+    budget: Budget,
+    built: Built,
+) -> Judgements:
+    """Which pooled document supports which nugget, by the judges."""
+    judges = plan.support_judges or ((plan.judge,) if plan.judge is not None else ())
+    if not judges:
+        raise UsageError("support: no judge named; expected --judge openai:MODEL or frozen:FILE")
+    asked = {query: pool[query] for query in pool if query in questions and banks.get(query)}
+    if not asked:
+        raise InputError("support: nothing is pooled for any question that has nuggets; nothing to judge")
+    texts = support.texts_of(plan.corpus, support.documents_of(asked))
+    material = support.material_of(asked, questions, banks, texts)
+    rubric = rubric_named(support.RUBRIC)
+    said = said_by_all(judges, rubric, material, plan.settings, budget)
+    built.steps["support"] = manifest.of_judgements(rubric, said)
+    write(plan.work / "support.jsonl", map(judgement_line, said))
+    return list(voted(said, support.vote_of(judges, plan.settings.vote)))
+
+
+def write_collection(
+    folder: Path,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, list[Nugget]],
+    judgements: Judgements,
+    threshold: float,
+    rule: str,
+) -> list[filtering.Fate]:
+    """Write what stays of the questions, with nuggets and judgements, and what became of the others."""
+    qrels = list(support.supported(judgements, threshold))
+    fates = filtering.fates(questions, banks, qrels, support.failed_pairs(judgements))
+    stay = dict.fromkeys(filtering.kept(fates, rule))
+    of_stay = {query: questions[query] for query in stay}
+    texts = {query: question.text for query, question in of_stay.items()}
+    write(folder / "queries.tsv", variants.topic_lines(texts))
+    write(folder / "questions.jsonl", map(question_line, of_stay.values()))
+    write(folder / "nuggets.jsonl", nugget_lines({query: banks[query] for query in stay}, questions))
+    write(folder / "qrels.nugget", support.qrel_lines(row for row in qrels if row.query_id in stay))
+    dropped = (fate for fate in fates if fate.query_id not in stay)
+    write(folder / "dropped.jsonl", map(fate_line, dropped))
+    return fates
+
+
+def nugget_lines(banks: Mapping[str, list[Nugget]], questions: Mapping[str, Question]) -> Iterable[str]:
+    """The nuggets as AutoNuggetizer writes them, in the order of the questions."""
+    texts = {query: question.text for query, question in questions.items()}
+    return write_nuggets((nugget for query in questions for nugget in banks.get(query, ())), texts)
+
+
+def question_line(question: Question) -> str:
+    """A question as a line of plain questions."""
+    known = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
+    return as_line(dict(question.facts) | known)
+
+
+def fate_line(fate: filtering.Fate) -> str:
+    """What became of a question, as a line."""
+    return as_line({"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)})
+
+
+def write(path: Path, lines: Iterable[str]) -> None:
+    """A file of lines, whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path.parent}: cannot be made: {error.strerror}") from error
+    with whole_file(path) as stream:
+        for line in lines:
+            stream.write(line.encode() + b"\n")
+
+
+def slug(name: str) -> str:
+    """A name as a file may bear it.
+
+    >>> slug("sub-questions"), slug("../etc")
+    ('sub-questions', '___etc')
+    """
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)

@@ -1,0 +1,124 @@
+"""The manifest: what a collection was made from, by whom, how and at what cost, so that it can be checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.judges.base import Usage
+from rageval.judges.prices import cost
+from rageval.judges.rubric import Rubric
+from rageval.version import __version__
+
+NAME = "manifest.json"
+
+
+class ManifestFile(msgspec.Struct):
+    """What is read of a manifest."""
+
+    rageval: str
+    files: dict[str, str]
+    inputs: dict[str, str] = {}
+    steps: dict[str, Any] = {}
+    thresholds: dict[str, Any] = {}
+    questions: dict[str, int] = {}
+
+
+@dataclass(slots=True)
+class Step:
+    """What a step that asks a model was: who was asked what, and what the replies cost it rests on."""
+
+    rubric: Rubric
+    models: list[str]
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    failed: int = 0
+
+    def as_record(self) -> dict[str, Any]:
+        """For the manifest: prompts in full; dollars where every price is known."""
+        prompt = {"system": self.rubric.file.prompt.system, "ask": self.rubric.file.prompt.ask}
+        price = cost(self.usage, self.models[0]) if len(self.models) == 1 else None
+        spent = {"input": self.usage.input, "output": self.usage.output}
+        return {
+            "rubric": {"name": self.rubric.name, "digest": self.rubric.digest, "prompt": prompt},
+            "models": self.models,
+            "calls": self.calls,
+            "tokens": spent,
+            "usd": None if price is None else round(price, 6),
+            "failed": self.failed,
+        }
+
+
+def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
+    """The step that made these judgements; a call's cost stands at its first one."""
+    step = Step(rubric, [])
+    used = [0, 0]
+    for said in judgements:
+        who = str(said.get("judge", "")).rpartition("@")[0] or str(said.get("judge", ""))
+        if who and who not in step.models:
+            step.models.append(who)
+        step.calls += int(said.get("attempts", 0))
+        usage = said.get("usage", {})
+        used = [used[0] + int(usage.get("input", 0)), used[1] + int(usage.get("output", 0))]
+        step.failed += said.get("status", "ok") not in ("ok", "repaired")
+    step.usage = Usage(*used)
+    return step
+
+
+def digest(path: Path | str) -> str:
+    """The sha256 of a file."""
+    found = hashlib.sha256()
+    try:
+        with open(path, "rb") as stream:
+            while block := stream.read(2**20):
+                found.update(block)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+    return found.hexdigest()
+
+
+def manifest_text(
+    folder: Path,
+    files: Iterable[str],
+    inputs: Iterable[Path | str],
+    steps: Mapping[str, Step],
+    thresholds: Mapping[str, Any],
+    questions: Mapping[str, int],
+) -> str:
+    """The manifest of a folder; the same files and replies give the same text."""
+    record = {
+        "rageval": __version__,
+        "files": {name: digest(folder / name) for name in sorted(files)},
+        "inputs": {str(path): digest(path) for path in inputs},
+        "steps": {name: step.as_record() for name, step in steps.items()},
+        "thresholds": dict(thresholds),
+        "questions": dict(questions),
+    }
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_manifest(path: Path) -> ManifestFile:
+    """A manifest; `InputError` if it is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ManifestFile)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected the manifest of a collection: {error}") from None
+
+
+def changed(path: Path) -> list[str]:
+    """The files that are not as they were when the manifest was written, or are gone."""
+    known = read_manifest(path)
+    return [
+        name
+        for name, sha256 in known.files.items()
+        if not (path.parent / name).is_file() or digest(path.parent / name) != sha256
+    ]

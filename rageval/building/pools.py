@@ -1,0 +1,140 @@
+"""Pools: the documents of a query that are judged, and from which run and rank each of them comes.
+
+>>> pool = pooled({"bm25": Run.from_dict({"q": {"a": 2, "b": 1}}), "dense": Run.from_dict({"q": {"b": 9}})})
+>>> pool
+{'q': {'a': {'bm25': 1}, 'b': {'bm25': 2, 'dense': 1}}}
+>>> print(*pool_lines(pool), sep="\\n")
+{"query_id":"q","doc_id":"a","from":{"bm25":1}}
+{"query_id":"q","doc_id":"b","from":{"bm25":2,"dense":1}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.forms import Id
+from rageval.files.jsonl import read_records
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source, name_of
+from rageval.tables.ranked import ranked_documents
+from rageval.tables.ranking import Order
+from rageval.tables.run import Run
+from rageval.text import visible
+
+DEPTH = 20
+WINDOW = 20  # documents that a call judges
+Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> source -> rank
+
+
+class _Pooled(msgspec.Struct):
+    query_id: Id
+    doc_id: Id
+    sources: dict[str, int] = msgspec.field(default={}, name="from")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a pool is, and how many calls judge it at so many documents a call."""
+
+    queries: int
+    documents: int
+    calls: int
+
+    @property
+    def breadth(self) -> float:
+        """Documents a query."""
+        return self.documents / self.queries if self.queries else 0.0
+
+
+def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
+    """The top `depth` of every run, in the order of the runs: one that is added later adds behind."""
+    pool: Pool = {}
+    for source, run in runs.items():
+        for query, docs in ranked_documents(run, Order()):
+            found = pool.setdefault(query, {})
+            for rank, doc in enumerate(docs[:depth], 1):
+                found.setdefault(doc, {})[source] = rank
+    return pool
+
+
+def size(pool: Mapping[str, Iterable[str]], window: int = WINDOW) -> Size:
+    """The size of a pool."""
+    numbers = [len(list(docs)) for docs in pool.values()]
+    return Size(len(numbers), sum(numbers), sum(-(-number // window) for number in numbers))
+
+
+def by_depth(runs: Mapping[str, Run], depths: Sequence[int]) -> dict[int, Size]:
+    """What each depth would make of the pool."""
+    return {depth: size(pooled(runs, depth)) for depth in depths}
+
+
+def contributions(pool: Pool) -> dict[str, tuple[int, int, int]]:
+    """What each source brings: its documents, those no other source has, those no source before it has."""
+    found: dict[str, tuple[int, int, int]] = {}
+    order = list(dict.fromkeys(name for docs in pool.values() for doc in docs.values() for name in doc))
+    for sources in (doc for docs in pool.values() for doc in docs.values()):
+        first = min(sources, key=order.index)
+        for name in sources:
+            all_, alone, new = found.get(name, (0, 0, 0))
+            found[name] = all_ + 1, alone + (len(sources) == 1), new + (name == first)
+    return {name: found[name] for name in order}
+
+
+def pool_lines(pool: Pool) -> Iterator[str]:
+    """A line a document of a query."""
+    for query, docs in pool.items():
+        for doc, sources in docs.items():
+            record: dict[str, Any] = {"query_id": query, "doc_id": doc, "from": sources}
+            yield msgspec.json.encode(record).decode()
+
+
+def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
+    """The pool that such lines hold."""
+    pool: Pool = {}
+    for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}", limits):
+        docs = pool.setdefault(str(record.query_id), {})
+        if str(record.doc_id) in docs:
+            raise InputError(
+                f"{name_of(source)}:{line}: document {visible(str(record.doc_id))!r} stands in the pool of"
+                f" query {visible(str(record.query_id))!r} before; expected it once"
+            )
+        docs[str(record.doc_id)] = record.sources
+    return pool
+
+
+@dataclass(frozen=True, slots=True)
+class Holes:
+    """What a run would leave unjudged at a depth: documents in all, unjudged ones, queries with one."""
+
+    depth: int
+    documents: int
+    unjudged: int
+    queries: int
+
+    @property
+    def share(self) -> float:
+        """The share of the documents that is not judged."""
+        return self.unjudged / self.documents if self.documents else 0.0
+
+
+def unjudged(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Pool:
+    """What a run has in its top `depth` that is not judged, for the judged queries."""
+    found: Pool = {}
+    known = {query: set(docs) for query, docs in judged.items()}
+    for query, docs in pooled({run.name: run}, depth).items():
+        new = {doc: sources for doc, sources in docs.items() if doc not in known.get(query, docs)}
+        if new:
+            found[query] = new
+    return found
+
+
+def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Holes:
+    """How much of it that is."""
+    shown = [docs for query, docs in pooled({run.name: run}, depth).items() if query in judged]
+    new = unjudged(run, judged, depth)
+    return Holes(depth, sum(map(len, shown)), sum(map(len, new.values())), len(new))

@@ -1,0 +1,86 @@
+"""Twelve questions, a corpus of 300 documents made for them, and a model that answers by rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fair_judge import data_in, said, schema_in
+from rageval.judges.evidence import folded
+from rageval.testing import Asked, Saying
+
+TOOLS = (  # a question each
+    *("anvil", "beacon", "cobalt", "dynamo", "ember", "falcon"),
+    *("garnet", "harbor", "indigo", "jasper", "kettle", "lantern"),
+)
+FACTS = ("stores {0} records in a tree", "reads {0} settings from one file", "ends {0} jobs with a signal")
+WITHOUT_DOCUMENT = ("kettle", "lantern")
+WITHOUT_A_NUGGET = ("harbor", "indigo", "jasper")
+KEPT = [f"q{at}" for at, tool in enumerate(TOOLS) if tool not in (*WITHOUT_DOCUMENT, *WITHOUT_A_NUGGET)]
+DOCUMENTS = 300
+_HIDDEN = {**dict.fromkeys(WITHOUT_DOCUMENT, (0, 1, 2)), **dict.fromkeys(WITHOUT_A_NUGGET, (2,))}
+
+
+def facts(tool: str) -> list[str]:
+    """What a good answer about a tool holds."""
+    return [f"{tool} {fact.format(tool)}" for fact in FACTS]
+
+
+def questions() -> list[dict[str, str]]:
+    """A question a tool, whose answer has three sentences."""
+    return [
+        {
+            "query_id": f"q{at}",
+            "question": f"How does {tool} keep records, settings and jobs?",
+            "answer": ". ".join(facts(tool)) + ".",
+        }
+        for at, tool in enumerate(TOOLS)
+    ]
+
+
+def corpus() -> list[dict[str, str]]:
+    """Two documents a fact that is to be found, and talk about the tools that says none."""
+    documents = []
+    for tool in TOOLS:
+        for at, fact in enumerate(facts(tool)):
+            if at not in _HIDDEN.get(tool, ()):
+                documents += [f"The manual says: {fact}.", f"Since version 2 {fact}, as was asked for."]
+    while len(documents) < DOCUMENTS:
+        tool = TOOLS[len(documents) % len(TOOLS)]
+        documents.append(f"Notes on {tool}, number {len(documents)}: records, settings and jobs of {tool}.")
+    return [{"_id": f"docs/d{at}.md", "text": text} for at, text in enumerate(documents)]
+
+
+def write_samples(folder: Path) -> None:
+    """The questions and the corpus as files."""
+    for name, records in (("questions.jsonl", questions()), ("corpus.jsonl", corpus())):
+        (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def by_rule(asked: Asked) -> Saying:
+    """What a model would reply that looks for words."""
+    return said(asked, json.dumps(reply(data_in(asked), schema_in(asked))))
+
+
+def reply(data: dict[str, object], wanted: dict[str, object]) -> dict[str, object]:
+    if "nuggets" in wanted:
+        (gold,) = data["gold"]  # type: ignore[misc]
+        return {"nuggets": [part.strip(". ") for part in gold.split(". ")]}
+    if "queries" in wanted:
+        tool = str(data["question"]).split()[2]
+        return {"queries": [f"Where does {tool} store records?", f"How does {tool} end jobs?"]}
+    if "text" in wanted:
+        return {"text": f"I think that {str(data['question']).split()[2]} uses a tree."}
+    return {
+        "documents": [
+            {
+                "id": document["id"],
+                "supports": [
+                    nugget["id"]
+                    for nugget in data["nuggets"]  # type: ignore[attr-defined]
+                    if folded(nugget["text"]) in folded(document["text"])
+                ],
+            }
+            for document in data["documents"]  # type: ignore[attr-defined]
+        ]
+    }
