@@ -216,6 +216,24 @@ def test_bca_is_scipys_but_for_the_draws() -> None:
     assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=0.01)
 
 
+@pytest.mark.parametrize("kind", ["bca", "percentile"])
+def test_intervals_end_at_the_outermost_means_that_were_drawn(kind: str) -> None:
+    values = np.random.default_rng(6).random((30, 2))
+    low, high = intervals(column(values), kind, 1 - 1e-12, 100, 1)
+    picked = np.random.default_rng(1).integers(0, 30, (100, 30))
+    means = values[picked].mean(axis=1)
+    assert low == pytest.approx(means.min(axis=0))
+    assert high == pytest.approx(means.max(axis=0))
+
+
+def test_two_queries_are_enough_for_a_number_and_one_is_not() -> None:
+    assert power.detectable(0.1, 2) > 0
+    assert power.needed(0.5, 0.1, 2) is not None
+    two, one = (intervals(column(np.linspace(0, 1, number))) for number in (2, 1))
+    assert two.low[0] < two.high[0]
+    assert np.isnan([one.low[0], one.high[0]]).all()
+
+
 def clustered(rng: np.random.Generator, times: int) -> tuple[Float, Float]:
     """30 clusters of 1 to 8 queries that share half of their variance."""
     sizes = rng.integers(1, 9, 30)

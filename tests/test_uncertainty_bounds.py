@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import Measure
+from rageval.uncertainty.completions import greedy_ideal
 from rageval.uncertainty.dominance import difference, verdict
 from rageval.uncertainty.topics import topics
 
@@ -179,3 +180,52 @@ def test_score_prints_bounds_and_compare_the_verdict_over_all_completions(tmp_pa
     }
     table = CliRunner().invoke(main, ["compare", *words, "-m", "recall@2", "--bounds", "--format", "md"])
     assert "every completion" in table.stdout
+
+
+def bounds_of(name: str, run: str, judged: Judged) -> tuple[float, ...]:
+    ranking = {"q": {doc: -float(rank) for rank, doc in enumerate(run.split())}}
+    found = rageval.evaluate(name, ranking, {"q": judged}, bounds=True).scores[0].bounds
+    assert found is not None
+    return found
+
+
+def test_where_nothing_is_known_to_be_relevant_everything_is_open() -> None:
+    for name in ("recall@2", "coverage@2", "strec@2", "alpha_ndcg@2", "alpha_ndcg(ideal=exact)@2", "ap"):
+        low, high = bounds_of(name, "a u", {"n": {"a": 0}})
+        assert (low, high >= (0.5 if name == "ap" else 0.63)) == (0, True), name
+
+
+def test_the_greedy_ideal_may_be_beaten_and_the_exact_one_not() -> None:
+    """Greedy takes dZ first; the run's dA dB is better, also when u turns out to be nothing."""
+    judged = {"1": {"dA": 1, "dZ": 1}, "2": {"dA": 1}, "3": {"dB": 1, "dZ": 1}, "4": {"dB": 1}}
+    assert bounds_of("alpha_ndcg@2", "dA dB", judged) == pytest.approx((1.1070681006,) * 2)
+    assert bounds_of("alpha_ndcg@3", "dA dB u", judged)[1] >= 1.107
+    assert bounds_of("alpha_ndcg(ideal=exact)@3", "dA dB u", judged)[1] == 1
+
+
+def test_a_document_that_both_retrieve_is_the_same_in_both() -> None:
+    """u may have nugget 2, and then both have it: only nugget 1 can tell the two apart."""
+    judged = {"1": {"b": 1, "a": 0}, "2": {"c": 1, "a": 0}}
+    found = topics(rageval.Qrels.from_dict({"q": judged}))["q"]
+    assert difference(measure("coverage@2", None), found, (["a", "u"], ["b", "u"]), (0.0, 0.5)) == (-0.5, 0)
+
+
+def test_too_many_unjudged_documents_leave_the_looser_bound() -> None:
+    judged = {"1": {"a": 1}}
+    found = topics(rageval.Qrels.from_dict({"q": judged}))["q"]
+    m = measure("alpha_dcg", None)
+    for number, certain in ((10, True), (11, False)):
+        shared = [f"u{at}" for at in range(number)]
+        low, _ = difference(m, found, (["a", *shared], ["a", *shared]), (1.0, 1.0))
+        assert (low == 0) is certain
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_smallest_ideal_is_that_of_a_greedy_order(seed: int) -> None:
+    """With four documents greedy finds the best of all orders in these ten draws."""
+    rng = random.Random(seed)
+    judged = {str(n): {f"d{d}": int(rng.random() < 0.6) for d in range(4)} for n in range(4)}
+    m = measure("alpha_dcg", 3)
+    best = max(values(m, list(order), [judged])[0] for order in permutations([f"d{d}" for d in range(4)]))
+    ours = greedy_ideal(topics(rageval.Qrels.from_dict({"q": judged}))["q"], 0.5, 3)
+    assert ours == pytest.approx(best)
