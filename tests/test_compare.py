@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.comparison import Comparison, Settings, compare
+from rageval.comparison import Comparison, Settings, compare, compare_runs
 from rageval.errors import UsageError
 from rageval.scores import Scores
 
@@ -302,3 +302,21 @@ def test_judged_answers_are_compared_alike() -> None:
     assert [value["value"] for value in found["values"][:2]] == [0.3, 0.1]
     assert [value["is_best"] for value in found["values"]] == [True, False, True, False]
     assert "5 independent queries" in done.stderr
+
+
+def test_in_python_runs_are_compared_as_on_the_command_line() -> None:
+    done = command(*FILES, "-m", "recall@10,hole@5", "--baseline", "run.trec", "--format", "json")
+    found = compare_runs("recall@10, hole@5", FILES[:2], FILES[2], Settings(baseline="run.trec"))
+    assert found.as_dict() == json.loads(done.stdout)
+    run = {query: ranked("good") for query in QUERIES}
+    runs = {
+        "whole": run,
+        "half": dict(list(run.items())[::2]),
+        "longer": {query: ranked("bad", "good") for query in QUERIES},
+        "level": {query: dict.fromkeys(("good", "bad"), 1.0) for query in QUERIES},
+    }
+    pairs = compare_runs("recall", runs, QRELS, Settings(all_pairs=True)).pairs
+    verdicts = {(pair.run, pair.other): pair.verdict for pair in pairs}
+    assert verdicts["whole", "half"] == "refused"
+    assert verdicts["whole", "longer"] == "identical"
+    assert verdicts["longer", "level"] == "ties only"
