@@ -29,8 +29,8 @@ class Score:
     judged queries that the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the
     measure as it was asked for, before options such as `rel` had their say. For judged answers, `missing`
     counts judgements, `lost` counts them by status, `bounds` is between what values it would lie with them,
-    `judges` the value by each of several judges. Of runs, `bounds` is over the orders of equal scores, or over
-    what the unjudged documents may be, where that was asked for.
+    `judges` the value by each of several judges. Of runs, `bounds` is over the orders of equal scores, or
+    over what the unjudged documents may be, where that was asked for.
     """
 
     measure: AnyMeasure
