@@ -44,6 +44,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "slices": (BASE | {"intervals", "scores"}, set()),
     "comparison": (BASE | {"evaluation", "measures", "scores", "sources", "tables"}, {"numpy"}),
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
+    "diagnosis": (BASE | {"files", "validation"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
     "parallel": (BASE, set()),
     "__init__": (BASE, set()),

@@ -27,6 +27,7 @@ COMMANDS = {
     "agree": "The passport of a judge: how far it agrees with people.",
     "build": "Build a test collection from questions, answers and a corpus.",
     "pool": "What a new run would leave unjudged.",
+    "doctor": "Say what is suspicious in files, and what it does to which measure.",
     "validate": "Check a file against the rules of its track, and repair it.",
     "datasets": "List data sets; show, fetch, import, export or check one.",
     "measures": "List the measures, or show the page of one.",

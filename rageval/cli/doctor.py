@@ -1,0 +1,98 @@
+"""`rageval doctor`: everything suspicious in files, and what it does to which measure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval.cli.printing import print_lines
+from rageval.errors import InputError, UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.diagnosis.findings import Finding
+
+FOUND_ERRORS = 1
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("files", nargs=-1, metavar="FILE...")
+@click.option("--corpus", multiple=True, metavar="FILE", help="The documents there are.")
+@click.option("--topics", multiple=True, metavar="FILE", help="The queries there are.")
+@click.option(
+    "--at", metavar="K,K", default="10,20,50", show_default=True, help="Cut-offs to look for ties at."
+)
+@click.option(
+    "--comments", type=click.Choice(("error", "skip", "data")), default="error", help="Lines with #."
+)
+@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help="Raise a safety limit.")
+@click.pass_context
+def doctor(
+    ctx: click.Context,
+    /,
+    files: tuple[str, ...],
+    corpus: tuple[str, ...],
+    topics: tuple[str, ...],
+    at: str,
+    comments: str,
+    limits: tuple[str, ...],
+) -> None:
+    """Say what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …) and beside one another.
+
+    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 a file or the command cannot be read.
+
+    \b
+    rageval doctor run.trec qrels.nugget --topics topics.tsv --corpus corpus.jsonl
+    rageval doctor judged.jsonl nuggets.jsonl
+    rageval doctor collection/manifest.json
+    """
+    from rageval.diagnosis import kinds
+    from rageval.diagnosis.diagnosing import diagnose
+    from rageval.files.limits import Limits
+    from rageval.files.trec import Reading
+
+    named = [*((path, kinds.TOPICS) for path in topics), *((path, kinds.CORPUS) for path in corpus)]
+    every: list[tuple[str, str | None]] = [*((path, None) for path in files), *named]
+    if not every:
+        raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
+    _require(path for path, _ in every)
+    counts = Counter[str]()
+    found = diagnose(every, _cutoffs(at), Reading(comments, Limits().changed(limits)))
+    print_lines(_lines(found, counts))
+    for finding in found:  # whoever reads the lines may have had enough; the exit code is of all
+        counts[finding.level] += 1
+    print_lines([_summary(counts, len(every))])
+    ctx.exit(FOUND_ERRORS if counts["error"] else 0)
+
+
+def _require(paths: Iterable[str]) -> None:
+    from pathlib import Path
+
+    for path in paths:
+        if not Path(path).is_file():
+            raise InputError(f"{path}: no such file")
+
+
+def _cutoffs(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise UsageError(f"--at {text!r}: expected whole numbers from 1, such as 10,20")
+    return sorted({int(word) for word in words})
+
+
+def _lines(found: Iterable[Finding], counts: Counter[str]) -> Iterator[str]:
+    for finding in found:
+        counts[finding.level] += 1
+        yield visible(finding.text)
+
+
+def _summary(counts: Counter[str], files: int) -> str:
+    if not counts:
+        return f"nothing suspicious in {files} file{'' if files == 1 else 's'}"
+    parts = [
+        f"{counts[level]:,} {level}{'' if counts[level] == 1 else 's'}" for level in ("error", "warning")
+    ]
+    return f"{' and '.join(parts)} in {files} file{'' if files == 1 else 's'}"

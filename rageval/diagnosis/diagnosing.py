@@ -1,0 +1,86 @@
+"""All findings of some files: of each by itself, and of all together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rageval.diagnosis import kinds
+from rageval.diagnosis.answers import diagnose_answers
+from rageval.diagnosis.findings import ERROR, Finding, Known
+from rageval.diagnosis.judged import diagnose_qrels
+from rageval.diagnosis.judgements import diagnose_judgements
+from rageval.diagnosis.nuggets import diagnose_assignments, diagnose_nuggets
+from rageval.diagnosis.runs import diagnose_run
+from rageval.diagnosis.together import diagnose_together
+from rageval.errors import InputError
+from rageval.files.trec import PLAIN, Reading
+
+CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
+
+
+def diagnose(
+    files: Sequence[tuple[str, str | None]], cutoffs: Sequence[int] = CUTOFFS, reading: Reading = PLAIN
+) -> Iterator[Finding]:
+    """The findings of files, whose kinds are told by their first lines where they are not named."""
+    known = []
+    for path, kind in files:
+        found = kind or kinds.kind_of_file(path)
+        try:
+            findings, holds = _of_file(path, found, cutoffs, reading)
+        except InputError as error:
+            yield from _refused(path, error)
+            continue
+        yield from sorted(findings, key=lambda finding: finding.line)
+        known.append(holds)
+    yield from diagnose_together(known)
+
+
+def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
+    if kind == kinds.RUNS:
+        return diagnose_run(path, cutoffs, reading)
+    if kind == kinds.JUDGED:
+        return diagnose_qrels(path, reading)
+    if kind == kinds.NUGGETS:
+        return diagnose_nuggets(path, reading.limits)
+    if kind == kinds.ASSIGNMENTS:
+        return diagnose_assignments(path, reading.limits)
+    if kind == kinds.ANSWERS:
+        return diagnose_answers(path, reading.limits)
+    if kind == kinds.JUDGEMENTS:
+        return diagnose_judgements(path, reading.limits)
+    return _plain(path, kind, reading)
+
+
+def _plain(path: str, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
+    """What others are compared with: topics, a corpus, a pool, a manifest."""
+    known = Known(path, kind)
+    if kind == kinds.TOPICS:
+        from rageval.files.questions import read_questions
+
+        known.queries = {question.query_id: 1 for question in read_questions(path, reading.limits)}
+    elif kind == kinds.CORPUS:
+        from rageval.judges.gathering import passages_in
+
+        known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
+    elif kind == kinds.POOL:
+        from rageval.building.pools import read_pool
+
+        pool = read_pool(path, reading.limits)
+        known.queries = dict.fromkeys(pool, 1)
+        known.documents = {doc: 1 for docs in pool.values() for doc in docs}
+    else:
+        from rageval.building.manifest import changed
+
+        effect = "scores are not of the collection that the manifest describes"
+        message = "{} is not as it was when the collection was built"
+        return [Finding(path, 1, ERROR, message.format(name), effect) for name in changed(Path(path))], known
+    return [], known
+
+
+def _refused(path: str, error: InputError) -> Iterator[Finding]:
+    """What a reader says of a file that it cannot read, as findings."""
+    for message in str(error).split("\n"):
+        line, _, text = message.removeprefix(f"{path}:").partition(": ")
+        where, what = (int(line), text) if line.isdigit() else (1, message.removeprefix(f"{path}: "))
+        yield Finding(path, where, ERROR, what, "nothing is scored: the file is refused")

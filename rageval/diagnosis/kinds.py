@@ -1,0 +1,80 @@
+"""What a file is, by its first line: a run, qrels, a corpus, topics, nuggets, answers, judgements, ….
+
+>>> kind_of(b'{"query_id": "q", "run_id": "r", "label": "perfect"}'), kind_of(b"q1 0 d1 1")
+('judgements', 'qrels')
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.lines import QRELS, RUN, is_tabbed
+from rageval.files.opening import head
+
+RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
+ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
+POOL, MANIFEST = "pool", "manifest"
+_VERDICT = {"label", "grade", "status"}
+_DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
+_ASKED = {"question", "title", "query_text"}
+_OF_ANSWERS = {"run_id", "references", "metadata", "passages"}
+_DOCUMENT_TEXTS = {"text", "segment", "passage"}
+
+
+def kind_of_file(path: str) -> str:
+    """The kind of a file; `InputError` if it is none that is known here."""
+    start = head(path).removeprefix(b"\xef\xbb\xbf")
+    line = next((line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()), b"")
+    kind = MANIFEST if line.strip() == b"{" and b'"rageval"' in start else kind_of(line)
+    if kind is None:
+        raise InputError(
+            f"{path}:1: cannot tell what this is; expected a run, qrels, nuggets, answers, judgements,"
+            " topics (--topics FILE) or a corpus (--corpus FILE)"
+        )
+    return kind
+
+
+def kind_of(line: bytes) -> str | None:
+    """The kind of a file that begins with this line, None if it is unknown."""
+    if line.lstrip().startswith(b"{"):
+        try:
+            return _kind_of_record(msgspec.json.decode(line, type=dict[str, Any]))
+        except (ValueError, RecursionError):
+            return None
+    for kind in (RUN, QRELS):
+        if is_tabbed(line, kind.width):
+            return kind.name
+    if line.count(b"\t") == 1:
+        return TOPICS
+    return {RUN.width: RUNS, QRELS.width: JUDGED}.get(len(line.split()))
+
+
+def _kind_of_record(record: dict[str, Any]) -> str | None:
+    keys = set(record)
+    nuggets = record.get("nuggets")
+    if isinstance(nuggets, list):
+        assigned = any(isinstance(nugget, dict) and "assignment" in nugget for nugget in nuggets)
+        return ASSIGNMENTS if assigned else NUGGETS
+    if "rubrics" in keys:
+        return NUGGETS
+    if {"query_id", "doc_id", "from"} <= keys:
+        return POOL
+    if "query_id" in keys and (keys & _VERDICT):
+        return JUDGEMENTS
+    if _is_answer(record, keys):
+        return ANSWERS
+    if "interaction_id" in keys or (keys & _ASKED and not keys & _DOCUMENT_TEXTS):
+        return TOPICS
+    return CORPUS if keys & _DOCUMENT_IDS and keys & _DOCUMENT_TEXTS else None
+
+
+def _is_answer(record: dict[str, Any], keys: set[str]) -> bool:
+    """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
+    if "answer" not in keys:
+        return False
+    parts = record["answer"] if isinstance(record["answer"], list) else []
+    cites = any(isinstance(part, dict) and "citations" in part for part in parts)
+    return cites or bool(keys & _OF_ANSWERS)

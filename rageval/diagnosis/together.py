@@ -1,0 +1,98 @@
+"""What is suspicious in files beside one another: ids that lead nowhere, and what nobody judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from rageval.diagnosis.findings import ERROR, WARNING, Finding, Known, once, shown
+from rageval.diagnosis.nuggets import different_banks
+from rageval.names import near_misses
+
+_HOLES_FROM, _TOP = 0.2, 10  # the share of the top that is worth a word
+_BANKS = ("nuggets", "judgements", "assignments")
+_IGNORED = "these queries are left out of every mean"
+_EFFECTS = {
+    "run": "every measure ignores these queries",
+    "qrels": "they count in every mean although nobody was asked them",
+    "answers": "they are judged against nothing",
+    "judgements": "they count in every mean although nobody was asked them",
+    "assignments": "they count in every mean although nobody was asked them",
+    "nuggets": "their nuggets are never looked for",
+    "pool": "they are judged for nothing",
+}
+
+
+def diagnose_together(known: list[Known]) -> Iterator[Finding]:
+    """The findings of all files beside one another."""
+    of: dict[str, list[Known]] = {}
+    for one in known:
+        of.setdefault(one.kind, []).append(one)
+    for topics in of.get("topics", ()):
+        for one in known:
+            if one.kind in _EFFECTS:
+                yield from _dangling(one, one.queries, topics, topics.queries, "queries", _EFFECTS[one.kind])
+    for corpus in of.get("corpus", ()):
+        for one in known:
+            if one is not corpus and one.documents and one.kind != "topics":
+                effect = "no judge can see their text; if ids differ only in spelling, nothing matches"
+                yield from _dangling(one, one.documents, corpus, corpus.documents, "documents", effect)
+    for run in of.get("run", ()):
+        for qrels in of.get("qrels", ()):
+            yield from _run_and_qrels(run, qrels)
+    for nuggets in of.get("nuggets", ()):
+        for qrels in of.get("qrels", ()):
+            yield from _nuggets_and_qrels(nuggets, qrels)
+    for kind in _BANKS:
+        for one, other in combinations(of.get(kind, ()), 2):
+            yield from different_banks(one, other)
+
+
+def _dangling(
+    one: Known, ids: Mapping[str, int], other: Known, there: Iterable[str], what: str, effect: str
+) -> Iterator[Finding]:
+    """Ids of one file that another one, which should know them, does not have."""
+    known = set(there)
+    lost = {name: line for name, line in ids.items() if name not in known}
+    none = len(lost) == len(ids)
+    level = ERROR if none else WARNING
+    every = "none of its" if none else "{n} " + what + " are not in"
+    message = f"{every} {what} is in" if none else every
+    hint = near_misses(lost, known) if lost else ""
+    message = f"{message} {shown(other.source)}, first {{name}}{hint}"
+    yield from once(one.source, lost, level, message, effect)
+
+
+def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
+    yield from _dangling(run, run.queries, qrels, qrels.queries, "queries", _IGNORED)
+    if not run.queries.keys() & qrels.queries.keys():
+        return
+    lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
+    message = f"{{n}} judged queries that {shown(run.source)} lacks, first {{name}}"
+    effect = "each measure is 0 there and counts (--intersection leaves them out)"
+    yield from once(qrels.source, lacking, WARNING, message, effect)
+    top = {query: docs[:_TOP] for query, docs in run.ranked.items() if query in qrels.queries}
+    holes = {
+        query: run.queries[query]
+        for query, docs in top.items()
+        if any((query, doc) not in qrels.judged for doc in docs)
+    }
+    unjudged = sum((query, doc) not in qrels.judged for query, docs in top.items() for doc in docs)
+    share = unjudged / max(1, sum(map(len, top.values())))
+    if share >= _HOLES_FROM:
+        message = f"{share:.0%} of the top {_TOP} is not judged, in {{n}} queries, first {{name}}"
+        effect = "it counts as not relevant in every measure; --bounds says how much could change"
+        yield from once(run.source, holes, WARNING, message, effect)
+
+
+def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
+    """Nuggets that only one of the two knows."""
+    strange = {f"{name}' of '{query}": line for (query, name), line in qrels.nuggets.items()}
+    listed = {f"{name}' of '{query}": line for (query, name), line in nuggets.nuggets.items()}
+    lost = {name: line for name, line in strange.items() if name not in listed}
+    message = f"{{n}} nuggets that {shown(nuggets.source)} does not have, first {{name}}"
+    yield from once(qrels.source, lost, WARNING, message, "coverage counts them in its denominator")
+    open_ = {name: line for name, line in listed.items() if name not in strange}
+    message = f"{{n}} nuggets that nobody judged a document for in {shown(qrels.source)}, first {{name}}"
+    effect = "coverage does not know of them and comes out too high"
+    yield from once(nuggets.source, open_, WARNING, message, effect)

@@ -1,0 +1,376 @@
+"""`rageval doctor`: one planted fault, one finding; what is sound is left alone; nothing is a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval.judges.rubric import rubric_named
+from test_bad_input import HOSTILE, assert_refused, command
+from test_readme import ROOT
+
+RUN = "q1 Q0 d1 1 9 t\nq1 Q0 d2 2 8 t\nq2 Q0 d1 1 7 t\nq2 Q0 d3 2 6 t\n"
+QRELS = "q1 n1 d1 1\nq1 n2 d2 1\nq2 n1 d1 1\nq2 n2 d3 1\n"
+TOPICS = "q1\tfirst\nq2\tsecond\n"
+CORPUS = "".join(json.dumps({"_id": doc, "text": "text"}) + "\n" for doc in ("d1", "d2", "d3"))
+NUGGETS = [
+    {"qid": query, "query": "", "nuggets": [{"text": text, "nugget_id": text} for text in ("n1", "n2")]}
+    for query in ("q1", "q2")
+]
+ANSWERS = [
+    {"query_id": query, "run_id": "r", "answer": [{"text": "So.", "citations": ["d1"]}], "references": ["d1"]}
+    for query in ("q1", "q2")
+]
+VERSION = f"nugget-assignment@{rubric_named('nugget-assignment').digest}"
+JUDGED = [
+    {"query_id": query, "run_id": run, "aspect": nugget, "label": "support", "judge": "m", "rubric": VERSION}
+    for query in ("q1", "q2")
+    for run in ("r", "s")
+    for nugget in ("n1", "n2")
+]
+ASSIGNED = [
+    {"qid": "q1", "run_id": run, "nuggets": [{"text": "n1", "assignment": "support"}]} for run in ("r", "s")
+]
+
+
+def jsonl(records: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+SOUND = {
+    "run": RUN,
+    "qrels.nugget": QRELS,
+    "topics": TOPICS,
+    "corpus": CORPUS,
+    "nuggets": jsonl(NUGGETS),
+    "answers": jsonl(ANSWERS),
+    "judged": jsonl(JUDGED),
+}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def doctor(*words: str, **files: str) -> tuple[int, list[str]]:
+    """The exit code and the lines about these files, whose names have - for _."""
+    names = []
+    for name, text in files.items():
+        names.append(name.replace("_", "."))
+        Path(names[-1]).write_bytes(text.encode("utf-8", "surrogateescape"))
+    outcome = command("doctor", *names, "--at", "2", *words)
+    assert outcome.err == ""
+    return outcome.code, outcome.out.splitlines()
+
+
+def changed(records: list[dict[str, object]], at: int, **fields: object) -> str:
+    """The records as lines, with one of them changed."""
+    return jsonl([{**record, **fields} if number == at else record for number, record in enumerate(records)])
+
+
+def test_what_is_sound_is_left_alone() -> None:
+    code, lines = doctor(**{name.replace(".", "_"): text for name, text in SOUND.items()})
+    assert (code, lines) == (0, ["nothing suspicious in 7 files"])
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "finding"),
+    [
+        (
+            RUN + "q2 Q0 d1 3 5 t\n",
+            1,
+            "run:5: error: 1 documents ranked twice, first 'd1' of query 'q2'; refused",
+        ),
+        (
+            RUN + "q2 Q0 d4 3 6 t\n",
+            0,
+            "run:4: warning: equal scores across rank 2 in 1 queries, first 'q2'; every",
+        ),
+        (RUN + "q2 Q0 d4 1 2 t\n", 0, "run:5: warning: the rank column contradicts the scores in 1 queries"),
+        (RUN + "q1 Q0 d4 3 5 t\n", 0, "run:5: warning: the rows of 1 queries are scattered, first 'q1'"),
+        (RUN + "q2 Q0 d4 3 5 other\n", 0, "run:5: warning: 1 more run tags, first 'other'"),
+        (RUN + "q2 Q0 d4 3 x t\n", 1, "run:5: error: "),
+        (RUN.replace(" ", "\t").replace("d3", "d 3"), 0, "run:4: warning: 1 ids with a space, first 'd 3'"),
+        ("q1 Q0 a 1 1 t\nq1 Q0 b 2 1 t\n", 1, "run:1: error: all scores of each query are equal"),
+        (
+            "q1 Q0 a 1 1 t\n",
+            0,
+            "run:1: warning: at most 1 documents a query (the first: 'q1'); recall and coverage @2",
+        ),
+        ("q1 Q0 \x1b[31m 1 1 t\n", 1, "run:1: error: "),
+    ],
+)
+def test_runs(text: str, code: int, finding: str) -> None:
+    found, lines = doctor(run=text)
+    assert found == code
+    assert len([line for line in lines if line.startswith(finding)]) == 1, lines
+    assert not HOSTILE.search("\n".join(lines).replace("\n", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "finding"),
+    [
+        (
+            QRELS + "q2 n2 d3 0\n",
+            1,
+            "qrels.nugget:5: error: grade 0 for document 'd3', nugget 'n2' of query 'q2',",
+        ),
+        (
+            QRELS + "q2 n2 d3 1\n",
+            0,
+            "qrels.nugget:5: warning: 1 rows are there twice, first 'q2 n2 d3'; nothing",
+        ),
+        (
+            QRELS + "q2 n3 d3 0\n",
+            0,
+            "qrels.nugget:5: warning: 1 nuggets that no document supports, first 'n3' of",
+        ),
+        (
+            QRELS + "q3 n1 d3 0\nq3 n2 d3 0\n",
+            0,
+            "qrels.nugget:5: warning: 1 queries without a relevant document",
+        ),
+        (
+            QRELS + "q2 n2 d1 -1\n",
+            0,
+            "qrels.nugget:5: warning: 1 documents with a negative grade, first 'd1'",
+        ),
+        ("q1 0 d1 1\nq2 0 d1 1\n", 0, "qrels.nugget:1: warning: one nugget a query everywhere"),
+        ("q1 n1 d1 1.5\n", 1, "qrels.nugget:1: error: "),
+    ],
+)
+def test_qrels(text: str, code: int, finding: str) -> None:
+    found, lines = doctor(qrels_nugget=text)
+    assert found == code
+    assert [line for line in lines if line.startswith(finding)], lines
+    assert len(lines) == 2, lines
+
+
+def test_plain_qrels_are_not_suspicious_for_being_plain() -> None:
+    assert doctor(qrels="q1 0 d1 1\nq2 0 d1 1\n")[1] == ["nothing suspicious in 1 file"]
+    assert "one nugget a query everywhere" in doctor(qrels="q1 a d1 1\nq2 b d1 1\n")[1][0]
+
+
+ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", "importance": "okay"}
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "finding"),
+    [
+        (
+            {"n": jsonl([{"qid": "q", "nuggets": [ONE, TWO]}])},
+            0,
+            "n:1: warning: 1 nuggets repeat one of their",
+        ),
+        (
+            {"n": jsonl([{"qid": "q", "nuggets": [{"text": "Why?"}]}])},
+            0,
+            "n:1: warning: 1 nuggets are questions",
+        ),
+        ({"n": jsonl([{"qid": "q", "nuggets": []}])}, 0, "n:1: warning: 1 nuggets or lists are empty"),
+        (
+            {"n": jsonl([{"qid": "q", "nuggets": [ONE]}, {"qid": "r", "nuggets": [TWO]}])},
+            0,
+            "n:2: warning: 1 queries without a vital nugget, first 'r'; v_strict and v are undefined",
+        ),
+        (
+            {"n": jsonl([{"qid": "q", "nuggets": [ONE, {"text": "x", "importance": "failed"}]}])},
+            0,
+            "n:1: warning: 1 nuggets without an importance, first '1' of query 'q'",
+        ),
+        (
+            {"a": changed(ANSWERS, 1, answer=[{"text": "So.", "citations": ["d9"]}])},
+            0,
+            "a:2: warning: 1 sentences cite what is not",
+        ),
+        (
+            {"a": changed(ANSWERS, 1, query_id="q1")},
+            1,
+            "a:2: error: 1 second answers of a run, first to query 'q1'",
+        ),
+        (
+            {"a": changed(ANSWERS, 0, answer=[{"text": " "}])},
+            0,
+            "a:1: warning: 1 empty answers, first to query 'q1'",
+        ),
+        (
+            {"a": changed(ANSWERS, 0, references=["d1", "d1"])},
+            0,
+            "a:1: warning: 1 lists of references repeat one",
+        ),
+        (
+            {"j": jsonl([*JUDGED, JUDGED[0]])},
+            1,
+            "j:9: error: 1 answers judged twice by a judge, first 'r' of query 'q1'",
+        ),
+        (
+            {"j": changed([*JUDGED], 7, label=None, status="refused")},
+            0,
+            "j:8: warning: 1 judgements failed (1 refused), first of query 'q2'; they are missing",
+        ),
+        (
+            {"j": changed(JUDGED, 5, rubric="nugget-assignment@00000000")},
+            0,
+            "j:6: warning: judgements by 1 more versions",
+        ),
+        (
+            {"j": jsonl([{**row, "rubric": "nugget-assignment@00000000"} for row in JUDGED])},
+            0,
+            "j:1: warning: judged by version 00000000 of the rubric 'nugget-assignment', here it is ",
+        ),
+        (
+            {"j": jsonl([{**row, "judge": "m" if row["run_id"] == "r" else "n"} for row in JUDGED])},
+            0,
+            "j:3: warning: 1 systems judged by others than 'r', first 's'; the difference",
+        ),
+        (
+            {"j": changed(JUDGED, 7, aspect="n3")},
+            0,
+            "j:7: warning: nugget banks differ in 1 queries, first 'q2'; nugget_recall",
+        ),
+        (
+            {"j": jsonl([row for row in JUDGED if (row["query_id"], row["run_id"]) != ("q2", "s")])},
+            0,
+            "j:3: warning: 1 systems judged on fewer",
+        ),
+        (
+            {"b": changed(ASSIGNED, 1, nuggets=[{"text": "n2", "assignment": "support"}])},
+            0,
+            "b:2: warning: 1 answers with another nugget bank",
+        ),
+        (
+            {"b": changed(ASSIGNED, 1, nuggets=[{"text": "n1", "assignment": "failed"}])},
+            0,
+            "b:2: warning: 1 queries with failed",
+        ),
+        (
+            {"n": jsonl(NUGGETS), "m": jsonl(NUGGETS).replace('"n2"', '"n4"')},
+            0,
+            "m:1: warning: other nuggets than 'n' in 2 queries",
+        ),
+        (
+            {"run": RUN, "qrels": QRELS.replace("q2", "q3")},
+            0,
+            "run:3: warning: 1 queries are not in 'qrels', first 'q2'; these",
+        ),
+        (
+            {"run": RUN, "qrels": QRELS.replace("q2", "q3")},
+            0,
+            "qrels:3: warning: 1 judged queries that 'run' lacks, first 'q3'; each",
+        ),
+        (
+            {"run": RUN, "qrels": QRELS.replace("q", "Q")},
+            1,
+            "run:1: error: none of its queries is in 'qrels', first 'q1'; 'q1' would be 'Q1'",
+        ),
+        (
+            {"run": RUN, "qrels": QRELS.replace("d1", "e1")},
+            0,
+            "run:1: warning: 50% of the top 10 is not judged, in 2 queries",
+        ),
+        (
+            {"run": RUN, "topics": "q1\tfirst\n"},
+            0,
+            "run:3: warning: 1 queries are not in 'topics', first 'q2'",
+        ),
+        ({"qrels": QRELS, "topics": "q1\tfirst\n"}, 0, "qrels:3: warning: 1 queries are not in 'topics'"),
+        (
+            {"run": RUN, "c": jsonl([{"_id": "d1", "text": "t"}, {"_id": "d2", "text": "t"}])},
+            0,
+            "run:4: warning: 1 documents are not in 'c', first 'd3'",
+        ),
+        (
+            {"a": jsonl(ANSWERS), "c": jsonl([{"_id": "D1", "text": "t"}])},
+            1,
+            "a:1: error: none of its documents is in 'c', first 'd1'; 'd1' would be 'D1'",
+        ),
+        (
+            {"qrels": QRELS, "n": jsonl(NUGGETS).replace('"n2"', '"n4"')},
+            0,
+            "qrels:2: warning: 2 nuggets that 'n' does not have, first 'n2'",
+        ),
+        (
+            {"qrels": QRELS, "n": jsonl(NUGGETS).replace('"n2"', '"n4"')},
+            0,
+            "n:1: warning: 2 nuggets that nobody judged a document for",
+        ),
+    ],
+)
+def test_other_files_and_files_together(files: dict[str, str], code: int, finding: str) -> None:
+    found, lines = doctor(**files)
+    assert found == code, lines
+    assert len([line for line in lines if line.startswith(finding)]) == 1, lines
+
+
+def test_a_collection_that_was_edited() -> None:
+    from rageval.building.manifest import manifest_text
+
+    Path("qrels.nugget").write_text(QRELS)
+    Path("manifest.json").write_text(manifest_text(Path(), ["qrels.nugget"], [], {}, {}, {}))
+    assert command("doctor", "manifest.json").out == "nothing suspicious in 1 file\n"
+    Path("qrels.nugget").write_text(QRELS.replace("d3 1", "d3 0"))
+    outcome = command("doctor", "manifest.json")
+    assert outcome.code == 1
+    assert outcome.out.startswith("manifest.json:1: error: qrels.nugget is not as it was")
+
+
+def test_many_bad_lines_are_counted() -> None:
+    code, lines = doctor(run=RUN + "q1 Q0 d x t\n" * 25)
+    assert code == 1
+    assert lines[-1] == "11 errors and 0 warnings in 1 file"
+    assert any("… and 15 more such lines" in line for line in lines)
+
+
+def test_what_is_no_file_of_the_field_is_refused() -> None:
+    Path("prose").write_text("Once upon a time there was a file of words.\n")
+    assert_refused(command("doctor", "prose"), "prose:1: cannot tell what this is")
+    assert_refused(command("doctor", "nowhere"), "nowhere: no such file")
+    assert_refused(command("doctor"), "no file named")
+    assert_refused(command("doctor", "prose", "--at", "0"), "expected whole numbers from 1")
+    assert "run{n}:1: error" in doctor(**{"run{n}": "q Q0 d 1 x t\n"})[1][0]
+
+
+LINE = st.one_of(
+    st.sampled_from([*(RUN + QRELS + TOPICS + CORPUS).splitlines(), *map(json.dumps, [*NUGGETS, *ANSWERS])]),
+    st.sampled_from([json.dumps(JUDGED[0]), json.dumps(ASSIGNED[0]), "{", "", "\t", "q1 Q0 d1 1 nan t"]),
+    st.text(max_size=20),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(LINE, min_size=1, max_size=4), min_size=1, max_size=3))
+def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]) -> None:
+    names = []
+    for at, lines in enumerate(contents):
+        names.append(f"f{at}")
+        Path(names[-1]).write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    outcome = command("doctor", *names)
+    assert outcome.code in (0, 1, 2)
+    assert not HOSTILE.search(outcome.out.replace("\n", "") + outcome.err.replace("\n", ""))
+
+
+def test_the_bundled_samples_are_told_apart() -> None:
+    from rageval.diagnosis.kinds import kind_of_file
+
+    folder = ROOT / "examples" / "data"
+    kinds = {path.name: kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}
+    assert {name: kind for name, kind in kinds.items() if "judged" in name} == dict.fromkeys(
+        [name for name in kinds if "judged" in name], "judgements"
+    )
+    assert [name for name, kind in kinds.items() if kind == "answers"] == [
+        "crag.answers.jsonl",
+        "liverag.answers.jsonl",
+        "plain.answers.jsonl",
+        "rag24.jsonl",
+        "rag25.jsonl",
+        "rag26.jsonl",
+    ]
+    assert (kinds["crag.jsonl"], kinds["liverag.questions.jsonl"]) == ("topics", "topics")
+    assert (kinds["nuggets.jsonl"], kinds["rubrics.jsonl"]) == ("nuggets", "nuggets")
+    assert kinds["assignments.jsonl"] == "assignments"
+    assert kind_of_file(str(folder / "run.trec")) == "run"
