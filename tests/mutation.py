@@ -120,6 +120,9 @@ def main() -> None:
     ]
     if options.sample and options.sample < len(found):
         found = random.Random(0).sample(found, options.sample)
+    whole = files[0].resolve()
+    if not survives(whole, ast.parse(whole.read_text(encoding="utf-8")), options.tests):
+        sys.exit("the tests fail without any change, so they would kill every mutant; expected them to pass")
     survived = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         alive = pool.map(lambda mutant: survives(mutant[0], mutant[2], options.tests), found)
