@@ -11,10 +11,10 @@ from scipy import stats
 
 from rageval.comparison import power
 from rageval.comparison.adjustment import holm
-from rageval.comparison.bootstrap import intervals
 from rageval.comparison.parametric import cohens_d, standard_error, t_test, wilcoxon
 from rageval.comparison.randomisation import exact_sign_flip, max_t, sign_flip
-from rageval.comparison.samples import Float, Sample
+from rageval.intervals.resampling import intervals
+from rageval.intervals.samples import Float, Sample
 
 ONE_PAIR = np.array([[0, 1]])
 

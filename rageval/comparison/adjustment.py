@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval.comparison.samples import Float
+from rageval.intervals.samples import Float
 
 
 def holm(p: Float) -> Float:

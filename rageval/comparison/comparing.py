@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rageval.comparison.bootstrap import intervals
 from rageval.comparison.pairing import Known, pairs_of
 from rageval.comparison.results import Cell, Comparison
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.tables import Table, tables
 from rageval.comparison.verdicts import Absent, Alike, failures, lower_is_better
 from rageval.errors import MeasureError, UsageError
+from rageval.intervals.resampling import intervals
 from rageval.names import suggestion
 from rageval.scores import Scores
 from rageval.text import visible

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rageval.comparison.bootstrap import intervals
 from rageval.comparison.parametric import cohens_d, standard_error
 from rageval.comparison.power import detectable, needed
 from rageval.comparison.results import UNDECIDED, Pair
@@ -23,6 +22,7 @@ from rageval.comparison.verdicts import (
     ruling,
     without_difference,
 )
+from rageval.intervals.resampling import intervals
 from rageval.scores import mean
 
 

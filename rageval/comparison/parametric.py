@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rageval.comparison.samples import Float, Sample
+from rageval.intervals.samples import Float, Sample
 
 _TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 

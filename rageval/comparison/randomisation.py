@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.samples import Float, Int
+from rageval.intervals.samples import Float, Int
 
 EXACT = 20  # differences; 2^20 signs
 DRAWS = 10_000

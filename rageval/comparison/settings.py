@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rageval.comparison.bootstrap import INTERVALS, RESAMPLES
 from rageval.comparison.power import POWER
 from rageval.comparison.randomisation import DRAWS
 from rageval.errors import UsageError
+from rageval.intervals import SEED
+from rageval.intervals.resampling import INTERVALS, RESAMPLES
 from rageval.text import visible
 from rageval.version import __version__
 
 TESTS = ("randomisation", "t", "wilcoxon")
 ADJUSTMENTS = ("holm", "max_t", "none")
 BEST = "best"
-SEED = 20130
 _MOST = 10**7  # draws
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from rageval.comparison.adjustment import holm
 from rageval.comparison.parametric import t_test, wilcoxon
 from rageval.comparison.randomisation import max_t, sign_flip
-from rageval.comparison.samples import Float, Int, Sample, sample
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.verdicts import lower_is_better
+from rageval.intervals.samples import Float, Int, Sample, sample
 from rageval.scores import Score, Scores, mean
 
 

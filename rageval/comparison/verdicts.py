@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.comparison.results import HIGHER, IDENTICAL, LOWER, REFUSED, TIES_ONLY, UNDECIDED
-from rageval.comparison.samples import Float
+from rageval.intervals.samples import Float
 from rageval.scores import Score, Scores
 from rageval.text import visible
 

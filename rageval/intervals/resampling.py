@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.samples import Float, Int, Sample
+from rageval.intervals.samples import Float, Int, Sample
 
 INTERVALS = ("bca", "percentile")
 RESAMPLES = 4000
