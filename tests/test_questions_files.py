@@ -119,6 +119,11 @@ def test_facts_of_the_liverag_benchmark(config: Any) -> None:
         "difficulty": "-0.5",
     }
     assert dict(read(record)[0].facts) == expected
+    del record["ACS"]
+    record |= {"ACS [-2 : 1]": -0.5, "Supporting_Documents": [{"doc_id": "<u>", "content": "text"}, {}]}
+    (question,) = read(record)
+    assert dict(question.facts) == expected
+    assert question.documents == (("<u>", "text"),)
 
 
 def test_topics_in_two_columns() -> None:

@@ -192,8 +192,9 @@ def record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         "missing": score.missing,
         "signature": score.signature,
     }
-    if score.bounds:
+    if score.lost:
         record["lost"] = dict(score.lost)
+    if score.bounds:
         record["bounds"] = [_json_number(bound) for bound in score.bounds]
     if score.judges:
         record["judges"] = {judge: _json_number(value) for judge, value in score.judges.items()}

@@ -30,16 +30,24 @@ class CragQuestion(msgspec.Struct):
     query_time: Word | None = None
 
 
+class Supporting(msgspec.Struct):
+    """A document that holds the answer."""
+
+    doc_id: str = ""
+    content: str = ""
+
+
 class LiveRagQuestion(msgspec.Struct):
     """A record of the benchmark that LiveRAG released, as JSON."""
 
     index: Id = msgspec.field(name="Index")
     question: str = msgspec.field(name="Question")
     answer: str = msgspec.field(name="Answer")
-    documents: list[msgspec.Raw] | None = msgspec.field(default=None, name="Supporting_Documents")
+    documents: list[Supporting] | None = msgspec.field(default=None, name="Supporting_Documents")
     session: str | None = msgspec.field(default=None, name="Session")
     config: Any = msgspec.field(default=None, name="DataMorgana_Config")
     difficulty: float | None = msgspec.field(default=None, name="ACS")
+    bounded: float | None = msgspec.field(default=None, name="ACS [-2 : 1]")  # as the Parquet file names it
 
 
 class FreshStackQuestion(msgspec.Struct):
@@ -83,9 +91,14 @@ def _from_liverag(line: LiveRagQuestion, limits: Limits) -> Question:
     facts = dict(_categories(line.config))
     facts |= {"session": line.session} if line.session is not None else {}
     facts |= {"documents": str(len(line.documents))} if line.documents is not None else {}
-    facts |= {"difficulty": str(line.difficulty)} if line.difficulty is not None else {}
+    difficulty = line.difficulty if line.difficulty is not None else line.bounded
+    facts |= {"difficulty": str(difficulty)} if difficulty is not None else {}
     return Question(
-        identifier(line.index, "Index", limits), line.question, (line.answer,), tuple(facts.items())
+        identifier(line.index, "Index", limits),
+        line.question,
+        (line.answer,),
+        tuple(facts.items()),
+        tuple((found.doc_id, found.content) for found in line.documents or () if found.content),
     )
 
 
