@@ -1,0 +1,105 @@
+"""What the examples are made of: the papers' formulas by hand, and data that its script makes again."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import rageval
+from test_readme import ROOT, run
+
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Loads an example by name, as a script beside its data would be."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+        assert spec is not None and spec.loader is not None  # noqa: PT018
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    yield load
+    for name in set(sys.modules) - before:
+        if name == "data" or name.startswith("data."):
+            del sys.modules[name]
+
+
+def test_the_topics_of_freshstack_are_what_their_script_makes(tmp_path: Path) -> None:
+    script = tmp_path / "generate.py"
+    script.write_text((EXAMPLES / "data" / "generate_freshstack.py").read_text(encoding="utf-8"))
+    assert run([sys.executable, str(script)]).returncode == 0
+    made = sorted((tmp_path / "freshstack").iterdir())
+    assert [path.name for path in made] == sorted(
+        path.name for path in (EXAMPLES / "data/freshstack").iterdir()
+    )
+    for path in made:
+        assert path.read_bytes() == (EXAMPLES / "data/freshstack" / path.name).read_bytes()
+
+
+def test_the_leaderboards_average_is_the_mean_of_the_topics_means(example) -> None:  # type: ignore[no-untyped-def]
+    module = example("freshstack")
+    qrels = [row for topic in module.TOPICS for row in rageval.read_qrels(module.DATA / f"{topic}.nugget")]
+    fused = [row for topic in module.TOPICS for row in list(module.runs(topic, "nuggets"))[-1]]
+    groups = {row.query_id: row.query_id.partition("-")[0] for row in qrels}
+    together = rageval.evaluate(module.OFFICIAL, fused, qrels, groups=groups)
+    printed = (EXAMPLES / "expected/freshstack.txt").read_text(encoding="utf-8").splitlines()
+    row = next(line for line in reversed(printed) if line.startswith("  fusion"))
+    assert row.split()[-3:] == [f"{score.value:.3f}" for score in together.values()]
+
+
+def test_published_truthfulness_is_met(example) -> None:  # type: ignore[no-untyped-def]
+    module = example("crag")
+    for shares, theirs in module.PUBLISHED.items():
+        assert module.of_shares(shares) == pytest.approx(theirs, abs=0.1 + 1e-9)
+        perfect, acceptable, incorrect, _ = shares
+        by_hand = (perfect + acceptable / 2 - incorrect) / (sum(shares) / 100)
+        assert module.of_shares(shares) == pytest.approx(by_hand)
+
+
+def test_the_shares_of_table_1_come_back(example) -> None:  # type: ignore[no-untyped-def]
+    module = example("liverag")
+    for rows in module.TABLE_1.values():
+        for row in rows:
+            assert module.of_shares(row) == pytest.approx(row)
+
+
+def test_clusters_and_orders_by_hand(example) -> None:  # type: ignore[no-untyped-def]
+    example("sentence_ordering")
+    orders = sys.modules["data.orders"]
+    vectors = orders.bags_of_words(["a b", "c d", "a b b", "c c d", "a a b"])
+    found = orders.clusters(vectors)
+    assert sorted(map(sorted, found)) == [[0, 2, 4], [1, 3]]
+    nearness = np.array([0.1, 0.9, 0.1, 0.9, 0.1])
+    made = orders.orders(found, nearness, random.Random(0))
+    assert sorted(made["D nearest first"][0]) == [1, 3]
+    assert made["C nearest last"] == made["D nearest first"][::-1]
+    assert sorted(made["B largest first"][0]) == [0, 2, 4]
+    assert sorted(map(sorted, made["A random"])) == [[0, 2, 4], [1, 3]]
+    assert orders.ping_pong([1, 2, 3, 4, 5]) == [1, 3, 5, 4, 2]
+    inside = orders.within(np.array([1.0, 0.0, 3.0, 0.0, 2.0]), random.Random(0))
+    assert inside["B best first"]([0, 2, 4]) == [2, 4, 0]
+    assert inside["C visiting"]([4, 0, 2]) == [0, 2, 4]
+    assert inside["D aggregation"]([4, 0, 2]) == [4, 0, 2]
+
+
+def test_the_silhouette_by_hand(example) -> None:  # type: ignore[no-untyped-def]
+    example("sentence_ordering")
+    orders = sys.modules["data.orders"]
+    points = np.array([0.0, 1.0, 5.0])
+    distance = np.abs(points[:, None] - points)
+    # Of 0: a = 1, b = 5; of 1: a = 1, b = 4; of 5, which is alone: 0.
+    expected = ((5 - 1) / 5 + (4 - 1) / 4 + 0) / 3
+    assert orders.silhouette(distance, np.array([1, 1, 2])) == pytest.approx(expected)
