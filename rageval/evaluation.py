@@ -22,6 +22,7 @@ from rageval.tables.ids import Bool
 from rageval.tables.joining import Notes, View, join
 from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
+from rageval.tables.pieces import Joining
 from rageval.tables.qrels import EVERYTHING, Qrels
 from rageval.tables.ranked import collapsed, nuggets, ranking_of
 from rageval.tables.ranking import Order
@@ -129,9 +130,16 @@ class Evaluator:
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
-    def evaluate(self, run: Any) -> Scores:
-        """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records."""
+    def evaluate(self, run: Any, executor: Any = None) -> Scores:
+        """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records.
+
+        The workers of an `executor` (of `concurrent.futures`, or one that is alike) read a file in parts.
+        """
         source = run_source(run)
+        if executor is not None:
+            from rageval.parallel import Divided, OnExecutor
+
+            source = Divided.of(source, OnExecutor(executor))
         views = list(dict.fromkeys(view for _, view in self._plans))
         expected = self.rules.ties == EXPECTED
         twice = expected or self.rules.bounds or len(views) > 1
@@ -192,9 +200,7 @@ class Evaluator:
 
     def _join(self, source: RunSource, view: View) -> tuple[Judged, Notes]:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
-        return source.each(
-            lambda queries, blocks: join(blocks, queries, self._judgements, view, cutoffs, self._deepest())
-        )
+        return source.each(Joining(self._judgements, view, cutoffs, self._deepest()))
 
     def _refuse_strangers(self, name: str, queries: Names, notes: Notes) -> None:
         if notes.queries_in_run == notes.queries_only_in_run:
@@ -294,17 +300,18 @@ class Evaluator:
         return groups
 
 
-def evaluate(measures: object, run: Any, qrels: Any, **rules: Any) -> Scores:
+def evaluate(measures: object, run: Any, qrels: Any, *, executor: Any = None, **rules: Any) -> Scores:
     """Score one run against judgements.
 
     `measures` is a measure, its name, several names in one text, or a list of these; `run` and `qrels` are
-    paths, tables (`Run`, `Qrels`), dicts, DataFrames or records; the options are those of `Rules`.
+    paths, tables (`Run`, `Qrels`), dicts, DataFrames or records; the options are those of `Rules`. With an
+    `executor` (of `concurrent.futures`) a large file is read in parts.
 
     >>> scores = evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
     >>> scores["coverage@1"].value
     0.5
     """
-    return Evaluator(measures, qrels, **rules).evaluate(run)
+    return Evaluator(measures, qrels, **rules).evaluate(run, executor)
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:

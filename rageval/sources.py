@@ -32,6 +32,9 @@ class RunSource:
     def __post_init__(self) -> None:
         self.queries = self.table.queries if self.table else Names()
 
+    def __str__(self) -> str:
+        return self.name
+
     def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
         """Hand the blocks of whole queries over; a file whose queries are scattered is read once more."""
         if self.table is None and self.path is not None and can_read_again(self.path):

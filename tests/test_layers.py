@@ -46,7 +46,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "diagnosis": (BASE | {"files", "validation"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
-    "parallel": (BASE, set()),
+    "parallel": (BASE | {"files", "measures", "scores", "sources", "tables"}, set()),
     "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
     "cli": (

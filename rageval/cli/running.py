@@ -75,10 +75,9 @@ def said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
 
 
 def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:
-    if jobs == 1 or len(sources) == 1:
+    if jobs == 1:
         yield from map(evaluator.evaluate, sources)
         return
-    from rageval.parallel import each_in_a_process
+    from rageval.parallel import Forked, scored
 
-    sources = [source.in_memory() if source.is_stream else source for source in sources]
-    yield from each_in_a_process(evaluator.evaluate, sources, jobs)
+    yield from scored(evaluator, sources, Forked(jobs))

@@ -123,7 +123,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Score this many runs at a time.",
+    help="Use this many processes: for several runs, or the parts of a large one.",
 )
 @click.option(
     "--comments",

@@ -17,7 +17,7 @@ CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
 Source = str | os.PathLike[str] | IO[bytes]
 
-_GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+PACKED = _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 
 
@@ -72,21 +72,42 @@ def start_of_stream(stream: Any) -> bytes:
 
 
 @contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file, as it lies there, to be read anywhere in it."""
+    with _explained(path):
+        stream = Path(path).open("rb", buffering=0)  # noqa: SIM115
+    with stream:
+        yield cast("IO[bytes]", stream)
+
+
+def stamp_of(path: str | os.PathLike[str]) -> tuple[object, ...]:
+    """The size of a file, and what else tells one version of it from another."""
+    with _explained(path):
+        found = Path(path).stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+@contextmanager
+def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
+    """The errors of opening a file, said as ours."""
+    name = name_of(path)
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{name}: is a directory, expected a file") from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot be opened: {error.strerror}") from error
+
+
+@contextmanager
 def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
     if source == STDIN:
         yield sys.stdin.buffer
     elif isinstance(source, str | os.PathLike):
-        path = Path(source)
-        try:
-            stream = path.open("rb", buffering=0)
-        except FileNotFoundError:
-            raise InputError(f"{name}: no such file") from None
-        except IsADirectoryError:
-            raise InputError(f"{name}: is a directory, expected a file") from None
-        except OSError as error:
-            raise InputError(f"{name}: cannot be opened: {error.strerror}") from error
-        with stream:
-            yield cast("IO[bytes]", stream)
+        with opened(source) as stream:
+            yield stream
     elif isinstance(source, io.TextIOBase):
         raise InputError(f"{name}: is open in text mode, expected a file opened with mode 'rb'")
     else:

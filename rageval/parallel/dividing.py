@@ -1,0 +1,82 @@
+"""A run whose file is read in parts, by whatever engine there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from rageval.errors import InputError
+from rageval.files.opening import can_read_again
+from rageval.files.spans import FileChanged, Span, span_opened, spans_of
+from rageval.files.trec import Reading, run_blocks
+from rageval.parallel.engines import Engine
+from rageval.sources import RunSource
+from rageval.tables.blocks import RunBlock, Scattered, whole_queries
+from rageval.tables.names import Names
+from rageval.tables.pieces import Joining, Piece, queries_of
+from rageval.tables.run import checked
+
+Result = TypeVar("Result")
+LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
+SMALLEST = 2**22  # below this a process of its own costs more than it saves
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The unit of work: a span of a file, and how to read it."""
+
+    span: Span
+    reading: Reading
+    dedup: str | None
+
+    def __str__(self) -> str:
+        return str(self.span)
+
+
+def piece_of(joining: Joining, part: Part) -> Piece:
+    """What a part holds; the same whenever, wherever and however often it is asked for."""
+    queries = Names()
+    with span_opened(part.span) as stream:
+        blocks = whole_queries(run_blocks(stream, queries, part.reading))
+        return joining.piece(queries, (checked(block, queries, part.dedup) for block in blocks))
+
+
+@dataclass
+class Divided(RunSource):
+    """A run that is read in parts where that is possible, and as ever where it is not."""
+
+    engine: Engine | None = None
+    smallest: int = SMALLEST
+
+    @classmethod
+    def of(cls, source: RunSource, engine: Engine) -> Divided:
+        """The same run, for an engine."""
+        return cls(source.name, source.table, source.path, source.reading, source.dedup, engine)
+
+    def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
+        """In parts, if parts can be put together. Where one fails, the run is read in one piece, as without
+        an engine: that tells which line is wrong, or gathers queries that lie scattered over parts."""
+        if isinstance(use, Joining) and self.engine is not None:
+            try:
+                parts = self.parts(self.engine)
+                if len(parts) > 1:
+                    return cast("Result", self._together(use, self.engine, parts))
+            except FileChanged:
+                raise
+            except (Scattered, InputError):
+                pass
+        return super().each(use)
+
+    def parts(self, engine: Engine) -> list[Part]:
+        """The parts of the file; none if it is no file, or one that cannot be cut."""
+        path: Any = self.path
+        if self.table is not None or not can_read_again(path):
+            return []
+        spans = spans_of(path, self.reading, engine.width, self.smallest, LARGEST)
+        return [Part(span, self.reading, self.dedup) for span in spans]
+
+    def _together(self, joining: Joining, engine: Engine, parts: list[Part]) -> object:
+        pieces = list(engine.results(piece_of, joining.for_workers(), parts))
+        self.queries = queries_of(pieces)
+        return joining.together(pieces)

@@ -1,0 +1,312 @@
+"""Scoring in parts: any split, any engine, the same numbers to the last bit, and nothing done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rageval
+from rageval.errors import InputError, RagevalError, UsageError
+from rageval.files.spans import FileChanged, Span, span_opened, spans_of
+from rageval.files.trec import PLAIN, Reading
+from rageval.parallel import Divided, Forked, OnExecutor, scored
+from rageval.parallel.dividing import SMALLEST, Part
+from rageval.parallel.engines import _unpacked, guarded
+from rageval.sources import RunSource
+
+MEASURES = "alpha_ndcg@3, alpha_ndcg, coverage@2, strec, recall@2, ndcg, ap, rr, map_ia, nrbp"
+
+
+class Here:
+    """An engine that does its work in this process, and remembers what it was given."""
+
+    width, inherits = 3, True
+
+    def __init__(self) -> None:
+        self.units: list[Any] = []
+
+    def results(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> Iterator[Any]:
+        for unit in units:
+            self.units.append(unit)
+            yield task(shared, unit)
+
+
+def numbers(scores: rageval.Scores) -> list[Any]:
+    """Everything of a result, doubles as hex."""
+    notes = scores.notes
+    found: list[Any] = [scores.run, repr(notes)]
+    for score in scores.scores:
+        found += [score.signature, score.value.hex(), score.missing, list(score.query_ids)]
+        found.append([value.hex() for value in score.values.tolist()])
+    return found
+
+
+def lines(queries: int, depth: int = 7) -> list[str]:
+    """A run with ties, queries of different lengths, and some that nobody judged."""
+    return [
+        f"q{query} Q0 d{(query * 5 + at * 3) % 11} {at} {(depth - at) // 2} t\n"
+        for query in range(queries)
+        for at in range(1 + (query * 3) % depth)
+    ]
+
+
+QRELS = {
+    f"q{at}": {f"n{n}": {f"d{(at + n * 4) % 11}": 1 + n % 2} for n in range(3)} for at in range(0, 60, 2)
+}
+
+
+def divided(path: Path, engine: Any, smallest: int = 1, **options: Any) -> Divided:
+    return Divided(path.name, None, path, engine=engine, smallest=smallest, **options)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sets(st.integers(0, 40)), st.sampled_from([{}, {"intersection": True}, {"judged_only": True}]))
+def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: dict[str, Any]) -> None:
+    rows = lines(40)
+    path = tmp_path / "run"
+    path.write_text("".join(rows))
+    evaluator = rageval.Evaluator(MEASURES, QRELS, **rules)
+    starts = [0, *(at for at in range(1, len(rows)) if rows[at].split()[0] != rows[at - 1].split()[0])]
+    at = [sum(map(len, rows[: starts[cut]])) for cut in sorted(cuts & set(range(1, len(starts))))]
+    whole = spans_of(path, PLAIN, 1, 1, 10**9)[0]
+
+    class Cut(Divided):
+        def parts(self, engine: Any) -> list[Part]:
+            ends = sorted({0, *at, whole.end})
+            spans = [Span(path, *two, whole.stamp) for two in pairwise(ends)]
+            return [Part(span, PLAIN, None) for span in spans]
+
+    found = evaluator.evaluate(Cut("run", None, path, engine=Here()))
+    assert numbers(found) == numbers(evaluator.evaluate(path))
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("most", [2, 3, 7, 50, 1000])
+def test_spans_cover_the_file_and_part_no_query(tmp_path: Path, most: int, ends: str) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)).replace("\n", ends), newline="")
+    spans = spans_of(path, PLAIN, most, 1, 10**9)
+    assert len(spans) > 1
+    parts = []
+    for span in spans:
+        with span_opened(span) as stream:
+            parts.append(stream.read())
+    assert b"".join(parts) == path.read_bytes()
+    queries = [{line.split()[0] for line in part.splitlines()} for part in parts]
+    assert sum(map(len, queries)) == len(set().union(*queries))
+
+
+def test_no_span_begins_with_what_means_something_at_the_start_of_a_file(tmp_path: Path) -> None:
+    names = ["a", "\ufeffb", "BZh9", "c"]
+    path = tmp_path / "run"
+    path.write_text("".join(f"{name} Q0 d{at} 1 1 t\n" for name in names for at in range(20)))
+    spans = spans_of(path, PLAIN, 100, 1, 10**9)
+    begins = [path.read_bytes()[span.begin :][:4] for span in spans]
+    assert begins == [b"a Q0", b"c Q0"]
+    qrels = {name: {"d3": 1} for name in names}
+    engine = Here()
+    found = rageval.Evaluator("rr", qrels).evaluate(divided(path, engine))
+    assert numbers(found) == numbers(rageval.evaluate("rr", path, qrels))
+    assert len(engine.units) == 2
+
+
+@pytest.mark.parametrize("content", ["gzip", "one query", "empty"])
+def test_what_cannot_be_cut_is_left_whole(tmp_path: Path, content: str) -> None:
+    import gzip
+
+    rows = "".join(lines(40)).encode()
+    path = tmp_path / "run"
+    one = b"".join(b"q Q0 d%d 1 1 t\n" % at for at in range(99))
+    path.write_bytes({"gzip": gzip.compress(rows), "one query": one, "empty": b""}[content])
+    assert len(spans_of(path, PLAIN, 4, 1, 10**9)) < 2
+
+
+def test_comments_between_rows_of_a_query_cut_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(f"q{at // 9} Q0 d{at} 1 1 t\n# note {at}\n\n" for at in range(90)))
+    reading = Reading("skip")
+    engine = Here()
+    evaluator = rageval.Evaluator("rr", {f"q{at}": {f"d{9 * at + 4}": 1} for at in range(10)})
+    found = evaluator.evaluate(divided(path, engine, reading=reading))
+    assert numbers(found) == numbers(evaluator.evaluate(RunSource("run", None, path, reading)))
+    assert len(engine.units) == 3  # as wide as the engine, and read once
+
+
+@pytest.mark.parametrize("engine", ["fork", "processes", "spawned", "threads"])
+def test_every_engine_gives_the_same_bits(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(60)))
+    evaluator = rageval.Evaluator(MEASURES, QRELS)
+    expected = numbers(evaluator.evaluate(path))
+    if engine == "fork":
+        assert numbers(evaluator.evaluate(divided(path, Forked(2)))) == expected
+        return
+    pools: dict[str, Callable[[], Any]] = {
+        "processes": lambda: ProcessPoolExecutor(2, mp_context=get_context("fork")),
+        "spawned": lambda: ProcessPoolExecutor(1, mp_context=get_context("spawn")),
+        "threads": lambda: ThreadPoolExecutor(2),
+    }
+    with pools[engine]() as pool:
+        assert numbers(evaluator.evaluate(divided(path, OnExecutor(pool)))) == expected
+        several = list(scored(evaluator, [path, path, path], OnExecutor(pool)))
+    assert [numbers(scores) for scores in several] == [expected] * 3
+
+
+def test_an_executor_from_python(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(60)))
+    with ThreadPoolExecutor(2) as pool:
+        found = rageval.evaluate(MEASURES, path, QRELS, executor=pool)
+        rows = rageval.evaluate(MEASURES, rageval.read_run(path), QRELS, executor=pool)
+    assert numbers(found) == numbers(rows) == numbers(rageval.evaluate(MEASURES, path, QRELS))
+    with pytest.raises(UsageError, match="something with submit"):
+        rageval.evaluate("rr", path, QRELS, executor=2)
+
+
+def test_judgements_are_prepared_once_a_worker_and_rows_stay_where_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(200)))
+    sent: list[int] = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, task: Any, parcel: Any, unit: Any) -> Any:  # type: ignore[override]
+            import pickle
+
+            sent.append(len(pickle.dumps(unit)))
+            return super().submit(task, parcel, unit)
+
+    _unpacked.clear()
+    with Counting(8) as pool:
+        rageval.Evaluator("rr", QRELS).evaluate(divided(path, OnExecutor(pool)))
+    assert len(sent) == 8
+    assert max(sent) < 1000
+    assert len(_unpacked) == 1
+
+
+def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> None:
+    @rageval.measure
+    def recall(judged: Any, *, k: int | None = None) -> Any:
+        """How many, and not the share that goes by this name elsewhere."""
+        return judged.sum(judged.hits(k).query)
+
+    path = tmp_path / "run"
+    path.write_text("".join(lines(60)))
+    evaluator = rageval.Evaluator(recall, QRELS)
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        found = [evaluator.evaluate(divided(path, OnExecutor(pool)))]
+        found += scored(evaluator, [path, path], OnExecutor(pool))
+    assert found[0].scores[0].value > 1
+    assert [numbers(scores) for scores in found] == [numbers(evaluator.evaluate(path))] * 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["q1 Q0 d 1 nan t\n"], r"run:\d+: expected a finite decimal number"),
+        (["q1 Q0 d 1 1\n"], r"run:\d+: expected 6 columns"),
+        (["q900 Q0 d 1 2 t\n", "q900 Q0 d 2 1 t\n"], r"run:\d+: document d is ranked twice"),
+        (["q1 Q0 e 1 2 t\n", "q900 Q0 d 2 1 t\n", "q1 Q0 e 1 2 t\n"], r"run:\d+: document e is ranked twice"),
+    ],
+)
+@pytest.mark.parametrize("place", [0.1, 0.9])
+def test_what_is_wrong_is_said_as_ever(tmp_path: Path, rows: list[str], said: str, place: float) -> None:
+    path = tmp_path / "run"
+    good = lines(100)
+    at = int(len(good) * place)
+    path.write_text("".join([*good[:at], *rows, *good[at:]]))
+    evaluator = rageval.Evaluator("rr", QRELS)
+    with pytest.raises(InputError, match=said) as alone:
+        evaluator.evaluate(path)
+    with pytest.raises(InputError) as together:
+        evaluator.evaluate(divided(path, Forked(2)))
+    assert str(together.value) == str(alone.value)
+
+
+def test_queries_scattered_over_parts_are_gathered(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    rows = lines(40)
+    path.write_text("".join(rows[::2] + rows[1::2]))
+    engine = Here()
+    evaluator = rageval.Evaluator(MEASURES, QRELS)
+    assert numbers(evaluator.evaluate(divided(path, engine))) == numbers(evaluator.evaluate(path))
+    assert len(engine.units) > 1
+
+
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)))
+
+    class Appending(Here):
+        def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
+            for result in super().results(task, shared, units):
+                with path.open("a") as file:
+                    file.write("q900 Q0 d 1 1 t\n")
+                yield result
+
+    with pytest.raises(FileChanged, match="run: changed while it was scored"):
+        rageval.Evaluator("rr", QRELS).evaluate(divided(path, Appending()))
+
+
+def test_a_part_may_be_done_twice(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)))
+    engine = Here()
+    evaluator = rageval.Evaluator("rr", QRELS)
+    expected = numbers(evaluator.evaluate(divided(path, engine)))
+
+    class Twice(Here):
+        def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
+            for unit in units:
+                task(shared, unit)
+                yield task(shared, unit)
+
+    assert numbers(evaluator.evaluate(divided(path, Twice()))) == expected
+    assert str(engine.units[0]).endswith(f"run, bytes 0 to {engine.units[0].span.end:,}")
+
+
+def die(shared: Any, unit: Any) -> Any:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_is_told_of_with_its_part(tmp_path: Path) -> None:
+    with pytest.raises(RagevalError, match=r"the part: a process that scored this.*was ended from outside"):
+        list(Forked(2).results(die, None, ["the part"]))
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
+        pytest.raises(RagevalError, match="the part: a process that scored this"),
+    ):
+        list(OnExecutor(pool).results(die, None, ["the part"]))
+
+
+def test_an_error_that_cannot_be_sent_is_sent_all_the_same() -> None:
+    def missing(shared: Any, unit: Any) -> Any:
+        raise rageval.errors.MissingPackage("numba", "speed")
+
+    with pytest.raises(UsageError, match="pip install 'numba'"):
+        guarded(missing, None, None)
+
+
+def test_more_jobs_print_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(20_000)).replace("t\n", "t" * 99 + "\n"))
+    assert path.stat().st_size > 2 * SMALLEST
+    qrels = tmp_path / "qrels"
+    qrels.write_text("".join(f"q{at} n{at % 3} d{at % 11} 1\n" for at in range(0, 20_000, 3)))
+    words = [sys.executable, "-m", "rageval", "run", "qrels", "-m", MEASURES, "-q", "-p", "17"]
+    done = [
+        subprocess.run([*words, "-j", jobs], cwd=tmp_path, capture_output=True, text=True, check=True)
+        for jobs in ("1", "2")
+    ]
+    assert (done[0].stdout, done[0].stderr) == (done[1].stdout, done[1].stderr)
