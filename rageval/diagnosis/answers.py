@@ -34,10 +34,12 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
         for doc in (*answer.references, *(doc for s in answer.sentences for doc in s.citations if doc)):
             known.documents.setdefault(doc, line)
     findings = [
-        *once(path, again, ERROR, "{n} second answers of a run, first to query {name}", "refused"),
-        *once(path, nowhere, WARNING, "{n} sentences cite what is not there, first {name}", _NOWHERE),
-        *once(path, empty, WARNING, "{n} empty answers, first to query {name}", _EMPTY),
-        *once(path, repeated, WARNING, "{n} lists of references repeat one, first of query {name}", _AGAIN),
+        *once(path, again, ERROR, "second answers of a run: {n}, first to query {name}", "refused"),
+        *once(path, nowhere, WARNING, "sentences that cite what is not there: {n}, first {name}", _NOWHERE),
+        *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
+        *once(
+            path, repeated, WARNING, "lists of references that repeat one: {n}, first of query {name}", _AGAIN
+        ),
     ]
     if known.documents and parts > 1 and not citing:  # one part is a format without citations
         findings.append(Finding(path, line, WARNING, "no sentence cites anything", _NOTHING))

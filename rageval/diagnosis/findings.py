@@ -54,8 +54,8 @@ def once(
 ) -> Iterator[Finding]:
     """One finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
 
-    >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "{n} odd queries, first {name}", "no effect")).text
-    "run:7: warning: 2 odd queries, first 'q2'; no effect"
+    >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
+    "run:7: warning: odd queries: 2, first 'q2'; no effect"
     """
     found = list(places.items() if isinstance(places, Mapping) else places)
     if found:

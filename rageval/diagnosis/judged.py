@@ -39,7 +39,7 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     findings = [
         *rows.findings,
         *conflicts[:_SHOWN],
-        *once(rows.source, again, WARNING, "{n} rows are there twice, first {name}", effect),
+        *once(rows.source, again, WARNING, "rows that are there twice: {n}, first {name}", effect),
         *_one_nugget(known),
         *_without_support(known, grades),
         *_negative(known.source, grades),
@@ -67,7 +67,7 @@ def _without_support(known: Known, grades: Grades) -> Iterator[Finding]:
     nowhere = {query: line for query, line in known.queries.items() if query not in answered}
     effect = "every measure is 0 there, and the query counts (--zero-rel skip leaves it out)"
     yield from once(
-        known.source, nowhere, WARNING, "{n} queries without a relevant document, first {name}", effect
+        known.source, nowhere, WARNING, "queries without a relevant document: {n}, first {name}", effect
     )
     open_ = {
         in_query(nugget, query): line
@@ -76,11 +76,11 @@ def _without_support(known: Known, grades: Grades) -> Iterator[Finding]:
     }
     effect = "coverage cannot reach 1 there (coverage(denominator=attainable) can); alpha_ndcg is as before"
     yield from once(
-        known.source, open_, WARNING, "{n} nuggets that no document supports, first {name}", effect
+        known.source, open_, WARNING, "nuggets that no document supports: {n}, first {name}", effect
     )
 
 
 def _negative(name: str, grades: Grades) -> Iterator[Finding]:
     places = {doc: line for (_, _, doc), (grade, line) in grades.items() if grade < 0}
     effect = "they count as judged and not relevant; ndeval refuses grades below -1"
-    yield from once(name, places, WARNING, "{n} documents with a negative grade, first {name}", effect)
+    yield from once(name, places, WARNING, "documents with a negative grade: {n}, first {name}", effect)

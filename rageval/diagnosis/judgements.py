@@ -52,7 +52,7 @@ def _twice(path: str, lines: Lines) -> Iterator[Finding]:
         key = (said.query_id, said.run_id, said.judge, said.item_id, said.aspect)
         if first.setdefault(key, line) != line:
             again.setdefault(in_query(str(said.run_id), str(said.query_id)), line)
-    yield from once(path, again, ERROR, "{n} answers judged twice by a judge, first {name}", "refused")
+    yield from once(path, again, ERROR, "answers judged twice by a judge: {n}, first {name}", "refused")
 
 
 def _failed(path: str, lines: Lines) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def _failed(path: str, lines: Lines) -> Iterator[Finding]:
     counts = Counter(said.status for _, said in lines if said.status not in _GRADED)
     kinds = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
     yield from once(
-        path, failed, WARNING, f"{{n}} judgements failed ({kinds}), first of query {{name}}", FAILED
+        path, failed, WARNING, f"failed judgements ({kinds}): {{n}}, first of query {{name}}", FAILED
     )
 
 
@@ -73,7 +73,7 @@ def _versions(path: str, lines: Lines) -> Iterator[Finding]:
             versions.setdefault(name, {}).setdefault(version, line)
     for name, found in versions.items():
         others = list(found.items())[1:]
-        message = f"judgements by {{n}} more versions of the rubric {shown(name)}, first {{name}}"
+        message = f"further versions of the rubric {shown(name)}: {{n}}, first {{name}}"
         effect = "other prompts give other grades: a mean over both is of neither"
         yield from once(path, others, WARNING, message, effect)
         ours = _digests(name)
@@ -104,7 +104,7 @@ def _judges(path: str, lines: Lines) -> Iterator[Finding]:
         return
     first, by = next(iter(judges.items()))
     places = {run: lines_of[run] for run, found in judges.items() if found != by}
-    message = f"{{n}} systems judged by others than {shown(first)}, first {{name}}"
+    message = f"systems judged by others than {shown(first)}: {{n}}, first {{name}}"
     effect = "the difference between two systems may be that between two judges"
     yield from once(path, places, WARNING, message, effect)
 
@@ -125,8 +125,8 @@ def _banks(path: str, lines: Lines) -> Iterator[Finding]:
         for query, of_run in banks.items()
         if any(bank != next(iter(of_run.values())) for bank in of_run.values())
     }
-    yield from once(path, different, WARNING, "nugget banks differ in {n} queries, first {name}", BANKS)
+    yield from once(path, different, WARNING, "queries whose nugget banks differ: {n}, first {name}", BANKS)
     everything = {query for found in answered.values() for query in found}
     fewer = {run: min(found.values()) for run, found in answered.items() if len(found) < len(everything)}
     effect = "what others have and it lacks is a missing judgement: scoring wants --on-missing"
-    yield from once(path, fewer, WARNING, "{n} systems judged on fewer queries, first {name}", effect)
+    yield from once(path, fewer, WARNING, "systems judged on fewer queries: {n}, first {name}", effect)

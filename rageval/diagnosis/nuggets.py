@@ -46,11 +46,13 @@ def _of_lists(path: str, lines: Listed) -> Iterator[Finding]:
         if not nuggets:
             empty.setdefault(f"line {line}", line)
     effect = "nugget_recall and coverage count what it says twice"
-    yield from once(path, repeated, WARNING, "{n} nuggets repeat one of their query, first {name}", effect)
+    yield from once(
+        path, repeated, WARNING, "nuggets that repeat one of their query: {n}, first {name}", effect
+    )
     effect = "no answer can hold a question: nugget_recall is too low"
-    yield from once(path, questions, WARNING, "{n} nuggets are questions, first {name}", effect)
+    yield from once(path, questions, WARNING, "nuggets that are questions: {n}, first {name}", effect)
     effect = "nugget_recall is undefined where there is no nugget, and meaningless where one says nothing"
-    yield from once(path, empty, WARNING, "{n} nuggets or lists are empty, first {name}", effect)
+    yield from once(path, empty, WARNING, "empty nuggets or lists: {n}, first {name}", effect)
 
 
 def _of_importance(path: str, lines: Listed) -> Iterator[Finding]:
@@ -67,9 +69,9 @@ def _of_importance(path: str, lines: Listed) -> Iterator[Finding]:
         if nuggets and not any(nugget.importance == "vital" for nugget in nuggets):
             without.setdefault(nuggets[0].query_id, line)
     effect = "v_strict and w leave them out: rating them failed"
-    yield from once(path, unrated, WARNING, "{n} nuggets without an importance, first {name}", effect)
+    yield from once(path, unrated, WARNING, "nuggets without an importance: {n}, first {name}", effect)
     effect = "v_strict and v are undefined there, and their means are over fewer queries"
-    yield from once(path, without, WARNING, "{n} queries without a vital nugget, first {name}", effect)
+    yield from once(path, without, WARNING, "queries without a vital nugget: {n}, first {name}", effect)
 
 
 def diagnose_assignments(path: str, limits: Limits) -> tuple[list[Finding], Known]:
@@ -89,8 +91,10 @@ def diagnose_assignments(path: str, limits: Limits) -> tuple[list[Finding], Know
         if any(nugget.assignment == "failed" for nugget in answer.nuggets):
             failed.setdefault(query, line)
     findings = [
-        *once(path, different, WARNING, "{n} answers with another nugget bank, first to query {name}", BANKS),
-        *once(path, failed, WARNING, "{n} queries with failed assignments, first {name}", FAILED),
+        *once(
+            path, different, WARNING, "answers with another nugget bank: {n}, first to query {name}", BANKS
+        ),
+        *once(path, failed, WARNING, "queries with failed assignments: {n}, first {name}", FAILED),
     ]
     return findings, known
 
@@ -112,5 +116,5 @@ def different_banks(one: Known, other: Known) -> Iterator[Finding]:
         for query in texts[1]
         if query in texts[0] and texts[0][query] != texts[1][query]
     }
-    message = f"other nuggets than {shown(one.source)} in {{n}} queries, first {{name}}"
+    message = f"queries with other nuggets than {shown(one.source)}: {{n}}, first {{name}}"
     yield from once(other.source, places, WARNING, message, BANKS)

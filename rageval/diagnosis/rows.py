@@ -51,7 +51,7 @@ class Rows:
             self.source,
             spaced,
             WARNING,
-            "{n} ids with a space, first {name}",
+            "ids with a space: {n}, first {name}",
             "rageval parts columns at tabs here; trec_eval and ir_measures part them at the space, and every"
             " measure is of other documents",
         )

@@ -56,9 +56,9 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     name = rows.source
     findings = [
         *rows.findings,
-        *once(name, twice, ERROR, "{n} documents ranked twice, first {name}", _TWICE),
-        *once(name, scattered, WARNING, "the rows of {n} queries are scattered, first {name}", _SCATTERED),
-        *once(name, list(tags.items())[1:], WARNING, "{n} more run tags, first {name}", _TAGS),
+        *once(name, twice, ERROR, "documents ranked twice: {n}, first {name}", _TWICE),
+        *once(name, scattered, WARNING, "queries whose rows are scattered: {n}, first {name}", _SCATTERED),
+        *once(name, list(tags.items())[1:], WARNING, "further run tags: {n}, first {name}", _TAGS),
         *_ties(name, queries, cutoffs),
         *_conflicts(name, queries),
         *_depth(name, queries, cutoffs),
@@ -94,18 +94,18 @@ def _ties(name: str, queries: dict[str, _Query], cutoffs: Sequence[int]) -> Iter
         )
         return
     for cutoff, places in across.items():
-        message = f"equal scores across rank {cutoff} in {{n}} queries, first {{name}}"
+        message = f"queries with equal scores across rank {cutoff}: {{n}}, first {{name}}"
         effect = f"every measure @{cutoff} hangs on how ties are broken; --ties expected says how much"
         yield from once(name, places, WARNING, message, effect)
     effect = f"{_TIED}: alpha_ndcg, ndcg, ap and rr hang on it (--ties expected)"
-    yield from once(name, tied, WARNING, "equal scores in {n} queries, first {name}", effect)
+    yield from once(name, tied, WARNING, "queries with equal scores: {n}, first {name}", effect)
 
 
 def _conflicts(name: str, queries: dict[str, _Query]) -> Iterator[Finding]:
     places = {query: found.conflict for query, found in queries.items() if found.conflict}
     effect = "scores count; if the ranks are right, every measure is of another ranking"
     yield from once(
-        name, places, WARNING, "the rank column contradicts the scores in {n} queries, first {name}", effect
+        name, places, WARNING, "queries whose rank column contradicts the scores: {n}, first {name}", effect
     )
 
 

@@ -56,10 +56,10 @@ def _dangling(
     lost = {name: line for name, line in ids.items() if name not in known}
     none = len(lost) == len(ids)
     level = ERROR if none else WARNING
-    every = "none of its" if none else "{n} " + what + " are not in"
-    message = f"{every} {what} is in" if none else every
+    there_is = f"none of its {what} is in" if none else f"{what} that are not in"
     hint = near_misses(lost, known) if lost else ""
-    message = f"{message} {shown(other.source)}, first {{name}}{hint}"
+    counted = "" if none else ": {n}"
+    message = f"{there_is} {shown(other.source)}{counted}, first {{name}}{hint}"
     yield from once(one.source, lost, level, message, effect)
 
 
@@ -68,7 +68,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
     if not run.queries.keys() & qrels.queries.keys():
         return
     lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
-    message = f"{{n}} judged queries that {shown(run.source)} lacks, first {{name}}"
+    message = f"judged queries that {shown(run.source)} lacks: {{n}}, first {{name}}"
     effect = "each measure is 0 there and counts (--intersection leaves them out)"
     yield from once(qrels.source, lacking, WARNING, message, effect)
     top = {query: docs[:_TOP] for query, docs in run.ranked.items() if query in qrels.queries}
@@ -80,7 +80,9 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
     unjudged = sum((query, doc) not in qrels.judged for query, docs in top.items() for doc in docs)
     share = unjudged / max(1, sum(map(len, top.values())))
     if share >= _HOLES_FROM:
-        message = f"{share:.0%} of the top {_TOP} is not judged, in {{n}} queries, first {{name}}"
+        message = (
+            f"queries with unjudged documents in the top {_TOP} ({share:.0%} of it): {{n}}, first {{name}}"
+        )
         effect = "it counts as not relevant in every measure; --bounds says how much could change"
         yield from once(run.source, holes, WARNING, message, effect)
 
@@ -90,9 +92,9 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
     strange = {f"{name}' of '{query}": line for (query, name), line in qrels.nuggets.items()}
     listed = {f"{name}' of '{query}": line for (query, name), line in nuggets.nuggets.items()}
     lost = {name: line for name, line in strange.items() if name not in listed}
-    message = f"{{n}} nuggets that {shown(nuggets.source)} does not have, first {{name}}"
+    message = f"nuggets that {shown(nuggets.source)} does not have: {{n}}, first {{name}}"
     yield from once(qrels.source, lost, WARNING, message, "coverage counts them in its denominator")
     open_ = {name: line for name, line in listed.items() if name not in strange}
-    message = f"{{n}} nuggets that nobody judged a document for in {shown(qrels.source)}, first {{name}}"
+    message = f"nuggets that nobody judged a document for in {shown(qrels.source)}: {{n}}, first {{name}}"
     effect = "coverage does not know of them and comes out too high"
     yield from once(nuggets.source, open_, WARNING, message, effect)
