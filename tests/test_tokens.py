@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rageval.errors import InputError
+from rageval.files import opening
+from rageval.files.limits import Limits
 from rageval.files.lines import QRELS, RUN, read_lines
 from rageval.files.tokens import tokenise
 from rageval.tables import numbers
@@ -154,3 +158,62 @@ def test_scores_of_nothing() -> None:
     empty = numbers.scores(ids_of([]))
     assert empty is not None
     assert len(empty) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "width"),
+    [
+        (b"q1 n1 doc 1", 4),
+        (b"q1\tn1\tdoc\t1", 4),
+        (b"q1  n1   doc 1 ", 4),
+        (b" q1 n1 doc 1", 4),
+        (b"q 1\tn 1\td o c\t1", 4),
+        (b"q1 Q0 doc 1 0.5 tag", 6),
+        (b"q1\tQ0\tdoc\t1\t0.5\ttag", 6),
+        (b"q1 Q0 doc   1 0.5 tag", 6),
+        (b"q1\tQ0\td o c\t1\t0.5\tt a g", 6),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_real_files_look_like_takes_the_fast_road(line: bytes, width: int, number: int) -> None:
+    fields = tokenise((line + b"\n") * number, width)
+    assert fields is not None
+    assert (fields.lines, len(fields.start)) == (number, number)
+    blank_between = tokenise((line + b"\n\n") * number, width)
+    assert (blank_between is not None) == (b" " not in line or b"\t" not in line)
+
+
+def test_a_line_after_an_odd_one_in_an_earlier_chunk_keeps_its_number() -> None:
+    """The plain reader counts the lines of its chunk exactly, whatever they end with."""
+    for text in (b"q n d 1\n# c\n", b"q n d 1\n", b"\n\n", b"q n d 1"):
+        assert read_lines(text, QRELS, "f", 1, "skip").lines == len(text.splitlines())
+
+
+def test_units_of_limits() -> None:
+    changed = Limits().changed(("line=2k", "id=3M", "unpacked=1GiB", "grade=7"))
+    assert (changed.line, changed.id, changed.unpacked, changed.grade) == (2048, 3 * 2**20, 2**30, 7)
+
+
+@pytest.mark.parametrize(("copies", "lenient", "refused"), [(3000, 2**26, False), (3000, 1000, True)])
+def test_a_small_file_may_unpack_at_any_ratio(
+    copies: int, lenient: int, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_LENIENT", lenient)
+    (tmp_path / "f.gz").write_bytes(gzip.compress(b"q1 n1 doc 1\n" * copies))
+    if refused:
+        with pytest.raises(InputError, match="more than 200 times its size"):
+            list(opening.chunks(tmp_path / "f.gz"))
+    else:
+        assert len(b"".join(opening.chunks(tmp_path / "f.gz"))) == 12 * copies
+
+
+def test_a_large_file_may_unpack_at_a_usual_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_LENIENT", 1000)
+    rng = random.Random(1)
+    text = b"".join(b"q1 n1 doc%d 1\n" % rng.randrange(10**9) for _ in range(3000))
+    (tmp_path / "f.gz").write_bytes(gzip.compress(text))
+    assert b"".join(opening.chunks(tmp_path / "f.gz")) == text
+
+
+def test_small_files_are_those_below_64_mb() -> None:
+    assert opening._LENIENT == 64 * 2**20
