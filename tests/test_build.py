@@ -298,6 +298,9 @@ def test_what_a_new_run_would_leave_unjudged(server: LlmServer, monkeypatch: pyt
     pooled = command("pool", "check", "new.trec", "new.trec", "--against", "c/pool.jsonl")
     assert "new.trec\t100" in pooled.out
     assert_refused(command("pool", "check", "new.trec"), "no collection")
+    Path("other.trec").write_text("Q0 Q0 docs/d0.md 1 1 r\n")
+    refused = command("pool", "check", "other.trec", "--against", "c")
+    assert_refused(refused, "no query in common", "'Q0' would be 'q0'")
     monkeypatch.chdir("c")
     assert command("pool", "check", "work/fused/question.trec").out.splitlines()[1] == "5\t0\t35\t0.0 %\t0\t0"
 

@@ -23,10 +23,11 @@ from rageval.building.filtering import (
     kept,
     report,
 )
-from rageval.building.support import failed_pairs, supported
+from rageval.building.support import failed_pairs, read_support, supported
 from rageval.building.variants import topics
 from rageval.errors import InputError
 from rageval.records import Nugget, Qrel, Question
+from rageval.tables.scales import SUPPORT
 from test_bad_input import assert_refused, command
 
 BANK = {"q": [Nugget("q", "n1", "one"), Nugget("q", "n2", "two")]}
@@ -94,6 +95,18 @@ def test_a_failed_judgement_is_no_grade_and_the_threshold_decides() -> None:
     assert [row.relevance for row in supported(rows)] == [1, 0]
     assert [row.relevance for row in supported(rows, 0.5)] == [1, 1]
     assert failed_pairs(rows) == {("q", "n1", "c")}
+
+
+def test_judgements_of_people_need_no_grade_beside_the_label(tmp_path: Path) -> None:
+    path = tmp_path / "said"
+    place = {"query_id": 1, "run_id": "documents", "item_id": "d", "aspect": 0}
+    lines = [{**place, "label": label} for label in SUPPORT.labels]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [row.relevance for row in supported(read_support(path), 0.5)] == [1, 1, 0]
+    for line in ({**place, "label": "yes"}, place):
+        path.write_text(json.dumps(line) + "\n")
+        with pytest.raises(InputError, match="said:1: expected a grade, or one of the labels support"):
+            read_support(path)
 
 
 def test_the_texts_of_every_setting() -> None:

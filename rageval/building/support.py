@@ -7,10 +7,13 @@ from typing import Any
 
 from rageval.building.pools import Pool
 from rageval.errors import InputError
-from rageval.files.opening import Source
+from rageval.files.jsonl import read_records
+from rageval.files.judgements import EXPECTED, JudgementLine
+from rageval.files.opening import Source, name_of
 from rageval.judges.gathering import passages_in
 from rageval.judges.tasks import Material
 from rageval.records import Nugget, Qrel, Question
+from rageval.tables.scales import SUPPORT
 from rageval.text import visible
 
 RUBRIC = "nugget-support"
@@ -48,6 +51,24 @@ def material_of(
 def vote_of(judges: Sequence[object], vote: str) -> str:
     """How several judges are put together: support is a yes or a no, of which there is no mean."""
     return "majority" if len(judges) > 1 and vote == "mean" else vote
+
+
+def read_support(source: Source) -> list[dict[str, Any]]:
+    """The judgements of a file, as judges make them; a label that people wrote alone gets its grade."""
+    found = []
+    for line, said in read_records(source, JudgementLine, EXPECTED):
+        grade = said.grade
+        if grade is None and said.label is not None:
+            grade = SUPPORT.labels.get(said.label)
+        if said.status in GRADED and grade is None:
+            labels = ", ".join(SUPPORT.labels)
+            raise InputError(
+                f"{name_of(source)}:{line}: expected a grade, or one of the labels {labels};"
+                f" found {visible(str(said.label))!r:.80}"
+            )
+        place = {"query_id": str(said.query_id), "item_id": str(said.item_id), "aspect": str(said.aspect)}
+        found.append({**place, "grade": grade, "status": said.status})
+    return found
 
 
 def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESHOLD) -> Iterator[Qrel]:

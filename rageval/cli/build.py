@@ -45,7 +45,11 @@ def build() -> None:
 @click.option("--corpus", metavar="FILE", required=True, help="JSON lines with an id and a text.")
 @click.option("--judge", metavar="JUDGE", help="Who writes nuggets and query variants, and judges support.")
 @click.option(
-    "--support-judge", "support_judges", multiple=True, metavar="JUDGE", help="Who else judges support."
+    "--support-judge",
+    "support_judges",
+    multiple=True,
+    metavar="JUDGE",
+    help="Who judges support in place of --judge; of several, most count.",
 )
 @click.option("--nuggets", metavar="FILE", help="Nuggets that are there already.")
 @click.option(

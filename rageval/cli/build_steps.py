@@ -199,10 +199,10 @@ def filter_(judgements: str, questions: str, nuggets: str, threshold: float, rul
     """Keep the questions whose nuggets are supported, and say how many fell and why."""
     from rageval.building.collection import write_collection
     from rageval.building.filtering import counts, report
-    from rageval.files.jsonl import read_records
+    from rageval.building.support import read_support
     from rageval.files.questions import read_questions
 
-    said = [record for _, record in read_records(judgements, dict, "judgements of support")]
+    said = read_support(judgements)
     known = {question.query_id: question for question in read_questions(questions)}
     fates = write_collection(output, known, banks_in(nuggets), said, threshold, rule)
     print_lines(report(counts(fates, rule)))

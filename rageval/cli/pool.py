@@ -10,6 +10,7 @@ import click
 
 from rageval.cli.printing import print_lines
 from rageval.errors import InputError
+from rageval.names import near_misses
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ def check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None)
     more: Pool = {}
     for path in runs:
         run = read_run(path)
+        if not judged.keys() & set(run.query_ids):
+            raise InputError(
+                f"{path}: no query in common with {against}; expected a run for the same queries"
+                + near_misses(run.query_ids, judged)
+            )
         print_lines(_lines(run, judged, depth, with_name=len(runs) > 1))
         for query, docs in unjudged(run, judged, depth).items():
             for doc, sources in docs.items():
