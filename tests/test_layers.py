@@ -43,6 +43,12 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "intervals": (BASE | {"scores"}, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),
     "comparison": (BASE | {"evaluation", "intervals", "measures", "scores", "sources", "tables"}, {"numpy"}),
+    "report": (
+        BASE
+        | {"agreement", "comparison", "files", "intervals", "judges", "measures", "scores", "slices"}
+        | {"sources", "tables"},
+        {"numpy", "msgspec"},
+    ),
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "diagnosis": (BASE | {"files", "validation"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
@@ -67,6 +73,7 @@ FOREIGN = {
     "pyarrow",
     "openai",
     "anthropic",
+    "jinja2",
 }
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "score": "Score runs against judgements (the default command).",
     "correct": "Correct a judge's scores by what people said of some of the same answers.",
     "compare": "Compare runs: intervals, tests, and what may be claimed.",
+    "report": "A page with everything: runs, queries, slices, judges; one file, no network.",
     "arena": "Rank systems by judgements that compare their answers.",
     "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
     "rubrics": "List what judges can be asked, or print one rubric.",

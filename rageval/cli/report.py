@@ -1,0 +1,270 @@
+"""`rageval report`: everything there is to say of some runs or answers, as one page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli.compare import compare
+from rageval.errors import UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.cli.inputs import Inputs
+    from rageval.comparison import Comparison, Settings
+    from rageval.files.trec import Reading
+    from rageval.report.gathering import Beside, Report
+
+SHOW = "show"
+# What `compare` takes, too.
+_SETTINGS = (
+    *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power"),
+    *("draws", "resamples", "seed"),
+)
+_SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
+_SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
+_SHARED |= {"cluster", *_SETTINGS}
+_UNSAID = {"group_by": None, "weights": None, "jobs": 1}
+_TYPED = "rageval.report.typed"
+_PROVENANCE = {
+    "nuggets": "nuggets",
+    "questions": "questions",
+    "gold": "gold judgements",
+}
+
+
+class _Remembering(click.Command):
+    """Keeps the words of the command line, which the page shows."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = list(args)
+        return super().parse_args(ctx, args)
+
+
+def _with_options_of_compare(command: click.Command) -> click.Command:
+    command.params += [param for param in compare.params if param.name in _SHARED]
+    return command
+
+
+@_with_options_of_compare
+@click.command(cls=_Remembering, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | EARLIER.json... | show PAGE.html")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page.")
+@click.option("--title", default="Evaluation report", show_default=True, help="What the page is called.")
+@click.option("--by", metavar="FIELDS", help="Slices by fields of the questions: domain,question_type.")
+@click.option("--nuggets", metavar="FILE", help="The nuggets, for their texts and which of them are vital.")
+@click.option(
+    "--evidence", multiple=True, metavar="FILE", help="Judgements of documents, for quotes and reasons."
+)
+@click.option("--gold", metavar="FILE", help="Judgements of people: how far each judge agrees with them.")
+@click.option(
+    "--details",
+    type=click.IntRange(0),
+    metavar="N",
+    help="For how many queries to keep what was found, those first on which the runs differ most (default: up"
+    " to 100, as many as fit into 800 kB).",
+)
+@click.option(
+    "--format", "style", type=click.Choice(("table", "json")), help="Of show: the means, or everything."
+)
+@click.pass_context
+def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
+    """A page with everything: one file that needs no network.
+
+    Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
+    compare, agree, each with --format json). It shows means with intervals and tests, differences by query,
+    slices, what was found where with the evidence, how far judges agree, cost, failures, and where it all
+    comes from. The other options are those of rageval compare.
+
+    \b
+    rageval report a.run b.run qrels.nugget -m alpha_ndcg@10,recall@50 -o report.html
+    rageval report judged.jsonl -m crag_score --by domain --gold human.jsonl -o report.html
+    rageval report scores.json agreement.json -o report.html
+    rageval report show report.html --format json
+    """
+    if words[:1] == (SHOW,):
+        _show(words[1:], options)
+        return
+    if options["style"]:
+        raise UsageError(f"--format is of rageval report {SHOW}; a page is always HTML, and goes to -o FILE")
+    if options["output"] is None:
+        raise UsageError("expected -o FILE.html, a place for the page")
+    _write(_gathered(words, options, ctx.meta[_TYPED]), options)
+
+
+def _write(found: Report, options: dict[str, Any]) -> None:
+    from rageval.files.writing import whole_file
+    from rageval.report.page import page
+
+    output = options["output"]
+    text = page(found, options["places"] if options["places"] is not None else 4).encode()
+    with whole_file(output) as stream:
+        stream.write(text)
+    for remark in found["remarks"]:
+        click.echo(f"rageval: {visible(remark)}", err=True)
+    click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
+
+
+def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
+    """The report, with where it comes from."""
+    from rageval.cli.inputs import sorted_out
+    from rageval.files.limits import Limits
+    from rageval.files.opening import can_read_again
+    from rageval.files.trec import Reading
+    from rageval.files.writing import refuse_place
+    from rageval.report.page import require_engine
+    from rageval.report.provenance import provenance
+
+    require_engine()
+    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    earlier = [word for word in words if _is_earlier(word, reading)]
+    inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
+    roles = list(_roles(inputs, earlier, options))
+    refuse_place(options["output"], *(source for _, source in roles if can_read_again(source)))
+    if earlier:
+        found = _of_earlier(earlier, inputs, options, reading)
+    else:
+        made_of = _of_answers if inputs.answers else _of_runs
+        found = made_of(inputs, _measures(options, inputs), options | _UNSAID, reading)
+    made = provenance(["rageval", "report", *typed], roles)
+    kept = found.get("provenance", {}).get("inputs", [])
+    return {**found, "provenance": {**made, "inputs": [*made["inputs"], *kept]}}
+
+
+def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
+    from rageval.measures.parsing import parse_measures
+
+    measures = list(dict.fromkeys(parse_measures([*options["measures"], *inputs.measures])))
+    if not measures:
+        raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
+    return measures
+
+
+def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
+    from rageval.cli.running import prepared, said_of, said_of_ideals
+    from rageval.cli.whatifs import under_every_completion
+    from rageval.comparison.likeness import WatchedSource
+    from rageval.report.gathering import report_of_runs
+
+    if options["gold"]:
+        raise UsageError("--gold is about judged answers (JSON lines); leave it out for runs")
+    evaluator, given = prepared(inputs, measures, options, reading)
+    sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in given]
+    queries = evaluator.qrels.query_ids
+    extra = _beside(options, queries, [], reading)
+    results, said = [], []
+    for source in sources:
+        scores = evaluator.evaluate(source)
+        results.append(scores)
+        said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
+    said += said_of_ideals(evaluator)
+    settings = _settings(options, queries, [])
+
+    def refined(compared: Comparison) -> Comparison:
+        if not options["bounds"]:
+            return compared
+        return under_every_completion(compared, evaluator, results, sources)
+
+    found = report_of_runs(results, settings, sources, evaluator.qrels, options["ties"], extra, refined)
+    return {**found, "remarks": [*said, *found["remarks"]]}
+
+
+def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
+    from rageval.cli.answering import judgements_of, scored
+    from rageval.report.gathering import report_of_answers
+
+    grades = judgements_of(inputs, options, reading)
+    results, said = scored(inputs, measures, options, grades)
+    queries = grades.queries.words
+    extra = _beside(options, queries, inputs.answers, reading)
+    settings = _settings(options, queries, inputs.answers)
+    found = report_of_answers(results, settings, grades, inputs.answers, extra)
+    return {**found, "remarks": [*said, *found["remarks"]]}
+
+
+def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], reading: Reading) -> Report:
+    from rageval.report.earlier import report_of_earlier
+
+    if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options["measures"]:
+        raise UsageError(
+            "expected the JSON of earlier commands alone: what they measured stands in it; leave out runs,"
+            " judgements and measures"
+        )
+    if options["gold"] or options["evidence"] or options["by"] or options["cluster"]:
+        raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
+    return report_of_earlier(earlier, _settings(options, [], []), _beside(options, [], [], reading))
+
+
+def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
+    from rageval.cli.knowledge import groups_of
+    from rageval.comparison import Settings
+
+    by = options["cluster"]
+    clusters = groups_of(by, queries, options["questions"], sources) if by else None
+    chosen = {name: options[name] for name in _SETTINGS}
+    return Settings(clusters=clusters, clustered_by=Path(by or "").name, **chosen)
+
+
+def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], reading: Reading) -> Beside:
+    from rageval.cli.knowledge import groups_of
+    from rageval.report.gathering import Beside
+
+    fields = [name.strip() for name in (options["by"] or "").split(",") if name.strip()]
+    groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
+    return Beside(
+        title=options["title"],
+        groups=groups,
+        details=options["details"],
+        nuggets=options["nuggets"],
+        questions=options["questions"],
+        evidence=options["evidence"],
+        gold=options["gold"],
+        limits=reading.limits,
+    )
+
+
+def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every input with what it is."""
+    yield from (("run", source) for source in inputs.runs)
+    yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
+    yield from (("earlier result", source) for source in earlier)
+    yield from (("answers", source) for source in options["answers"])
+    yield from (("evidence", source) for source in options["evidence"])
+    yield from ((what, options[name]) for name, what in _PROVENANCE.items() if options[name])
+
+
+def _is_earlier(word: str, reading: Reading) -> bool:
+    from rageval.files.opening import head
+    from rageval.report.earlier import is_earlier
+
+    return Path(word).is_file() and is_earlier(head(word, reading.limits.for_records()))
+
+
+def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
+    from rageval.cli.printing import on_terminal, print_lines
+    from rageval.report.reading import read_report
+
+    if len(words) != 1:
+        raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
+    found = read_report(words[0])
+    style = options["style"] or ("table" if on_terminal() else "json")
+    if style == "json":
+        print_lines([json.dumps(found, indent=2, ensure_ascii=True, allow_nan=False)])
+    else:
+        print_lines(_table(found, options["places"] if options["places"] is not None else 4))
+
+
+def _table(found: Report, places: int) -> Iterator[str]:
+    from rageval.cli.grids import table_lines
+
+    cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
+    rows = [["run", *found["measures"]]]
+    for run in found["runs"]:
+        values = [cells.get((run, measure)) for measure in found["measures"]]
+        rows.append([run, *("-" if value is None else f"{value:.{places}f}" for value in values)])
+    yield visible(found["title"])
+    yield from table_lines(rows, 1)

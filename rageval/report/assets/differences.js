@@ -1,0 +1,128 @@
+// The view of all queries: two runs beside one another by one measure.
+
+const STEP = 25;
+const differing = { sort: "difference", direction: -1, shown: STEP, rows: [] };
+const HEADINGS = [["query", "Query"], ["mine", ""], ["theirs", ""], ["difference", "Difference"]];
+
+function chosenColumns() {
+  const measure = report.measures[byId("diff-measure").value];
+  const [run, base] = ["diff-run", "diff-base"].map((id) => report.runs[byId(id).value]);
+  return { measure, run, base };
+}
+
+function rowsOf({ measure, run, base }) {
+  const [mine, theirs] = [column(measure, run), column(measure, base)];
+  if (!mine) return [];
+  const single = !theirs || run === base;
+  return report.queries.ids.map((query, at) => {
+    const other = single ? NaN : theirs[at];
+    return { at, query, mine: mine[at], theirs: other, difference: single ? mine[at] : mine[at] - other };
+  });
+}
+
+function isShown(row, wanted, outcome) {
+  const text = own(report.queries.texts, row.query) || "";
+  if (wanted && !`${visible(row.query)}\n${text}`.toLowerCase().includes(wanted)) return false;
+  if (outcome === "") return true;
+  const sign = Math.abs(row.difference) <= 1e-12 ? 0 : Math.sign(row.difference);
+  return sign === Number(outcome);
+}
+
+function showDifferences() {
+  const chosen = chosenColumns();
+  const all = rowsOf(chosen);
+  const single = chosen.run === chosen.base;
+  const wanted = byId("diff-find").value.toLowerCase();
+  differing.rows = all.filter((row) => isShown(row, wanted, byId("diff-outcome").value));
+  differing.rows.sort((one, other) => compareValues(one[differing.sort], other[differing.sort], differing.direction));
+  const title = single
+    ? `${visible(chosen.run)} by ${visible(chosen.measure)}`
+    : `${visible(chosen.run)} − ${visible(chosen.base)} by ${visible(chosen.measure)}`;
+  byId("diff-summary").textContent = `${title}: ${summary(all, single)}`;
+  const known = differing.rows.filter((row) => !Number.isNaN(row.difference));
+  known.sort((one, other) => other.difference - one.difference);
+  drawDifferences(known, title, openQuery);
+  showHeadings(chosen, single);
+  showRows(single);
+}
+
+function summary(rows, single) {
+  const known = rows.filter((row) => !Number.isNaN(row.difference));
+  const mean = known.reduce((total, row) => total + row.difference, 0) / known.length;
+  const shown = `${differing.rows.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} queries shown`;
+  if (single) return `mean ${number(mean)}; ${shown}.`;
+  const count = (sign) => known.filter((row) => isShown(row, "", sign)).length.toLocaleString("en");
+  return `mean difference ${signed(mean)}; ${count("1")} won, ${count("0")} tied, ${count("-1")} lost; ${shown}.`;
+}
+
+function showHeadings({ run, base }, single) {
+  const names = { mine: visible(run), theirs: visible(base) };
+  const cells = HEADINGS.filter(([key]) => !single || key === "query" || key === "mine").map(([key, text]) => {
+    const button = make("button", { type: "button", class: "sort", "data-kind": key === "query" ? "text" : "number" }, text || names[key]);
+    const heading = make("th", { scope: "col", "data-key": key }, button);
+    if (key === differing.sort) heading.setAttribute("aria-sort", differing.direction > 0 ? "ascending" : "descending");
+    button.addEventListener("click", () => sortDifferences(heading, key));
+    return heading;
+  });
+  byId("diff-table").tHead.rows[0].replaceChildren(...cells);
+}
+
+function sortDifferences(heading, key) {
+  differing.direction = nextDirection(heading, key !== "query");
+  differing.sort = key;
+  differing.shown = STEP;
+  showDifferences();
+  document.querySelector(`#diff-table th[data-key=${key}] button`).focus();
+}
+
+function showRows(single) {
+  const rows = differing.rows.slice(0, differing.shown).map((row) => {
+    const link = make("a", { href: `#q${row.at}` }, visible(row.query));
+    const asked = own(report.queries.texts, row.query);
+    const text = asked ? make("small", {}, " " + visible(asked)) : null;
+    const cells = [make("td", { class: "number" }, number(row.mine))];
+    if (!single) {
+      const tone = row.difference > 0 ? "up" : row.difference < 0 ? "down" : "";
+      cells.push(make("td", { class: "number" }, number(row.theirs)));
+      cells.push(make("td", { class: `number ${tone}` }, signed(row.difference)));
+    }
+    return make("tr", { "data-at": row.at }, make("th", { scope: "row" }, link, text), ...cells);
+  });
+  byId("diff-table").tBodies[0].replaceChildren(...rows);
+  const rest = differing.rows.length - rows.length;
+  byId("diff-more").hidden = rest <= 0;
+  byId("diff-more").textContent = `Show ${Math.min(rest, 10 * STEP)} more of ${rest.toLocaleString("en")}`;
+}
+
+function bestRun(measure) {
+  const best = report.cells.find((cell) => cell.measure === measure && cell.best);
+  return best ? report.runs.indexOf(best.run) : 0;
+}
+
+// From the baseline if there is one, else from the best run.
+function chooseRuns() {
+  const named = report.runs.indexOf((report.comparison || {}).baseline);
+  const base = named >= 0 ? named : bestRun(report.measures[byId("diff-measure").value]);
+  const run = report.runs.length > 1 && base === 0 ? 1 : 0;
+  byId("diff-run").value = String(run);
+  byId("diff-base").value = String(base);
+}
+
+function setUpDifferences() {
+  fill(byId("diff-measure"), report.measures);
+  fill(byId("diff-run"), report.runs);
+  fill(byId("diff-base"), report.runs);
+  chooseRuns();
+  const again = () => {
+    differing.shown = STEP;
+    showDifferences();
+  };
+  for (const id of ["diff-measure", "diff-run", "diff-base", "diff-outcome"]) byId(id).addEventListener("change", again);
+  byId("diff-find").addEventListener("input", again);
+  byId("diff-more").addEventListener("click", () => {
+    differing.shown += 10 * STEP;
+    const { run, base } = chosenColumns();
+    showRows(run === base);
+  });
+  showDifferences();
+}

@@ -1,0 +1,172 @@
+"""The JSON that earlier commands printed (`score`, `compare`, `agree`, `report show`), as a report."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rageval.comparison import Settings
+from rageval.errors import InputError, UsageError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source, chunks, name_of
+from rageval.measures.parsing import parse_measure
+from rageval.report.columns import plain, repacked, with_columns
+from rageval.report.gathering import FORMAT, Beside, Report, finished
+from rageval.report.measured import beaten, comparison_record, measured
+from rageval.scores import Score, Scores
+
+_SAID = ("value", "missing", "bounds", "lost", "judges")
+EXPECTED = "the output of rageval score, compare, agree or report show with --format json"
+_FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format)"\s*:')
+_ONLY_MEANS = (
+    "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
+    " intervals, tests and differences"
+)
+
+
+def is_earlier(start: bytes) -> bool:
+    """Whether a file that begins like this is the JSON of an earlier command.
+
+    >>> is_earlier(b'{"results": ['), is_earlier(b'{"query_id": "q"')
+    (True, False)
+    """
+    return _FIRST_KEY.match(start.removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:
+    """One report on everything that the files say."""
+    report: Report = {"runs": [], "measures": [], "cells": [], "remarks": []}
+    results: list[Scores] = []
+    for file in files:
+        found = read_json(file, extra.limits)
+        try:
+            results += _taken(found, report, name_of(file), settings)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError | UsageError):
+                raise
+            raise InputError(f"{name_of(file)}: expected {EXPECTED}; {error!r:.200}") from None
+    if not report["cells"] and not report.get("judging"):
+        raise InputError(f"{', '.join(map(name_of, files))}: nothing to report; expected {EXPECTED}")
+    return finished(report, results, extra)
+
+
+def read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
+    """The one JSON object of a file."""
+    try:
+        found = json.loads(b"".join(chunks(file, limits.for_records())))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name_of(file)}: expected {EXPECTED}, found no valid JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{name_of(file)}: expected {EXPECTED}, found {type(found).__name__}")
+    return found
+
+
+def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings) -> list[Scores]:
+    """Put what was found into the report; the scores whose values a query are known."""
+    if "results" in found:
+        return _take_scores(found, report, name, settings)
+    if "pairs" in found:
+        _take_comparison(found, report)
+    elif "coefficients" in found:
+        report.setdefault("judging", []).append(_passport(found, name))
+    elif found.get("format") == FORMAT:
+        if report["cells"]:
+            raise UsageError(f"{name}: is a whole report; expected no other file beside it")
+        report |= with_columns(found, repacked)
+    else:
+        raise InputError(f"{name}: expected {EXPECTED}, found the keys {', '.join(map(str, found)):.200}")
+    return []
+
+
+def _take_scores(found: Mapping[str, Any], report: Report, name: str, settings: Settings) -> list[Scores]:
+    records = found["results"]
+    results = _scores(records)
+    if results:
+        _add(report, measured(results, settings))
+    else:
+        _add(report, {"cells": [_cell(record) for record in records]})
+        report["remarks"].append(_ONLY_MEANS.format(name))
+    given = {(record["run"], record["measure"]): record for record in records}
+    for cell in report["cells"]:
+        record = given.get((cell["run"], cell["measure"]), {})
+        cell |= {key: record[key] for key in _SAID if key in record}
+    slices = [
+        {"run": record["run"], "measure": record["measure"], **found}
+        for record in records
+        for found in record.get("slices", ())
+    ]
+    if slices:
+        report.setdefault("slices", []).extend(slices)
+    return results
+
+
+def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
+    """Scores as they were before they were printed; nothing unless all have their values a query."""
+    if not all(record.get("by_query") for record in records):
+        return []
+    by_run: dict[str, list[Score]] = {}
+    for record in records:
+        values = [math.nan if value is None else float(value) for value in record["by_query"].values()]
+        queries, signature = list(record["by_query"]), str(record["signature"])
+        groups = dict.fromkeys(queries, "") if "|mean:" in signature else None
+        measure = parse_measure(record["measure"])
+        score = Score(measure, queries, np.array(values), int(record["missing"]), signature, groups)
+        by_run.setdefault(str(record["run"]), []).append(score)
+    return [Scores(run, tuple(scores)) for run, scores in by_run.items()]
+
+
+def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
+    falling = [name for name in found["measures"] if name.startswith("hole")]
+    worse = beaten(found["pairs"], falling)
+    cells = [
+        {
+            **_cell(value),
+            "low": plain(value["low"]),
+            "high": plain(value["high"]),
+            "best": value["is_best"],
+            "better_than": worse.get((value["run"], value["measure"]), []),
+        }
+        for value in found["values"]
+    ]
+    _add(report, {"cells": cells, "comparison": comparison_record(found), "remarks": found["remarks"]})
+
+
+def _cell(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "run": str(record["run"]),
+        "measure": str(record["measure"]),
+        "value": plain(record["value"]),
+        "low": None,
+        "high": None,
+        "queries": int(record["queries"]),
+        "undefined": int(record["undefined"]),
+        "missing": int(record.get("missing", 0)),
+        "best": False,
+        "better_than": [],
+        "signature": str(record["signature"]),
+    }
+
+
+def _passport(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    keys = ("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label")
+    record = {key: found[key] for key in (*keys, "tau_b", "ranked_by", "failed", "kin")}
+    return {"judge": name, "other": "gold", **record, "disagreements": None, "listed": []}
+
+
+def _add(report: Report, found: Mapping[str, Any]) -> None:
+    """What another file says; of a run and measure that are there already, the later file counts."""
+    cells = {(cell["run"], cell["measure"]): cell for cell in [*report["cells"], *found["cells"]]}
+    kept = {key: value for key, value in found.items() if key not in ("cells", "remarks")}
+    runs, measures = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    report |= {
+        **kept,
+        "cells": [cells[run, measure] for run in runs for measure in measures if (run, measure) in cells],
+        "runs": runs,
+        "measures": measures,
+        "remarks": [*report["remarks"], *found.get("remarks", ())],
+    }

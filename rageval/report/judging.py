@@ -1,0 +1,155 @@
+"""Judges beside people or beside one another: agreement, confusion, what they disagree on, what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+
+from rageval.agreement.passport import Judged, passport
+from rageval.judges.base import Usage
+from rageval.judges.prices import cost
+from rageval.judges.votes import GRADED, Place
+from rageval.report.columns import plain
+from rageval.report.notes import Notes, said_in
+from rageval.tables.codes import NONE
+from rageval.tables.grades import Grades, folded
+from rageval.tables.scales import ALL
+
+Record = dict[str, Any]
+GOLD = "gold"
+_MOST = 200  # disagreements that are listed
+_MOST_PAIRS = 10
+
+
+def by_judge(grades: Grades) -> dict[str, Judged]:
+    """The judgements of each judge, by what they are about."""
+    words = {name: getattr(grades, name).words for name in ("queries", "runs", "judges", "items", "aspects")}
+    found: dict[str, dict[Place, Record]] = {}
+    for row in range(len(grades)):
+        judge, label = words["judges"][grades.judge[row]], int(grades.label[row])
+        place = (
+            words["queries"][grades.query[row]],
+            words["runs"][grades.run[row]],
+            words["items"][grades.item[row]],
+            words["aspects"][grades.aspect[row]],
+        )
+        found.setdefault(judge, {})[place] = {
+            "query_id": place[0],
+            "run_id": place[1],
+            "status": grades.statuses.words[grades.status[row]],
+            "judge": judge,
+            "label": None if label == NONE else grades.labels.words[label],
+            "grade": plain(float(grades.grade[row])),
+        }
+    return dict(found)
+
+
+def beside(judged: Mapping[str, Judged], gold: Judged | None) -> list[tuple[str, Judged, str, Judged]]:
+    """Who is compared with whom: every judge with gold, or the judges with one another."""
+    if gold is not None:
+        return [(name, judgements, GOLD, gold) for name, judgements in judged.items()]
+    pairs = combinations(judged.items(), 2)
+    shared = ((*one, *other) for one, other in pairs if _have_common(one[1], other[1]))
+    return list(islice(shared, _MOST_PAIRS))
+
+
+def disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
+    """What two judges gave different verdicts on, the farthest apart first."""
+    found = []
+    for place, judgement in one.items():
+        theirs = other.get(place)
+        if theirs is None or not (_is_graded(judgement) and _is_graded(theirs)):
+            continue
+        if _verdict(judgement) != _verdict(theirs):
+            found.append((place, _gap(judgement, theirs)))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
+
+
+def judging(pairs: list[tuple[str, Judged, str, Judged]], notes: Notes) -> list[Record]:
+    """A record a pair of judges."""
+    return [_compared(*pair, notes) for pair in pairs]
+
+
+def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
+    """The places whose notes are needed."""
+    return {place for _, one, _, other in pairs for place, _ in disagreements(one, other)[:_MOST]}
+
+
+def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: Notes) -> Record:
+    found = passport(one, other).as_dict()
+    differing = disagreements(one, other)
+    return {
+        "judge": name,
+        "other": other_name,
+        **{key: found[key] for key in ("compared", "queries", "systems", "bias", "coefficients", "labels")},
+        **{key: found[key] for key in ("confusion", "by_label", "tau_b", "ranked_by", "failed", "kin")},
+        "disagreements": len(differing),
+        "listed": [
+            {
+                **dict(zip(("query", "run", "item", "aspect"), place, strict=True)),
+                "gap": gap,
+                "judge": _said(one[place], notes, place),
+                "other": _said(other[place], notes, place),
+            }
+            for place, gap in differing[:_MOST]
+        ],
+    }
+
+
+def _said(judgement: Mapping[str, Any], notes: Notes, place: Place) -> Record:
+    """A verdict with its reason: the file's own, or what the notes know."""
+    said: Record = {key: judgement[key] for key in ("label", "grade") if judgement.get(key) is not None}
+    own = said_in(judgement.get("evidence"), judgement.get("reason"))
+    return said | (own or notes.said_of(place, str(judgement.get("judge", ""))))
+
+
+def spending(grades: Grades, notes: Notes) -> Iterator[Record]:
+    """What each judge did, what failed, and what it took."""
+    for judge, number in grades.judges.items():
+        rows = np.flatnonzero(grades.judge == number)
+        statuses = grades.status[rows]
+        counts = np.bincount(statuses, minlength=len(grades.statuses)).tolist()
+        by_status = dict(zip(grades.statuses.words, counts, strict=True))
+        calls, read, written = notes.spent.get(judge, [0, 0, 0])
+        price = cost(Usage(read, written), judge.partition("@")[0]) if calls else None
+        yield {
+            "judge": judge,
+            "judgements": len(rows),
+            "failed": int((~grades.is_graded[rows]).sum()),
+            "statuses": {status: count for status, count in by_status.items() if count},
+            "calls": calls,
+            "input": read,
+            "output": written,
+            "cost": plain(price),
+        }
+
+
+def _have_common(one: Judged, other: Judged) -> bool:
+    return any(place in other and _is_graded(one[place]) and _is_graded(other[place]) for place in one)
+
+
+def _is_graded(judgement: Mapping[str, Any]) -> bool:
+    return judgement.get("status", "ok") in GRADED
+
+
+def _verdict(judgement: Mapping[str, Any]) -> Any:
+    label = judgement.get("label")
+    return folded(label) if label is not None else judgement.get("grade")
+
+
+def _gap(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """How far apart two verdicts are; 0 where their labels have no known worth."""
+    gap = abs(_grade(one) - _grade(other))
+    return gap if math.isfinite(gap) else 0.0
+
+
+def _grade(judgement: Mapping[str, Any]) -> float:
+    grade = judgement.get("grade")
+    return float(grade if grade is not None else _WORTH.get(_verdict(judgement), math.nan))
+
+
+_WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}

@@ -1,0 +1,169 @@
+"""What was found where: the nuggets of a query by the documents that were retrieved, or by the answers.
+
+A matrix has `rows` (nuggets, or whatever else was judged), `columns` (documents, or runs) and `cells`, which
+name a row and a column by number and what was said there. A matrix of documents has `rankings`, too: each
+run's documents by column number, best first. A matrix of answers has `judges`, which cells name by number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rageval.records import Nugget
+from rageval.report.columns import plain
+from rageval.report.notes import Notes, shortened
+from rageval.sources import RunSource
+from rageval.tables.blocks import RunBlock
+from rageval.tables.codes import NONE
+from rageval.tables.grades import Grades
+from rageval.tables.names import Names
+from rageval.tables.qrels import Qrels
+from rageval.tables.ranked import ranked_documents
+from rageval.tables.ranking import Order
+from rageval.tables.run import Run
+
+Record = dict[str, Any]
+Bank = Mapping[tuple[str, str], Nugget]  # by query and nugget id
+DEPTH = 20  # documents of a ranking that are shown, at most
+ANSWER = "answer"
+
+
+def rankings(
+    source: RunSource, queries: Sequence[str], order: Order, depth: int
+) -> Mapping[str, Sequence[str]]:
+    """The first documents of some queries, best first; the file is read once more for it."""
+    wanted = [query.encode("utf-8", "surrogatepass") for query in queries]
+
+    def some(names: Names, blocks: Iterator[RunBlock]) -> Run:
+        kept = []
+        for block in blocks:
+            codes = [names.find(query) for query in wanted]
+            rows = np.flatnonzero(np.isin(block.query, codes))
+            kept += [block.take(rows)] if len(rows) else []
+        return Run(source.name, names, kept)
+
+    return {query: docs[:depth] for query, docs in ranked_documents(source.each(some), order)}
+
+
+def of_documents(
+    queries: Sequence[str],
+    qrels: Qrels,
+    ranked: Mapping[str, Mapping[str, Sequence[str]]],
+    bank: Bank,
+    notes: Notes,
+) -> dict[str, Record]:
+    """For each query its nuggets by the documents that any run ranks high; `ranked` is by run and query."""
+    nuggets, support = _support(queries, qrels)
+    found = {}
+    for query in queries:
+        docs = {run: list(by_query.get(query, ())) for run, by_query in ranked.items()}
+        distinct = dict.fromkeys(doc for ids in docs.values() for doc in ids)
+        columns = {doc: at for at, doc in enumerate(distinct)}
+        listed = {name: at for at, name in enumerate(nuggets.get(query, ()))}
+        found[query] = {
+            "kind": "documents",
+            "rows": [_row(query, name, bank) for name in listed],
+            "columns": list(columns),
+            "rankings": {run: [columns[doc] for doc in ids] for run, ids in docs.items()},
+            "cells": [
+                {"row": listed[name], "column": columns[doc], "grade": grade}
+                | notes.said_of((query, "documents", doc, name))
+                for doc, name, grade in support.get(query, ())
+                if doc in columns
+            ],
+        }
+    return found
+
+
+def of_answers(queries: Sequence[str], grades: Grades, bank: Bank, notes: Notes) -> dict[str, Record]:
+    """For each query everything that was judged, by system."""
+    wanted = {grades.queries.find(query): query for query in queries}
+    rows = np.flatnonzero(np.isin(grades.query, list(wanted)))
+    words = {name: getattr(grades, name).words for name in ("runs", "judges", "items", "aspects", "labels")}
+    found: dict[str, Record] = {query: _empty(words) for query in queries}
+    places: dict[str, dict[tuple[str, str], int]] = {query: {} for query in queries}
+    for row in rows.tolist():
+        query = wanted[int(grades.query[row])]
+        item, aspect = words["items"][grades.item[row]], words["aspects"][grades.aspect[row]]
+        listed = places[query]
+        if (item, aspect) not in listed:
+            listed[item, aspect] = len(listed)
+            found[query]["rows"].append(_row(query, aspect, bank, item, _importance(grades, row)))
+        run, judge = words["runs"][grades.run[row]], words["judges"][grades.judge[row]]
+        found[query]["cells"].append(
+            {
+                "row": listed[item, aspect],
+                "column": int(grades.run[row]),
+                **_verdict(grades, row, words["labels"]),
+                "judge": int(grades.judge[row]),
+                **notes.said_of((query, run, item, aspect), judge),
+            }
+        )
+    return found
+
+
+def fitting(matrices: Mapping[str, Record], most: int) -> dict[str, Record]:
+    """The first of them, as many as fit into so many characters of JSON; at least one."""
+    kept: dict[str, Record] = {}
+    for query, matrix in matrices.items():
+        most -= len(json.dumps(matrix, ensure_ascii=True, separators=(",", ":")))
+        if most < 0 and kept:
+            break
+        kept[query] = matrix
+    return kept
+
+
+def _empty(words: Mapping[str, Sequence[str]]) -> Record:
+    return {"kind": "answers", "rows": [], "columns": words["runs"], "judges": words["judges"], "cells": []}
+
+
+def _support(
+    queries: Sequence[str], qrels: Qrels
+) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str, int]]]]:
+    """The nuggets of each query, and (document, nugget, grade) of everything that is supported."""
+    wanted = {qrels.queries.find(query.encode("utf-8", "surrogatepass")): query for query in queries}
+    names = qrels.nugget_names.to_str()
+    nuggets: dict[str, list[str]] = {}
+    for at in np.flatnonzero(np.isin(qrels.nugget_query, list(wanted))).tolist():
+        nuggets.setdefault(wanted[int(qrels.nugget_query[at])], []).append(names[qrels.nugget_code[at]])
+    pairs = np.flatnonzero(np.isin(qrels.doc_query[qrels.pair_doc], list(wanted)) & (qrels.pair_grade > 0))
+    docs = qrels.doc_ids.take(qrels.pair_doc[pairs]).to_str()
+    support: dict[str, list[tuple[str, str, int]]] = {}
+    for pair, doc in zip(pairs.tolist(), docs, strict=True):
+        query = wanted[int(qrels.doc_query[qrels.pair_doc[pair]])]
+        nugget = names[qrels.nugget_code[qrels.pair_nugget[pair]]]
+        support.setdefault(query, []).append((doc, nugget, int(qrels.pair_grade[pair])))
+    return nuggets, support
+
+
+def _row(query: str, name: str, bank: Bank, item: str = ANSWER, importance: str | None = None) -> Record:
+    nugget = bank.get((query, name))
+    row: Record = {"id": name}
+    if item != ANSWER:
+        row["item"] = item
+    if nugget is not None:
+        row["text"] = shortened(nugget.text)
+        importance = importance or nugget.importance
+    return row | ({"importance": importance} if importance else {})
+
+
+def _importance(grades: Grades, row: int) -> str | None:
+    number = int(grades.importance[row])
+    return None if number == NONE else grades.importances.words[number]
+
+
+def _verdict(grades: Grades, row: int, labels: Sequence[str]) -> Record:
+    """What was said, or why nothing was."""
+    label, grade = int(grades.label[row]), plain(float(grades.grade[row]))
+    verdict: Record = {}
+    if label != NONE:
+        verdict["label"] = labels[label]
+    elif grade is not None:
+        verdict["grade"] = grade
+    if not grades.is_graded[row]:
+        verdict["status"] = grades.statuses.words[grades.status[row]]
+    return verdict

@@ -1,0 +1,385 @@
+"""`rageval report`: what a report holds, and that it can be read back."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.comparison import Settings
+from rageval.report.columns import packed, unpacked
+from rageval.report.earlier import is_earlier
+from rageval.report.matrices import fitting
+from rageval.report.measured import measured
+from rageval.report.page import CLOSING, OPENING, as_block, page
+from rageval.report.reading import read_report
+from rageval.report.slicing import most_telling
+
+DATA = Path(__file__).parents[1] / "examples/data"
+RUNS = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
+CRAG = str(DATA / "answers/crag.judged.jsonl")
+CRAG_QUESTIONS = str(DATA / "answers/crag.jsonl")
+ASSIGNED = str(DATA / "answers/assignments.jsonl")
+MEASURES = "alpha_ndcg@10,recall@10"
+
+
+def rageval_(*words: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, list(words), prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+def reported(folder: Path, *words: str) -> dict[str, Any]:
+    place = folder / "report.html"
+    rageval_("report", *words, "-o", str(place))
+    return read_report(place)
+
+
+def lines(folder: Path, name: str, records: list[dict[str, Any]]) -> str:
+    path = folder / name
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+def judgement(query: str, run: str, label: str, judge: str = "a", **more: Any) -> dict[str, Any]:
+    place = {"query_id": query, "run_id": run, "item_id": "answer", "aspect": "0"}
+    return {**place, "label": label, "status": "ok", "judge": judge, "rubric": "crag", **more}
+
+
+def test_a_report_holds_the_very_numbers_of_score_and_compare(tmp_path: Path) -> None:
+    found = reported(tmp_path, *RUNS, "-m", MEASURES)
+    scores = json.loads(rageval_(*RUNS, "-m", MEASURES, "-q", "--format", "json").stdout)["results"]
+    compared = json.loads(rageval_("compare", *RUNS, "-m", MEASURES, "--format", "json").stdout)
+    ids = found["queries"]["ids"]
+    for score in scores:
+        column = found["queries"]["values"][score["measure"]][score["run"]]
+        assert dict(zip(ids, column, strict=True)) == score["by_query"]
+    cells = {(cell["run"], cell["measure"]): cell for cell in found["cells"]}
+    for value in compared["values"]:
+        cell = cells[value["run"], value["measure"]]
+        assert {key: cell[key] for key in ("value", "low", "high", "signature")} == {
+            key: value[key] for key in ("value", "low", "high", "signature")
+        }
+    assert found["comparison"]["pairs"] == compared["pairs"]
+    assert found["comparison"]["signature"] == compared["signature"]
+    assert cells["run.trec", "recall@10"]["better_than"] == ["baseline.trec"]
+
+
+def test_the_documents_of_a_query_are_those_of_the_run_and_support_what_the_judgements_say(
+    tmp_path: Path,
+) -> None:
+    found = reported(tmp_path, *RUNS, "-m", MEASURES)
+    qrels = {(q.query_id, q.doc_id, q.iteration) for q in rageval.read_qrels(RUNS[2]) if q.relevance > 0}
+    ranked: dict[str, list[tuple[float, str]]] = {}
+    for query, doc, score in rageval.read_run(RUNS[0]):
+        ranked.setdefault(query, []).append((-score, doc))
+    assert found["matrices"].keys() == set(found["queries"]["ids"])
+    for query, matrix in found["matrices"].items():
+        docs = [matrix["columns"][at] for at in matrix["rankings"]["run.trec"]]
+        assert docs == [doc for _, doc in sorted(ranked[query])][:10]
+        said = {
+            (query, matrix["columns"][c["column"]], matrix["rows"][c["row"]]["id"]) for c in matrix["cells"]
+        }
+        shown = {fact for fact in qrels if fact[0] == query and fact[1] in matrix["columns"]}
+        assert said == shown
+
+
+def test_evidence_of_judged_documents_stands_beside_them(tmp_path: Path) -> None:
+    query, doc, _, nugget = next(q for q in rageval.read_qrels(RUNS[2]) if q.relevance > 0)
+    run = tmp_path / "one.run"
+    run.write_text(f"{query} Q0 {doc} 1 2.0 t\n")
+    words = {"item_id": doc, "aspect": nugget, "evidence": "so it says", "reason": "as asked"}
+    notes = lines(tmp_path, "notes.jsonl", [{**judgement(query, "documents", "support"), **words}])
+    nuggets = [{"text": "It rains.", "importance": "vital", "id": nugget}]
+    bank = lines(tmp_path, "bank.jsonl", [{"qid": query, "query": "?", "nuggets": nuggets}])
+    found = reported(tmp_path, str(run), RUNS[2], "-m", "recall@10", "--evidence", notes, "--nuggets", bank)
+    matrix = found["matrices"][query]
+    assert {"evidence": "so it says", "reason": "as asked"}.items() <= matrix["cells"][0].items()
+    row = matrix["rows"][matrix["cells"][0]["row"]]
+    assert row == {"id": nugget, "text": "It rains.", "importance": "vital"}
+    assert found["comparison"] is None  # of one run there is nothing to compare, but an interval
+
+
+def test_answers_bring_slices_verdicts_and_what_the_judge_did(tmp_path: Path) -> None:
+    options = ["--by", "domain", "--questions", CRAG_QUESTIONS]
+    found = reported(tmp_path, CRAG, "-m", "crag_score", *options)
+    by = json.loads(rageval_(CRAG, "-m", "crag_score", *options, "--format", "json").stdout)["results"]
+    expected = [{"run": r["run"], "measure": r["measure"], **s} for r in by for s in r["slices"]]
+    assert found["slices"] == expected
+    assert found["spending"][0]["judgements"] == 10
+    query = found["queries"]["ids"][0]
+    assert found["queries"]["texts"][query] == "why do leaves change colour in autumn?"
+    matrix = found["matrices"][query]
+    assert matrix["columns"] == ["ours", "theirs"]
+    assert [cell["label"] for cell in matrix["cells"]] == ["perfect", "perfect"]
+
+
+def test_the_nuggets_of_assignments_are_rows_and_vital_ones_are_marked(tmp_path: Path) -> None:
+    matrix = reported(tmp_path, ASSIGNED, "-m", "v_strict")["matrices"]["2024-901"]
+    assert next((row["id"], row["importance"]) for row in matrix["rows"]) == (
+        "chlorophyll breaks down",
+        "vital",
+    )
+    assert [cell["label"] for cell in matrix["cells"]][:3] == ["support", "support", "partial_support"]
+
+
+def test_gold_brings_agreement_confusion_and_disagreements_with_both_reasons(tmp_path: Path) -> None:
+    mine = [judgement(f"q{at}", run, "perfect", reason="looks good") for at in range(6) for run in ("r", "s")]
+    people = [{**record, "judge": "p", "reason": "it is right"} for record in mine]
+    people[0] |= {"label": "incorrect", "reason": "it is wrong"}
+    mine[0] |= {"usage": {"input": 1000, "output": 10}, "judge": "openai:gpt-4o-mini@1234"}
+    mine = [{**record, "judge": "openai:gpt-4o-mini@1234"} for record in mine]
+    files = lines(tmp_path, "mine.jsonl", mine), lines(tmp_path, "gold.jsonl", people)
+    found = reported(tmp_path, files[0], "-m", "crag_score", "--gold", files[1])
+    (pair,) = found["judging"]
+    agreed = json.loads(rageval_("agree", *files, "--format", "json").stdout)
+    assert pair["coefficients"] == agreed["coefficients"]
+    assert (pair["confusion"], pair["labels"]) == (agreed["confusion"], agreed["labels"])
+    assert pair["disagreements"] == 1
+    assert pair["listed"][0]["judge"] == {"label": "perfect", "reason": "looks good"}
+    assert pair["listed"][0]["other"] == {"label": "incorrect", "reason": "it is wrong"}
+    (spent,) = found["spending"]
+    assert (spent["calls"], spent["input"], spent["output"]) == (1, 1000, 10)
+    assert spent["cost"] == pytest.approx(1000 * 0.15e-6 + 10 * 0.6e-6)
+
+
+def test_several_judges_are_compared_with_one_another(tmp_path: Path) -> None:
+    records = [judgement(f"q{at}", "r", "perfect", judge) for at in range(4) for judge in ("a", "b")]
+    records[1]["label"] = "missing"
+    found = reported(tmp_path, lines(tmp_path, "both.jsonl", records), "-m", "crag_score")
+    assert [(p["judge"], p["other"], p["disagreements"]) for p in found["judging"]] == [("a", "b", 1)]
+
+
+def test_failed_judgements_are_missing_and_counted(tmp_path: Path) -> None:
+    records = [judgement(f"q{at}", "r", "perfect") for at in range(4)]
+    failed = {key: value for key, value in judgement("q4", "r", "").items() if key != "label"}
+    records.append({**failed, "status": "refused", "detail": "I will not."})
+    file = lines(tmp_path, "some.jsonl", records)
+    found = reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip")
+    assert found["spending"][0]["statuses"] == {"ok": 4, "refused": 1}
+    assert found["cells"][0]["lost"] == {"refused": 1}
+    cell = found["matrices"]["q4"]["cells"][0]
+    assert (cell["status"], cell["detail"]) == ("refused", "I will not.")
+    assert "label" not in cell
+
+
+@pytest.mark.parametrize("command", ["score", "compare", "both"])
+def test_a_report_from_the_json_of_earlier_commands_says_the_same(tmp_path: Path, command: str) -> None:
+    files = []
+    if command in ("score", "both"):
+        files.append(tmp_path / "scores.json")
+        files[-1].write_text(rageval_(*RUNS, "-m", MEASURES, "-q", "--format", "json").stdout)
+    if command in ("compare", "both"):
+        files.append(tmp_path / "compared.json")
+        files[-1].write_text(rageval_("compare", *RUNS, "-m", MEASURES, "--format", "json").stdout)
+    found = reported(tmp_path, *map(str, files))
+    direct = reported(tmp_path, *RUNS, "-m", MEASURES)
+    assert found["runs"] == direct["runs"]
+    assert found["comparison"]["pairs"] == direct["comparison"]["pairs"]
+    shown = [{key: cell[key] for key in ("value", "low", "high", "best")} for cell in direct["cells"]]
+    assert [{key: cell[key] for key in ("value", "low", "high", "best")} for cell in found["cells"]] == shown
+    if command != "compare":
+        assert found["queries"] == direct["queries"]
+    assert [each["role"] for each in found["provenance"]["inputs"]] == ["earlier result"] * len(files)
+
+
+def test_means_alone_make_a_report_too_and_it_says_what_is_lacking(tmp_path: Path) -> None:
+    file = tmp_path / "scores.json"
+    file.write_text(rageval_(*RUNS, "-m", MEASURES, "--format", "json").stdout)
+    found = reported(tmp_path, str(file))
+    assert found["cells"][0]["low"] is None
+    assert "score -q --format json" in found["remarks"][0]
+
+
+def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) -> None:
+    file = tmp_path / "agreed.json"
+    file.write_text(rageval_("agree", CRAG, CRAG, "--format", "json").stdout)
+    assert reported(tmp_path, str(file))["judging"][0]["compared"] == 10
+    first = reported(tmp_path, *RUNS, "-m", MEASURES)
+    file.write_text(rageval_("report", "show", str(tmp_path / "report.html"), "--format", "json").stdout)
+    again = reported(tmp_path, str(file))
+    assert {key: again[key] for key in first if key != "provenance"} == {
+        key: value for key, value in first.items() if key != "provenance"
+    }
+
+
+def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:
+    reported(tmp_path, *RUNS, "-m", MEASURES, "--title", "Mine")
+    page_ = str(tmp_path / "report.html")
+    assert "run.trec" in rageval_("report", "show", page_, "--format", "table").stdout
+    assert json.loads(rageval_("report", "show", page_).stdout)["title"] == "Mine"
+
+
+def test_provenance_has_hashes_the_command_and_a_time_that_can_be_fixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    reported(tmp_path, *RUNS, "-m", MEASURES)
+    once = (tmp_path / "report.html").read_bytes()
+    found = reported(tmp_path, *RUNS, "-m", MEASURES)["provenance"]
+    assert (tmp_path / "report.html").read_bytes() == once
+    assert found["made"] == "1970-01-02T00:00:00Z"
+    assert found["command"].startswith("rageval report ")
+    assert f"-m {MEASURES}" in found["command"]
+    for given, path in zip(found["inputs"], RUNS, strict=True):
+        content = Path(path).read_bytes()
+        assert (given["bytes"], given["sha256"]) == (len(content), sha256(content).hexdigest())
+
+
+def test_the_policy_names_the_scripts_and_the_style_and_nothing_else(tmp_path: Path) -> None:
+    reported(tmp_path, *RUNS, "-m", MEASURES)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert "default-src &#39;none&#39;" in policy
+    assert "unsafe" not in policy
+    assert len(re.findall("sha256-", policy)) == 3
+    outside = text.partition(OPENING)[0] + text.partition(OPENING)[2].partition(CLOSING)[2]
+    markup = re.sub(r"<(script|style)>.*?</\1>", "", outside, flags=re.DOTALL)
+    assert not re.findall(r"""\s(?:src|style|on\w+)=""", markup)
+    assert all(address.startswith("#") for address in re.findall(r'href="([^"]*)"', markup))
+
+
+def test_nothing_in_the_block_can_end_it() -> None:
+    text = "</script><script>alert(1)</script><!-- ]]> \u2028 &amp; \ud800"
+    block = as_block({"title": text})
+    assert not set("<>&") & set(block)
+    assert block.isascii()
+    assert json.loads(block)["title"] == text
+
+
+def test_columns_are_exact_and_damaged_ones_are_told() -> None:
+    values = np.array([0.1, 1 / 3, -0.0, 5e-324, np.nan])
+    assert unpacked(packed(values)) == [0.1, 1 / 3, -0.0, 5e-324, None]
+    for bad in ("AAA", "!!!!", "AAAA"):
+        with pytest.raises(rageval.errors.InputError, match="base64"):
+            unpacked(bad)
+
+
+def test_the_queries_that_are_looked_at_are_those_that_tell_most() -> None:
+    qrels = {query: {"a": 1} for query in ("same", "differ", "bad")}
+    runs = [
+        {"same": {"a": 1.0}, "differ": {"a": 1.0}, "bad": {"b": 1.0}},
+        {"same": {"a": 1.0}, "differ": {"b": 1.0}, "bad": {"b": 1.0}},
+    ]
+    results = [rageval.evaluate("rr", run, qrels) for run in runs]
+    assert most_telling(results, 1) == ["differ"]
+    assert most_telling(results[:1], 1) == ["bad"]
+
+
+def test_what_was_found_is_kept_as_far_as_it_fits() -> None:
+    matrices = {str(at): {"cells": ["x" * 100]} for at in range(10)}
+    assert list(fitting(matrices, 400)) == ["0", "1", "2"]
+    assert list(fitting(matrices, 1)) == ["0"]
+
+
+def test_details_says_how_many_queries_are_kept(tmp_path: Path) -> None:
+    assert len(reported(tmp_path, *RUNS, "-m", MEASURES, "--details", "2")["matrices"]) == 2
+
+
+def test_a_verdict_under_every_completion_stands_in_the_report(tmp_path: Path) -> None:
+    found = reported(tmp_path, *RUNS, "-m", "coverage@10", "--bounds")
+    assert found["comparison"]["pairs"][0]["every_completion"]
+    assert len(found["cells"][0]["bounds"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*RUNS, "-m", MEASURES], "-o FILE.html"),
+        ([*RUNS, "-o", "{}/r.html"], "no measure named"),
+        ([*RUNS, "-m", MEASURES, "--format", "json", "-o", "{}/r.html"], "rageval report show"),
+        ([*RUNS, "-m", MEASURES, "--gold", CRAG, "-o", "{}/r.html"], "judged answers"),
+        (["{}/earlier.json", "-m", MEASURES, "-o", "{}/r.html"], "alone"),
+        (["{}/earlier.json", "--by", "x", "-o", "{}/r.html"], "need the runs"),
+        (["{}/earlier.json", "-o", "{}/r.html"], "expected the output of rageval score"),
+        (["{}/earlier.json", "-o", "{}/earlier.json"], "is read from"),
+        (["show"], "found 0"),
+        (["show", "{}/earlier.json"], "holds no report"),
+        (["show", "{}/nothing.html"], "cannot be read"),
+        (["show", "{}/damaged.html"], "damaged"),
+        (["show", "{}/other.html"], "expected a report of format"),
+        ([CRAG, "-m", "crag_score", "--gold", "{}/strangers.jsonl", "-o", "{}/r.html"], "judged in both"),
+        ([*RUNS, "-m", MEASURES, "-o", "{}/nowhere/r.html"], "cannot be written"),
+    ],
+)
+def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "earlier.json").write_text('{"results": [{"run": 1}]}')
+    (tmp_path / "damaged.html").write_text(OPENING + '{"format":' + CLOSING)
+    (tmp_path / "other.html").write_text(OPENING + '{"format": "other"}' + CLOSING)
+    lines(tmp_path, "strangers.jsonl", [judgement("nobody", "knows", "perfect")])
+    done = rageval_("report", *(word.format(tmp_path) for word in words), code=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[1]", "{", '{"results": 5}', '{"results": []}', '{"pairs": 1, "signature": 2}', '{"format": "x"}'],
+)
+def test_odd_json_is_refused(tmp_path: Path, text: str) -> None:
+    from rageval.report.earlier import report_of_earlier
+    from rageval.report.gathering import Beside
+
+    (tmp_path / "odd.json").write_text(text)
+    with pytest.raises(rageval.errors.RagevalError, match=r"odd\.json"):
+        report_of_earlier([str(tmp_path / "odd.json")], Settings(), Beside())
+
+
+def test_earlier_results_are_told_from_judgements_by_their_first_key() -> None:
+    assert is_earlier(b'\xef\xbb\xbf{\n  "compared": 4')
+    assert not is_earlier(b'{"query_id": "q", "results": 1}')
+
+
+def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None:
+    found = reported(tmp_path, *RUNS, "-m", "recall@10,NumRet")
+    cells = {cell["measure"]: cell for cell in found["cells"]}
+    assert (cells["NumRet"]["value"], cells["NumRet"]["low"]) == (300.0, None)
+    assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
+
+
+def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['jinja2'] = None\nfrom rageval.cli import main; main()"
+    words = ["report", *RUNS, "-m", MEASURES, "-o", str(tmp_path / "r.html")]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "pip install 'rageval[report]'" in done.stderr
+
+
+def test_a_page_of_twenty_runs_and_a_thousand_queries_stays_small() -> None:
+    rng = np.random.default_rng(7)
+    qrels = {f"query-{at:05d}": {"a": 1} for at in range(1000)}
+    one = rageval.evaluate("ndcg@10,rr,ap,recall@10", {query: {"a": 1.0} for query in qrels}, qrels)
+    results = [_redrawn(one, f"run-{at}", rng) for at in range(20)]
+    found = measured(results, Settings(draws=100, resamples=100, all_pairs=True))
+    text = page({"format": "rageval-report/1", "title": "Large", "remarks": [], **found})
+    assert len(text.encode()) < 2_000_000
+
+
+def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rageval.Scores:
+    from dataclasses import replace
+
+    drawn = tuple(replace(score, values=rng.random(len(score.query_ids))) for score in scores.scores)
+    return replace(scores, run=run, scores=drawn)
+
+
+def test_the_wheel_holds_what_goes_into_the_page(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=root, check=True, capture_output=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        inside = {Path(name).name for name in wheel.namelist() if "/report/assets/" in name}
+    assert inside == {path.name for path in (root / "rageval/report/assets").iterdir()}
