@@ -21,7 +21,7 @@ from rageval.files.jsonl import as_line
 from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.questions import read_questions
-from rageval.files.writing import whole_file
+from rageval.files.writing import refuse_place, whole_file
 from rageval.judges.budget import Budget
 from rageval.judges.panel import nuggets_by, said_by_all
 from rageval.judges.rubric import rubric_named
@@ -50,6 +50,7 @@ class Built:
 
 def build(plan: Plan, say: Say = lambda message: None) -> Built:
     """Build the collection into the plan's folder; `say` hears what people should know meanwhile."""
+    refuse_inputs(plan.folder, plan.inputs)
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:
         variants.require_answers(questions.values())
@@ -171,6 +172,13 @@ def write_collection(
     dropped = (fate for fate in fates if fate.query_id not in stay)
     write(folder / "dropped.jsonl", map(fate_line, dropped))
     return fates
+
+
+def refuse_inputs(folder: Path, inputs: Iterable[str]) -> None:
+    """`UsageError` if a file of the collection would take the place of one it is made from."""
+    sources = list(inputs)
+    for name in (*FILES, manifest.NAME):
+        refuse_place(folder / name, *sources)
 
 
 def nugget_lines(banks: Mapping[str, list[Nugget]], questions: Mapping[str, Question]) -> Iterable[str]:

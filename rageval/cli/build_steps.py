@@ -75,7 +75,7 @@ def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     from rageval.sources import read_run
 
     found = map(read_run, runs)
-    deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
+    deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output, *runs)
 
 
 @click.command()
@@ -92,7 +92,8 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
     asked = [question for question in read_questions(questions) if question.gold]
     require_answers(asked)
     found, failed = _written("nuggetize", judge, asked, options)
-    deliver(write_nuggets(found, {question.query_id: question.text for question in asked}), output)
+    texts = {question.query_id: question.text for question in asked}
+    deliver(write_nuggets(found, texts), output, questions)
     end_if_failed(failed, "lists of nuggets")
 
 
@@ -136,7 +137,7 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
 
     found = _named(runs)
     if not options["dry_run"]:
-        deliver(pool_lines(pooled(found, depth)), output)
+        deliver(pool_lines(pooled(found, depth)), output, *runs)
         return
     from rageval.building import support as supporting
     from rageval.building.forecasting import DEPTHS, forecast
@@ -185,7 +186,7 @@ def support(
     material = supporting.material_of(found, known, banks_in(nuggets), texts)
     options["vote"] = supporting.vote_of(judges, options["vote"])
     said = list(judged_by(judges, rubric_named(supporting.RUBRIC), material, settings_of(options)))
-    deliver(map(judgement_line, said), output)
+    deliver(map(judgement_line, said), output, pooled, questions, nuggets, corpus)
     end_if_failed(len(supporting.failed_pairs(said)))
 
 
@@ -197,11 +198,12 @@ def support(
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
 def filter_(judgements: str, questions: str, nuggets: str, threshold: float, rule: str, output: Path) -> None:
     """Keep the questions whose nuggets are supported, and say how many fell and why."""
-    from rageval.building.collection import write_collection
+    from rageval.building.collection import refuse_inputs, write_collection
     from rageval.building.filtering import counts, report
     from rageval.building.support import read_support
     from rageval.files.questions import read_questions
 
+    refuse_inputs(output, [judgements, questions, nuggets])
     said = read_support(judgements)
     known = {question.query_id: question for question in read_questions(questions)}
     fates = write_collection(output, known, banks_in(nuggets), said, threshold, rule)
@@ -254,13 +256,15 @@ def banks_in(source: str | None) -> dict[str, list[Nugget]]:
     return banks
 
 
-def deliver(lines: Iterable[str], output: Path | None) -> None:
-    """Print the lines, or write them to a file."""
+def deliver(lines: Iterable[str], output: Path | None, *inputs: str) -> None:
+    """Print the lines, or write them to a file that is none of the inputs."""
     if output is None:
         print_lines(lines)
     else:
         from rageval.building.collection import write
+        from rageval.files.writing import refuse_place
 
+        refuse_place(output, *inputs)
         write(output, lines)
 
 
