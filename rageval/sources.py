@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rageval.errors import InputError, UsageError
+from rageval.files import columnar
 from rageval.files.opening import Source, can_read_again, name_of
+from rageval.files.remote import is_remote
 from rageval.files.trec import PLAIN, Reading, qrels_blocks, run_blocks
-from rageval.tables.blocks import RunBlock, Scattered, whole_queries
+from rageval.tables.blocks import QrelsBlock, RunBlock, Scattered, whole_queries
 from rageval.tables.names import Names
 from rageval.tables.qrels import EVERYTHING, Qrels, gathered
 from rageval.tables.run import Run, checked
@@ -66,7 +68,7 @@ class RunSource:
         return self.table is None and self.path is not None and not can_read_again(self.path)
 
     def _streamed(self, path: Source) -> Iterator[RunBlock]:
-        for block in whole_queries(run_blocks(path, self.queries, self.reading)):
+        for block in whole_queries(_run_rows(path, self.queries, self.reading)):
             yield checked(block, self.queries, self.dedup)
 
 
@@ -78,7 +80,9 @@ def read_run(
     limits: Any = None,
     reading: Reading | None = None,
 ) -> Run:
-    """A run from a file in TREC format: a path, `-` for standard input, or a file open in binary mode.
+    """A run from a TREC or Parquet file: a path, `-` for standard input, or a file open in binary mode.
+
+    `https://…`, `s3://…`, `gs://…` and `hf://…` are read where they lie.
 
     Compressed files (gz, bz2, xz, zst) are known by their content. `dedup="first"` keeps the first of a
     document's rows instead of refusing the second.
@@ -87,7 +91,7 @@ def read_run(
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments, limits)
     queries = Names()
-    return Run(run_name(source), queries, run_blocks(source, queries, reading), dedup)
+    return Run(run_name(source), queries, _run_rows(source, queries, reading), dedup)
 
 
 def read_qrels(
@@ -104,14 +108,14 @@ def read_qrels(
     """
     reading = reading or _reading(comments, limits)
     queries, nuggets = Names(), Names()
-    blocks = qrels_blocks(source, queries, nuggets, reading)
+    blocks = _qrels_rows(source, queries, nuggets, reading)
     if not can_read_again(source):
         return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
     try:
         return Qrels(name_of(source), queries, nuggets, whole_queries(blocks), floor)
     except Scattered:
         queries, nuggets = Names(), Names()
-        blocks = qrels_blocks(source, queries, nuggets, reading)
+        blocks = _qrels_rows(source, queries, nuggets, reading)
         return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
 
 
@@ -163,7 +167,21 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
 def run_name(source: Source) -> str:
     """A run is called after its file."""
     name = name_of(source)
+    if is_remote(source):
+        name = name.partition("?")[0]
     return name if name.startswith("<") else Path(name).name
+
+
+def _run_rows(source: Source, queries: Names, reading: Reading) -> Iterator[RunBlock]:
+    """The rows of a run, whichever form its file has."""
+    read = columnar.run_blocks if columnar.is_columnar(source) else run_blocks
+    return read(source, queries, reading)
+
+
+def _qrels_rows(source: Source, queries: Names, nuggets: Names, reading: Reading) -> Iterator[QrelsBlock]:
+    """The rows of judgements, whichever form their file has."""
+    read = columnar.qrels_blocks if columnar.is_columnar(source) else qrels_blocks
+    return read(source, queries, nuggets, reading)
 
 
 def _reading(comments: str, limits: Any) -> Reading:

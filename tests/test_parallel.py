@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.errors import InputError, RagevalError, UsageError
-from rageval.files.spans import FileChanged, Span, span_opened, spans_of
+from rageval.files.opening import FileChanged
+from rageval.files.spans import Span, span_opened, spans_of
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
 from rageval.parallel.dividing import SMALLEST, Part

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rageval.errors import InputError, UsageError
+from rageval.files.columnar import is_columnar, kind_of_columns
 from rageval.files.lines import QRELS, RUN, is_tabbed, quoted
 from rageval.files.opening import STDIN, head, name_of, start_of_stream
+from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
 from rageval.sources import RunSource, read_qrels, run_name
 from rageval.text import visible
@@ -114,6 +116,8 @@ def _source(word: str) -> Any:
     """What can be read under this word: a path, or an open stream; None if nothing can."""
     if word == STDIN:
         return sys.stdin.buffer if sys.stdin is not None else None
+    if is_remote(word):
+        return word
     path = Path(word)
     if path.is_fifo() or path.is_char_device():
         return path.open("rb")
@@ -159,6 +163,8 @@ def _dataset(name: str) -> _Dataset:
 
 def _kind(source: Any, word: str, reading: Reading) -> str | None:
     if isinstance(source, str):
+        if is_columnar(source):
+            return kind_of_columns(source)
         return kind_of(head(source, reading.limits), word, reading)
     start = start_of_stream(source)
     return kind_of(start, word, reading) if start else None

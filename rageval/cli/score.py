@@ -116,6 +116,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option(
     "--fail-under", multiple=True, metavar="MEASURE=VALUE", help="Exit 1 if the mean of any run is lower."
 )
+@click.option("-o", "--output", metavar="FILE", help="Also write the value of every query, as .parquet.")
 @click.option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
 @click.option(
     "-j",
@@ -154,12 +155,14 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli import output, printing
+    from rageval.cli.exporting import checked_output, write_scores
     from rageval.cli.inputs import sorted_out
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.plots import checked_path, plot_scores
 
     plot = checked_path(options["plot"]) if options["plot"] else None
+    output_path = checked_output(options["output"]) if options["output"] else None
     gates = [_gate(text) for text in options["fail_under"]]
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
@@ -173,6 +176,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
         plot_scores(results, plot)
+    if output_path is not None:
+        write_scores(results, output_path)
     style = options["style"] or ("table" if printing.on_terminal() else "trec")
     passed = _gates_passed(results, gates)
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rageval.errors import InputError, MissingPackage
+from rageval.files import remote
 from rageval.files.limits import DEFAULT, Limits
+from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
@@ -19,6 +21,10 @@ Source = str | os.PathLike[str] | IO[bytes]
 
 PACKED = _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
+
+
+class FileChanged(InputError):
+    """A file is not what it was when the work began."""
 
 
 def name_of(source: Source) -> str:
@@ -31,6 +37,8 @@ def name_of(source: Source) -> str:
 
 def can_read_again(source: Source) -> bool:
     """Whether the source can be opened a second time from its beginning."""
+    if is_remote(source):
+        return True
     return isinstance(source, str | os.PathLike) and source != STDIN and Path(source).is_file()
 
 
@@ -72,19 +80,32 @@ def start_of_stream(stream: Any) -> bytes:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file, as it lies there, to be read anywhere in it."""
+def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
+    """A file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
+    if is_remote(path):
+        far = remote.RemoteFile(str(path), until)
+        yield cast("IO[bytes]", far)
+        refuse_changes(path, far.stamp)
+        return
     with _explained(path):
         stream = Path(path).open("rb", buffering=0)  # noqa: SIM115
     with stream:
         yield cast("IO[bytes]", stream)
 
 
-def stamp_of(path: str | os.PathLike[str]) -> tuple[object, ...]:
+def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     """The size of a file, and what else tells one version of it from another."""
+    if is_remote(path):
+        return remote.stamp_of(str(path))
     with _explained(path):
         found = Path(path).stat()
     return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
+    """`FileChanged` if the file is not what it was."""
+    if stamp_of(path) != stamp:
+        raise FileChanged(f"{name_of(path)}: changed while it was scored; score it again when it is complete")
 
 
 @contextmanager

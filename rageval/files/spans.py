@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import IO, cast
 
 from rageval.errors import InputError
-from rageval.files.opening import PACKED, name_of, opened, stamp_of
+from rageval.files.opening import PACKED, name_of, opened, refuse_changes, stamp_of
+from rageval.files.remote import Stamp
 from rageval.files.trec import Reading
 
 _LOOK = 2**18  # bytes looked at in one go
@@ -22,10 +23,6 @@ _NEVER_FIRST = (_BOM, *PACKED)
 Path = str | os.PathLike[str]
 
 
-class FileChanged(InputError):
-    """A file is not what it was when the work began."""
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """A file from one byte to another, as it was when it was cut."""
@@ -33,7 +30,7 @@ class Span:
     path: Path
     begin: int
     end: int
-    stamp: tuple[object, ...]
+    stamp: Stamp
 
     def __str__(self) -> str:
         return f"{name_of(self.path)}, bytes {self.begin:,} to {self.end:,}"
@@ -45,7 +42,7 @@ def spans_of(path: Path, reading: Reading, width: int, smallest: int, largest: i
     One that cannot be cut is a span as a whole.
     """
     stamp = stamp_of(path)
-    size = cast("int", stamp[0])
+    size = stamp[0]
     count = min(width * max(1, -(-size // (width * largest))), size // smallest)
     with opened(path) as raw:
         whole = count < 2 or raw.read(6).startswith(PACKED)
@@ -57,21 +54,14 @@ def spans_of(path: Path, reading: Reading, width: int, smallest: int, largest: i
 @contextmanager
 def span_opened(span: Span) -> Iterator[IO[bytes]]:
     """The bytes of a span; `FileChanged` if the file is another one before or after they were read."""
-    _refuse_changes(span)
-    with opened(span.path) as raw:
+    refuse_changes(span.path, span.stamp)
+    with opened(span.path, span.end) as raw:
         try:
             yield cast("IO[bytes]", _Bounded(raw, span))
         except InputError:
-            _refuse_changes(span)
+            refuse_changes(span.path, span.stamp)
             raise
-    _refuse_changes(span)
-
-
-def _refuse_changes(span: Span) -> None:
-    if stamp_of(span.path) != span.stamp:
-        raise FileChanged(
-            f"{name_of(span.path)}: changed while it was scored; score it again when it is complete"
-        )
+    refuse_changes(span.path, span.stamp)
 
 
 def _border(raw: IO[bytes], at: int, reading: Reading) -> int | None:

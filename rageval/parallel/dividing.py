@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError
-from rageval.files.opening import can_read_again
-from rageval.files.spans import FileChanged, Span, span_opened, spans_of
+from rageval.files.columnar import is_columnar
+from rageval.files.opening import FileChanged, can_read_again
+from rageval.files.spans import Span, span_opened, spans_of
 from rageval.files.trec import Reading, run_blocks
 from rageval.parallel.engines import Engine
 from rageval.sources import RunSource
@@ -71,7 +72,7 @@ class Divided(RunSource):
     def parts(self, engine: Engine) -> list[Part]:
         """The parts of the file; none if it is no file, or one that cannot be cut."""
         path: Any = self.path
-        if self.table is not None or not can_read_again(path):
+        if self.table is not None or not can_read_again(path) or is_columnar(path):
             return []
         spans = spans_of(path, self.reading, engine.width, self.smallest, LARGEST)
         return [Part(span, self.reading, self.dedup) for span in spans]

@@ -1,0 +1,208 @@
+"""Runs and judgements as Parquet, read batch by batch, and values of queries written to it.
+
+The columns bear the names that ir_measures gives the fields: `query_id`, `doc_id` and `score`; or `query_id`,
+`doc_id`, `relevance` and perhaps `iteration` (or `subtopic_id`, `nugget_id`). Others are not read. Where text
+files have lines, errors name rows, counted from 1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import InputError, MissingPackage, OutputError
+from rageval.files.limits import Limits
+from rageval.files.opening import STDIN, Source, name_of, opened
+from rageval.files.remote import is_remote
+from rageval.files.trec import PLAIN, Reading
+from rageval.tables.blocks import QrelsBlock, RunBlock
+from rageval.tables.ids import Ids, hashes, ids_of, padded
+from rageval.tables.names import Names
+
+RUN = ("query_id", "doc_id", "score")
+QRELS = ("query_id", "doc_id", "relevance")
+NUGGETS = ("iteration", "subtopic_id", "nugget_id")
+MAGIC = b"PAR1"
+ROWS = 2**16  # of a batch
+
+
+def is_columnar(source: Source) -> bool:
+    """Whether this is Parquet: by its first bytes, or by its name where looking would need a network."""
+    if is_remote(source):
+        return str(source).partition("?")[0].endswith((".parquet", ".pq"))
+    if not isinstance(source, str | os.PathLike) or source == STDIN or not Path(source).is_file():
+        return False
+    with opened(source) as raw:
+        return raw.read(len(MAGIC)) == MAGIC
+
+
+def kind_of_columns(source: Source) -> str:
+    """`run` or `qrels`, by the columns."""
+    with _file(source) as file:
+        names = file.schema_arrow.names
+    for kind, columns in (("run", RUN), ("qrels", QRELS)):
+        if set(columns) <= set(names):
+            return kind
+    raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(QRELS)} (judgements)", names)
+
+
+def run_blocks(source: Source, queries: Names, reading: Reading = PLAIN) -> Iterator[RunBlock]:
+    """The rows of a run, a block a batch."""
+    for batch in _batches(source, RUN, (), reading.limits):
+        doc = batch.ids("doc_id")
+        query = queries.codes(batch.ids("query_id"))
+        yield RunBlock(batch.source, query, batch.line, doc, hashes(doc), batch.numbers("score"), None)
+
+
+def qrels_blocks(
+    source: Source, queries: Names, nuggets: Names, reading: Reading = PLAIN
+) -> Iterator[QrelsBlock]:
+    """The rows of judgements, a block a batch."""
+    for batch in _batches(source, QRELS, NUGGETS, reading.limits):
+        doc = batch.ids("doc_id")
+        query, nugget = queries.codes(batch.ids("query_id")), nuggets.codes(batch.nuggets())
+        grade = batch.grades(reading.limits.grade)
+        yield QrelsBlock(batch.source, query, batch.line, doc, hashes(doc), nugget, grade)
+
+
+def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
+    """Columns of values to a Parquet file, a group of rows a table."""
+    pyarrow, parquet = _engine(str(path))
+    writer = None
+    try:
+        for columns in tables:
+            table = pyarrow.table(columns)
+            writer = writer or parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error}") from error
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+class _Batch:
+    """Some rows, and which ones they are."""
+
+    def __init__(self, source: str, batch: Any, first: int, limits: Limits) -> None:
+        self.source, self._batch, self._first, self._limits = source, batch, first, limits
+
+    @property
+    def line(self) -> NDArray[np.int64]:
+        return np.arange(self._first, self._first + self._batch.num_rows)
+
+    def ids(self, name: str) -> Ids:
+        """A column of text, its bytes in a buffer with room behind them."""
+        import pyarrow
+
+        column = self._whole(name)
+        text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
+        if not (pyarrow.types.is_string(text) or pyarrow.types.is_large_string(text)):
+            raise self._wrong(0, name, "text (ids are strings: cast the column)", column)
+        column = column.cast(pyarrow.large_string())
+        try:
+            column.validate(full=True)
+        except pyarrow.ArrowInvalid as error:
+            raise InputError(f"{self.source}: {name}: {error}") from None
+        _, offsets, content = column.buffers()
+        ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+        length = np.diff(ends)
+        bad = np.flatnonzero((length == 0) | (length > self._limits.id))
+        if len(bad):
+            raise self._wrong(int(bad[0]), name, f"1 to {self._limits.id:,} bytes (see --limit id=…)", column)
+        data = np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]]
+        return Ids(padded(data), ends[:-1] - ends[0], length)
+
+    def nuggets(self) -> Ids:
+        """The column that names the nugget, `0` everywhere if there is none."""
+        found = [name for name in NUGGETS if name in self._batch.schema.names]
+        return self.ids(found[-1]) if found else ids_of(["0"] * self._batch.num_rows)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column of finite numbers."""
+        import pyarrow
+
+        column = self._whole(name)
+        kinds = (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal)
+        if not any(is_kind(column.type) for is_kind in kinds):
+            raise self._wrong(0, name, "numbers", column)
+        number: NDArray[np.float64] = column.cast(pyarrow.float64(), safe=False).to_numpy(
+            zero_copy_only=False
+        )
+        bad = np.flatnonzero(~np.isfinite(number))
+        if len(bad):
+            raise self._wrong(int(bad[0]), name, "a finite number", column)
+        return number
+
+    def grades(self, largest: int) -> NDArray[np.int32]:
+        """The column of grades: whole numbers within the limit."""
+        number = self.numbers("relevance")
+        bad = np.flatnonzero((number != np.trunc(number)) | (np.abs(number) > largest))
+        if len(bad):
+            expected = f"a whole number from -{largest:,} to {largest:,}"
+            raise self._wrong(int(bad[0]), "relevance", expected, self._whole("relevance"))
+        return number.astype(np.int32)
+
+    def _whole(self, name: str) -> Any:
+        """A column with a value in every row."""
+        column = self._batch.column(name)
+        if column.null_count:
+            missing = column.is_null().to_numpy(zero_copy_only=False)
+            raise self._wrong(int(np.flatnonzero(missing)[0]), name, "a value in every row", column)
+        return column
+
+    def _wrong(self, row: int, name: str, expected: str, column: Any) -> InputError:
+        found = column[row].as_py() if row < len(column) else None
+        return InputError(
+            f"{self.source}:{self._first + row}: expected {expected} as {name}, found {found!r:.80}"
+        )
+
+
+def _batches(
+    source: Source, columns: Sequence[str], others: Sequence[str], limits: Limits
+) -> Iterator[_Batch]:
+    first = 1
+    with _file(source) as file:
+        names = file.schema_arrow.names
+        if not set(columns) <= set(names):
+            raise _unlike(source, ", ".join(columns), names)
+        wanted = [*columns, *(name for name in others if name in names)]
+        for batch in file.iter_batches(ROWS, columns=wanted):
+            if batch.num_rows:
+                yield _Batch(name_of(source), batch, first, limits)
+            first += batch.num_rows
+    if first == 1:
+        raise InputError(f"{name_of(source)}: is empty, expected rows of {', '.join(columns)}")
+
+
+@contextmanager
+def _file(source: Source) -> Iterator[Any]:
+    """A Parquet file; what pyarrow finds wrong with it is said as ours."""
+    pyarrow, parquet = _engine(name_of(source))
+    with opened(str(source)) as raw:
+        try:
+            with parquet.ParquetFile(pyarrow.PythonFile(raw, mode="r")) as file:
+                yield file
+        except (pyarrow.ArrowException, OSError) as error:
+            raise InputError(f"{name_of(source)}: is damaged, or no Parquet file: {error!s:.200}") from error
+
+
+def _engine(name: str) -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingPackage("pyarrow", f"{name} (a Parquet file)", extra="parquet") from None
+    return pyarrow, parquet
+
+
+def _unlike(source: Source, expected: str, names: Sequence[str]) -> InputError:
+    return InputError(
+        f"{name_of(source)}: expected the columns {expected}, found {', '.join(names) or 'none'}"
+    )

@@ -1,0 +1,142 @@
+"""Files that lie on other machines, read through fsspec in ranges of bytes: what is wanted, and no more.
+
+Only a name with one of these schemes ever reaches a network.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Any
+
+from rageval.errors import InputError, MissingPackage
+
+SCHEMES = ("s3", "gs", "hf", "http", "https")
+LEAST, MOST = 2**16, 2**23  # bytes of one request
+TRIES = 5
+Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
+PAUSE = 0.2  # seconds before the second try; twice as many before the third, …
+_VERSIONS = (
+    "ETag",
+    "etag",
+    "generation",
+    "blob_id",
+    "LastModified",
+    "Last-Modified",
+    "last_modified",
+    "mtime",
+)
+_DRIVERS = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aiohttp", "https": "aiohttp"}
+
+
+def is_remote(source: object) -> bool:
+    """Whether this names a file on another machine."""
+    return isinstance(source, str) and source.partition("://")[0] in SCHEMES and "://" in source
+
+
+def stamp_of(url: str) -> Stamp:
+    """The size of a file, and what its server says of its version."""
+    files, path = _found(url)
+    files.invalidate_cache()
+    info = _tried(url, lambda: files.info(path))
+    if info.get("size") is None:
+        raise InputError(f"{url}: the server does not say how large it is; download it first")
+    return int(info["size"]), *(str(info[name]) for name in _VERSIONS if info.get(name))
+
+
+class RemoteFile(io.RawIOBase):
+    """A file on another machine, open for reading. Reads that follow one another fetch more and more ahead,
+    but nothing behind `until`."""
+
+    def __init__(self, url: str, until: int | None = None) -> None:
+        self.name = url
+        self._files, self._path = _found(url)
+        self.stamp = stamp_of(url)
+        self._size = self.stamp[0]
+        self._until = self._size if until is None else until
+        self._ahead = LEAST if until is None else MOST
+        self._at = self._begin = 0
+        self._block = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._at + size, self._size)
+        parts = []
+        while self._at < end:
+            here = self._at - self._begin
+            if not 0 <= here < len(self._block):
+                self._fetch(end - self._at)
+                here = 0
+            part = self._block[here : here + end - self._at]
+            self._at += len(part)
+            parts.append(part)
+        return b"".join(parts)
+
+    def _fetch(self, wanted: int) -> None:
+        follows = self._at == self._begin + len(self._block)
+        self._ahead = min(2 * self._ahead, MOST) if follows and self._at else self._ahead
+        last = max(min(self._at + self._ahead, self._until), min(self._at + min(wanted, MOST), self._size))
+        begin, count = self._at, last - self._at
+        block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
+        if len(block) > count:
+            raise InputError(
+                f"{self.name}: the server sends the whole file for a part of it; download it first"
+            )
+        if not block:
+            raise InputError(f"{self.name}: ends after {begin:,} of {self._size:,} bytes")
+        self._block, self._begin = block, begin
+
+
+def _found(url: str) -> tuple[Any, str]:
+    """The file system a URL belongs to, and what the file is called there."""
+    scheme = url.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+
+        files, path = url_to_fs(url)
+    except ImportError as error:
+        if (error.name or "").startswith("fsspec"):
+            raise MissingPackage("fsspec", f"{scheme}://", extra="remote") from None
+        raise MissingPackage(_DRIVERS[scheme], f"{scheme}://") from None
+    except ValueError as error:
+        raise InputError(f"{url}: {error}") from None
+    return files, path
+
+
+def _tried(url: str, ask: Any) -> Any:
+    """What the server says, asked again where the connection broke; what arrived before is not asked for."""
+    attempt = 0
+    while True:
+        try:
+            return ask()
+        except Exception as error:  # each kind of file system has its own errors
+            reason = error.__cause__ or error  # some call everything a file that is not there
+            attempt += 1
+            if isinstance(reason, FileNotFoundError | IsADirectoryError) or _status(reason) == 404:
+                raise InputError(f"{url}: no such file") from None
+            if attempt == TRIES or _is_final(reason):
+                raise InputError(f"{url}: cannot be read: {reason!s:.200}") from error
+            time.sleep(PAUSE * 2 ** (attempt - 1))
+
+
+def _is_final(error: BaseException) -> bool:
+    """Whether the server has said no, rather than nothing."""
+    return isinstance(error, PermissionError) or (
+        400 <= _status(error) < 500 and _status(error) not in (408, 429)
+    )
+
+
+def _status(error: BaseException) -> int:
+    return int(getattr(error, "status", 0) or 0)
