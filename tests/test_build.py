@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
@@ -17,7 +20,7 @@ from rageval.building.fusion import run_lines
 from rageval.building.manifest import changed, read_manifest
 from rageval.building.variants import SETTINGS, read_topics
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
-from test_bad_input import Outcome, assert_refused, command
+from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
 FILES_AND_MANIFEST = (*FILES, "manifest.json", "work/support.jsonl", "work/nuggets.jsonl")
 JUDGE = ("--judge", "openai:m", "-q")
@@ -28,7 +31,7 @@ REPORT = """12 questions
  -2 no relevant document (16.7 %)
  -3 an unsupported nugget (25.0 %)
   7 kept (58.3 %)
-written to c
+written to c; it took 70 calls, 7,000 tokens in, 1,400 out, price unknown
 """
 
 
@@ -111,12 +114,17 @@ def test_every_artefact_is_read_by_others(server: LlmServer) -> None:
     assert rageval.evaluate("coverage@20", "c/work/fused/nuggets.trec", dataset)["coverage@20"].value == 1.0
     manifest = read_manifest(Path("c/manifest.json"))
     assert changed(Path("c/manifest.json")) == []
+    assert command("doctor", "c").out == "nothing suspicious in 4 files\n"
     assert set(manifest.inputs) == {"questions.jsonl", "corpus.jsonl"}
-    assert manifest.steps["support"]["calls"] == SUPPORT
+    assert {name: step["calls"] for name, step in manifest.steps.items()} == {
+        **dict.fromkeys(("nuggetize", "sub-questions", "closed-book"), 12),
+        "support": SUPPORT,
+    }
     assert "which nuggets of information" in manifest.steps["support"]["rubric"]["prompt"]["system"]
     assert manifest.steps["support"]["tokens"] == {"input": 100 * SUPPORT, "output": 20 * SUPPORT}
     Path("c/qrels.nugget").write_text("q0 0 d 1\n")
     assert changed(Path("c/manifest.json")) == ["qrels.nugget"]
+    assert "qrels.nugget is not as it was" in command("doctor", "c").out
 
 
 def test_stopped_at_each_stage_and_gone_on(server: LlmServer) -> None:
@@ -132,6 +140,23 @@ def test_stopped_at_each_stage_and_gone_on(server: LlmServer) -> None:
     assert content("c") == content("whole")
     assert built("--max-calls", "0").code == 0  # nothing is left to ask
     assert content("c") == content("whole")
+
+
+def test_killed_while_it_asks_it_goes_on(server: LlmServer) -> None:
+    assert command(*BUILD, "-o", "whole", "--store", "another.sqlite").code == 0
+    calls = len(server.requests)
+    server.default = lambda asked: replace(by_rule(asked), delay=0.03)
+    with subprocess.Popen([*RAGEVAL, *BUILD, "-o", "c"], stdout=subprocess.DEVNULL) as process:
+        while len(server.requests) < calls + WRITING + 20:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.kill()
+    assert not Path("c/manifest.json").exists()
+    server.default = by_rule
+    asked = len(server.requests)
+    assert built().out == REPORT
+    assert content("c") == content("whole")
+    assert len(server.requests) - asked <= SUPPORT - 20 + 16  # what was left, and what was in flight
 
 
 def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
@@ -151,9 +176,8 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
     assert Path("pool.jsonl").read_bytes() == Path("c/pool.jsonl").read_bytes()
     words = ("build", "support", "pool.jsonl", *common, "--corpus", "corpus.jsonl", *JUDGE)
     assert command(*words, "-o", "support.jsonl").code == 0
-    assert (
-        command("build", "filter", "support.jsonl", *common, "-o", "steps").out
-        == REPORT[: -len("written to c\n")]
+    assert command("build", "filter", "support.jsonl", *common, "-o", "steps").out == "".join(
+        REPORT.splitlines(keepends=True)[:-1]
     )
     for name in FILES:
         assert name == "pool.jsonl" or (Path("steps") / name).read_bytes() == (Path("c") / name).read_bytes()

@@ -26,8 +26,11 @@ from rageval.building.filtering import (
 from rageval.building.support import failed_pairs, read_support, supported
 from rageval.building.variants import topics
 from rageval.errors import InputError
+from rageval.judges import Material, Settings, rubric_named
+from rageval.judges.panel import nuggets_by
 from rageval.records import Nugget, Qrel, Question
 from rageval.tables.scales import SUPPORT
+from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
 
 BANK = {"q": [Nugget("q", "n1", "one"), Nugget("q", "n2", "two")]}
@@ -107,6 +110,36 @@ def test_judgements_of_people_need_no_grade_beside_the_label(tmp_path: Path) -> 
         path.write_text(json.dumps(line) + "\n")
         with pytest.raises(InputError, match="said:1: expected a grade, or one of the labels support"):
             read_support(path)
+
+
+@pytest.mark.parametrize(
+    ("rubric", "bad", "good", "texts"),
+    [
+        (
+            "sub-questions",
+            '{"queries": ["Why?", "why? "]}',
+            '{"queries": ["Why?", "How?"]}',
+            ["Why?", "How?"],
+        ),
+        ("sub-questions", '{"queries": "Why?"}', '{"queries": []}', []),
+        ("sub-questions", '{"nuggets": ["Why?"]}', '{"queries": ["Why?"]}', ["Why?"]),
+        ("sub-questions", json.dumps({"queries": list("abcdefghijk")}), '{"queries": ["a"]}', ["a"]),
+        ("closed-book", '{"text": " "}', '{"text": " So. "}', ["So."]),
+        ("closed-book", '{"text": ["So."]}', '{"text": "So."}', ["So."]),
+    ],
+)
+def test_query_variants_are_read_strictly(
+    tmp_path: Path, rubric: str, bad: str, good: str, texts: list[str]
+) -> None:
+    model = ScriptedModel([bad, good])
+    material = Material(questions={"q": Question("q", "Why and how?")})
+    settings = Settings(store=str(tmp_path / "store.sqlite"))
+    written = nuggets_by(model, rubric_named(rubric), material, settings)
+    assert [nugget.text for nugget in written.nuggets] == texts
+    assert (model.calls, written.calls, written.failed) == (2, 2, {})
+    assert "Why and how?" in model.requests[0].user
+    failing = nuggets_by(ScriptedModel([bad] * 3, "other"), rubric_named(rubric), material, settings)
+    assert failing.failed["q"].startswith("invalid: ")
 
 
 def test_the_texts_of_every_setting() -> None:

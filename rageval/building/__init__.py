@@ -1,1 +1,31 @@
-"""Building a test collection from questions, answers and a corpus, as FreshStack was built."""
+"""Building a test collection from questions, answers and a corpus, as FreshStack was built.
+
+from pathlib import Path
+
+from rageval.building import Plan, build
+
+built = build(Plan("questions.jsonl", "corpus.jsonl", Path("collection"), judge="openai:MODEL"))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rageval.building.collection import build
+    from rageval.building.fusion import fused
+    from rageval.building.plan import Plan
+    from rageval.building.pools import pooled
+
+_HOME = {"Plan": "plan", "build": "collection", "fused": "fusion", "pooled": "pools"}
+
+__all__ = ["Plan", "build", "fused", "pooled"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return found

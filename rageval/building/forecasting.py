@@ -13,6 +13,7 @@ from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.tasks import tasks
 from rageval.records import Nugget, Question
 from rageval.tables.run import Run
+from rageval.text import visible
 
 DEPTHS = (5, 10, 20, 50, 100)
 EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
@@ -44,7 +45,7 @@ def forecast(
     yield "\t".join(["source", "documents", "only here", "new here"])
     pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
     for source, numbers in contributions(pool).items():
-        yield "\t".join([source, *(f"{number:,}" for number in numbers)])
+        yield "\t".join([visible(source), *(f"{number:,}" for number in numbers)])
 
 
 def _row(

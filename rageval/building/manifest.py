@@ -56,6 +56,20 @@ class Step:
         }
 
 
+def spent(steps: Iterable[Step]) -> str:
+    """What the replies took that the steps rest on, in words; whenever they were paid for.
+
+    >>> from rageval.judges.rubric import rubric_named
+    >>> spent([Step(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
+    'it took 12 calls, 1,000,000 tokens in, 1,000 out, 0.15 USD'
+    """
+    found = [step.as_record() for step in steps]
+    calls, dollars = sum(step["calls"] for step in found), [step["usd"] for step in found if step["calls"]]
+    tokens = [sum(step["tokens"][way] for step in found) for way in ("input", "output")]
+    price = "price unknown" if None in dollars else f"{sum(dollars):,.2f} USD"
+    return f"it took {calls:,} calls, {tokens[0]:,} tokens in, {tokens[1]:,} out, {price}"
+
+
 def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
     """The step that made these judgements; a call's cost stands at its first one."""
     step = Step(rubric, [])

@@ -73,13 +73,15 @@ def everything(output: Path, **options: Any) -> None:
     """
     from rageval.building.collection import build as build_all
     from rageval.building.filtering import counts, report
+    from rageval.building.manifest import spent
 
     plan = _plan(output, options)
     if options["dry_run"]:
         print_lines(_forecast(plan))
         return
     built = build_all(plan, lambda message: click.echo(f"rageval: {message}", err=True))
-    print_lines([*report(counts(built.fates, plan.rule)), f"written to {visible(str(output))}"])
+    where = f"written to {visible(str(output))}; {spent(built.steps.values())}"
+    print_lines([*report(counts(built.fates, plan.rule)), where])
     end_if_failed(built.failed)
 
 

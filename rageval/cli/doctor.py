@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rageval.diagnosis.findings import Finding
 
 FOUND_ERRORS = 1
+_COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,7 +48,7 @@ def doctor(
     \b
     rageval doctor run.trec qrels.nugget --topics topics.tsv --corpus corpus.jsonl
     rageval doctor judged.jsonl nuggets.jsonl
-    rageval doctor collection/manifest.json
+    rageval doctor collection
     """
     from rageval.diagnosis import kinds
     from rageval.diagnosis.diagnosing import diagnose
@@ -55,7 +56,7 @@ def doctor(
     from rageval.files.trec import Reading
 
     named = [*((path, kinds.TOPICS) for path in topics), *((path, kinds.CORPUS) for path in corpus)]
-    every: list[tuple[str, str | None]] = [*((path, None) for path in files), *named]
+    every: list[tuple[str, str | None]] = [*((path, None) for path in _expanded(files)), *named]
     if not every:
         raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
     _require(path for path, _ in every)
@@ -66,6 +67,17 @@ def doctor(
         counts[finding.level] += 1
     print_lines([_summary(counts, len(every))])
     ctx.exit(FOUND_ERRORS if counts["error"] else 0)
+
+
+def _expanded(files: Iterable[str]) -> Iterator[str]:
+    """The files; in place of the folder of a collection, what it consists of."""
+    from pathlib import Path
+
+    for path in files:
+        if (Path(path) / "manifest.json").is_file():
+            yield from (str(Path(path) / name) for name in _COLLECTION)
+        else:
+            yield path
 
 
 def _require(paths: Iterable[str]) -> None:
