@@ -57,7 +57,7 @@ function drawIntervals() {
     },
     options: {
       indexAxis: "y",
-      scales: { x: axis(visible(measure)), y: axis("", { rest: { type: "category", labels: names, offset: true } }) },
+      scales: { x: axis(visible(measure), { rest: { beginAtZero: false, grace: "5%" } }), y: axis("", { rest: { type: "category", labels: names, offset: true } }) },
       plugins: { legend: { display: false }, tooltip: { callbacks: { label: tip } } },
     },
   });
