@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -25,8 +26,10 @@ from rageval.report.measured import measured
 from rageval.report.page import CLOSING, OPENING, as_block, page
 from rageval.report.reading import read_report
 from rageval.report.slicing import most_telling
+from test_readme import ROOT, blocks
 
-DATA = Path(__file__).parents[1] / "examples/data"
+DATA = ROOT / "examples/data"
+PAGE = (ROOT / "docs/report.md").read_text(encoding="utf-8")
 RUNS = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
 CRAG = str(DATA / "answers/crag.judged.jsonl")
 CRAG_QUESTIONS = str(DATA / "answers/crag.jsonl")
@@ -377,9 +380,24 @@ def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rage
 
 
 def test_the_wheel_holds_what_goes_into_the_page(tmp_path: Path) -> None:
-    root = Path(__file__).parents[1]
     code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=root, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         inside = {Path(name).name for name in wheel.namelist() if "/report/assets/" in name}
-    assert inside == {path.name for path in (root / "rageval/report/assets").iterdir()}
+    assert inside == {path.name for path in (ROOT / "rageval/report/assets").iterdir()}
+
+
+def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    commands = [line for block in blocks("sh", PAGE) for line in block.splitlines() if "pip" not in line]
+    assert len(commands) == 6
+    for command in commands:
+        script = f'rageval() {{ "{sys.executable}" -m rageval "$@"; }}; {command}'
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
