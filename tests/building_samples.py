@@ -58,7 +58,9 @@ def write_samples(folder: Path) -> None:
 
 
 def by_rule(asked: Asked) -> Saying:
-    """What a model would reply that looks for words."""
+    """What a model would reply that looks for words; a client that was killed has sent nothing."""
+    if not asked.body:
+        return Saying(400)
     return said(asked, json.dumps(reply(data_in(asked), schema_in(asked))))
 
 
