@@ -25,7 +25,7 @@ def run_scores(
     """The scores of every run, what should be said of them, and the judged queries."""
     evaluator, sources = prepared(inputs, measures, options, reading)
     results, said = [], []
-    for scores in _evaluated(evaluator, sources, options["jobs"]):
+    for scores in _evaluated(evaluator, sources, options["jobs"], options["dask"]):
         results.append(scores)
         said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
     return results, [*said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
@@ -74,10 +74,18 @@ def said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
             )
 
 
-def _evaluated(evaluator: Evaluator, sources: list[RunSource], jobs: int) -> Iterator[Scores]:
-    if jobs == 1:
+def _evaluated(
+    evaluator: Evaluator, sources: list[RunSource], jobs: int, cluster: str | None
+) -> Iterator[Scores]:
+    if cluster is None and jobs == 1:
         yield from map(evaluator.evaluate, sources)
         return
     from rageval.parallel import Forked, scored
 
-    yield from scored(evaluator, sources, Forked(jobs))
+    if cluster is None:
+        yield from scored(evaluator, sources, Forked(jobs))
+        return
+    from rageval.parallel.cluster import OnDask
+
+    with OnDask(cluster) as engine:
+        yield from scored(evaluator, sources, engine)

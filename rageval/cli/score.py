@@ -126,6 +126,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     show_default=True,
     help="Use this many processes: for several runs, or the parts of a large one.",
 )
+@click.option("--dask", metavar="ADDRESS", help="Let the workers of this Dask cluster read the runs.")
 @click.option(
     "--comments",
     type=click.Choice(("error", "skip", "data")),

@@ -99,7 +99,7 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
         return remote.stamp_of(str(path))
     with _explained(path):
         found = Path(path).stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return found.st_size, found.st_mtime_ns
 
 
 def refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:

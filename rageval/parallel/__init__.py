@@ -6,7 +6,7 @@ The unit of work is a run, or a part of a run's file that is cut where rows of a
 """
 
 from rageval.parallel.dividing import Divided
-from rageval.parallel.engines import Engine, Forked, OnExecutor, engine_of
+from rageval.parallel.engines import Engine, Forked, OnExecutor
 from rageval.parallel.scoring import scored
 
-__all__ = ["Divided", "Engine", "Forked", "OnExecutor", "engine_of", "scored"]
+__all__ = ["Divided", "Engine", "Forked", "OnExecutor", "scored"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -9,6 +10,7 @@ from typing import Any, TypeVar, cast
 from rageval.errors import InputError
 from rageval.files.columnar import is_columnar
 from rageval.files.opening import FileChanged, can_read_again
+from rageval.files.remote import is_remote
 from rageval.files.spans import Span, span_opened, spans_of
 from rageval.files.trec import Reading, run_blocks
 from rageval.parallel.engines import Engine
@@ -43,6 +45,11 @@ def piece_of(joining: Joining, part: Part) -> Piece:
         return joining.piece(queries, (checked(block, queries, part.dedup) for block in blocks))
 
 
+def findable(path: Any) -> Any:
+    """The path as it is found from another folder."""
+    return path if is_remote(path) else os.path.abspath(path)
+
+
 @dataclass
 class Divided(RunSource):
     """A run that is read in parts where that is possible, and as ever where it is not."""
@@ -74,6 +81,8 @@ class Divided(RunSource):
         path: Any = self.path
         if self.table is not None or not can_read_again(path) or is_columnar(path):
             return []
+        if not engine.inherits:
+            path = findable(path)
         spans = spans_of(path, self.reading, engine.width, self.smallest, LARGEST)
         return [Part(span, self.reading, self.dedup) for span in spans]
 

@@ -108,10 +108,3 @@ def guarded(task: Callable[[Any, Unit], Result], shared: Any, unit: Unit) -> Res
         return task(shared, unit)
     except MissingPackage as error:
         raise UsageError(str(error)) from None
-
-
-def engine_of(jobs: int = 1, executor: Any = None) -> Engine | None:
-    """The engine that was asked for; None for none."""
-    if executor is not None:
-        return executor if isinstance(executor, Forked | OnExecutor) else OnExecutor(executor)
-    return Forked(jobs) if jobs > 1 else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
-from rageval.parallel.dividing import Divided
+from rageval.parallel.dividing import Divided, findable
 from rageval.parallel.engines import Engine
 from rageval.scores import Scores
 from rageval.sources import RunSource, run_source
@@ -26,6 +27,8 @@ def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterato
         for source in sources:
             yield evaluator.evaluate(Divided.of(source, engine))
     else:
+        if not engine.inherits:
+            sources = [replace(source, path=findable(source.path)) for source in sources]
         yield from engine.results(_scores_of, evaluator, sources)
 
 

@@ -1,0 +1,89 @@
+"""Units of work on a Dask cluster: on this machine, under SLURM, on Kubernetes; whatever has an address."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self, TypeVar
+
+from rageval.errors import MissingPackage, UsageError
+from rageval.parallel.engines import guarded
+from rageval.parallel.forking import WorkerDied, died
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
+PATIENCE = 10  # seconds that a cluster may take to answer
+ROUNDS = 5  # how often units are sent out after the scheduler forgot them: it was restarted
+
+
+class OnDask:
+    """The workers of a cluster. What is shared is unpacked by one of them and handed on to the others.
+
+    Dask itself repeats the units of a worker that died. A unit has one result, however often it was done.
+    What is shared is a task, too, and not scattered: data scattered to workers that died are lost, and units
+    wait for them without end.
+    """
+
+    inherits = False
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+            from distributed.comm.addressing import parse_address
+            from distributed.comm.registry import get_backend
+        except ImportError:
+            raise MissingPackage("distributed", "--dask", extra="dask") from None
+        try:
+            get_backend(parse_address(address)[0])
+            self._client = Client(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"--dask {address}: no cluster answers there ({error!s:.100}); expected the address that"
+                " 'dask scheduler' prints, such as tcp://10.0.0.1:8786"
+            ) from error
+        self.width = max(1, sum(self._client.nthreads().values()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def results(
+        self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
+    ) -> Iterator[Result]:
+        """The results in the order of the units."""
+        futures = self._sent(task, shared, units)
+        rounds = 1
+        at = 0
+        while at < len(units):
+            found, lost = _result(futures[at], str(units[at]))
+            if not lost:
+                yield found
+                at += 1
+                continue
+            rounds += 1
+            if rounds > ROUNDS:
+                raise WorkerDied(died(str(units[at])))
+            futures[at:] = self._sent(task, shared, units[at:])
+
+    def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is shared may be large
+            share = self._client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+        return [self._client.submit(guarded, task, share, unit, pure=False) for unit in units]
+
+
+def _result(future: Any, unit: str) -> tuple[Any, bool]:
+    """The result of a unit, and whether the scheduler does not know of it any more."""
+    from distributed import KilledWorker
+
+    try:
+        return future.result(), False
+    except KilledWorker as error:
+        raise WorkerDied(died(unit)) from error
+    except (concurrent.futures.CancelledError, asyncio.CancelledError):
+        return None, True

@@ -1,0 +1,170 @@
+"""A Dask cluster of two processes, and what happens to the numbers when they die: nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval
+from rageval.errors import RagevalError, UsageError
+from rageval.files.spans import spans_of
+from rageval.files.trec import PLAIN
+from rageval.parallel import Divided, cluster, scored
+from rageval.parallel.cluster import OnDask
+from test_parallel import MEASURES, QRELS, lines, numbers
+
+pytest.importorskip("distributed", reason="--dask needs the extra 'dask'")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    import dask
+    from distributed import LocalCluster
+
+    quiet = {"distributed.scheduler.allowed-failures": 1, "distributed.admin.log-format": "%(message)s"}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with dask.config.set(quiet), LocalCluster(**options) as local:
+        yield local.scheduler_address
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(200)))
+    return path
+
+
+EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
+
+
+def divided(path: Path, engine: Any) -> Divided:
+    return Divided(path.name, None, path, engine=engine, smallest=1)
+
+
+class Through(OnDask):
+    """The cluster, with something that happens around each unit."""
+
+    around: Callable[..., Any]
+
+    def results(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> Iterator[Any]:
+        self.units = units
+        yield from super().results(partial(self.around, task), shared, units)
+
+
+def through(address: str, around: Callable[..., Any]) -> Through:
+    engine = Through(address)
+    engine.around, engine.width = around, 8
+    return engine
+
+
+def die_once(flag: Path, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
+    if unit.span.begin and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task(shared, unit)
+
+
+def die_always(at: int, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
+    if unit.span.begin == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task(shared, unit)
+
+
+def echo(shared: Any, unit: Any) -> Any:
+    return shared, unit
+
+
+def dawdle(task: Callable[..., Any], shared: Any, unit: Any) -> Any:
+    time.sleep(0 if unit.span.begin else 1)
+    return task(shared, unit)
+
+
+def test_the_bits_are_those_of_one_process(address: str, run: Path) -> None:
+    expected = numbers(EVALUATOR.evaluate(run))
+    with OnDask(address) as engine:
+        assert engine.width == 2
+        assert numbers(EVALUATOR.evaluate(divided(run, engine))) == expected
+        assert [numbers(scores) for scores in scored(EVALUATOR, [run] * 3, engine)] == [expected] * 3
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(address: str, run: Path, tmp_path: Path) -> None:
+    flag = tmp_path / "died"
+    with through(address, partial(die_once, flag)) as engine:
+        assert numbers(EVALUATOR.evaluate(divided(run, engine))) == numbers(EVALUATOR.evaluate(run))
+    assert flag.exists()
+    assert len(engine.units) == 8
+
+
+def test_a_straggler_is_waited_for(address: str, run: Path) -> None:
+    with through(address, dawdle) as engine:
+        assert numbers(EVALUATOR.evaluate(divided(run, engine))) == numbers(EVALUATOR.evaluate(run))
+
+
+class Forgetful(OnDask):
+    """A cluster whose scheduler forgets, as one that was restarted."""
+
+    times: int
+    sent: list[list[Any]]
+
+    def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
+        futures = super()._sent(task, shared, units)
+        self.sent.append(list(units))
+        if len(self.sent) <= self.times:
+            self._client.cancel(futures[1:])
+        return futures
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_units_that_the_scheduler_forgot_are_sent_again_and_then_given_up(address: str, times: int) -> None:
+    with Forgetful(address) as engine:
+        engine.sent, engine.times = [], times
+        results = engine.results(echo, "shared", [str(at) for at in range(9)])
+        if times == 1:
+            assert list(results) == [("shared", str(at)) for at in range(9)]
+            assert [len(units) for units in engine.sent] == [9, 8]
+        else:
+            with pytest.raises(RagevalError, match=f"{cluster.ROUNDS}: a process that scored this"):
+                list(results)
+
+
+def test_a_part_that_always_kills_is_named(address: str, run: Path) -> None:
+    span = spans_of(run, PLAIN, 8, 1, 10**9)[5]
+    with (
+        through(address, partial(die_always, span.begin)) as engine,
+        pytest.raises(
+            RagevalError, match=rf"{run}, bytes {span.begin:,} to {span.end:,}: a process that scored"
+        ),
+    ):
+        EVALUATOR.evaluate(divided(run, engine))
+
+
+def test_the_command(address: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(
+        "".join(
+            f"{q} {n} {d} {g}\n" for q, ns in QRELS.items() for n, ds in ns.items() for d, g in ds.items()
+        )
+    )
+    for name in "ab":
+        (tmp_path / name).write_text("".join(lines(60)))
+    words = [sys.executable, "-m", "rageval", "a", "b", "qrels", "-m", MEASURES, "-q", "-p", "17"]
+    done = [
+        subprocess.run([*words, *more], cwd=tmp_path, capture_output=True, text=True, check=True)
+        for more in ([], ["--dask", address])
+    ]
+    assert (done[0].stdout, done[0].stderr) == (done[1].stdout, done[1].stderr)
+
+
+@pytest.mark.parametrize("place", ["nonsense://x:1", "tcp://127.0.0.1:1"])
+def test_an_address_where_nobody_answers(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    with pytest.raises(UsageError, match=f"{place}: no cluster answers there"):
+        OnDask(place)
