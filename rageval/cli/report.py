@@ -66,7 +66,7 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
     type=click.IntRange(0),
     metavar="N",
     help="For how many queries to keep what was found, those first on which the runs differ most (default: up"
-    " to 100, as many as fit into 800 kB).",
+    " to 100, as many as fit into a page of 2 MB).",
 )
 @click.option(
     "--format", "style", type=click.Choice(("table", "json")), help="Of show: the means, or everything."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,9 @@ from rageval.tables.ranking import Order
 
 FORMAT = "rageval-report/1"
 Report = dict[str, Any]
-_DETAILS, _MOST_OF_DETAILS = 100, 800_000  # queries, and characters of JSON
+_DETAILS = 100  # queries
+_PAGE, _LEAST = 1_600_000, 100_000  # bytes of a whole page without its scripts, and for details at least
+_PAIR = 600  # bytes that a compared pair takes in its table
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ def report_of_runs(
     order, depth = Order("trec" if ties == "expected" else ties), _depth(results)
     ranked = {source.name: rankings(source, queries, order, depth) for source in sources}
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
-    report["matrices"] = _kept(of_documents(queries, qrels, ranked, _bank(extra), notes), extra)
+    matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
+    report["matrices"] = _kept(matrices, report, extra)
     report["topics"] = [_topics(scores) for scores in results if scores.notes is not None]
     return finished(report, results, extra)
 
@@ -80,9 +84,9 @@ def report_of_answers(
     pairs = beside(by_judge(grades), gold) if several else []
     wanted, places = set(queries), listed(pairs)
     notes = read_notes([*files, *extra.evidence], lambda key: key[0] in wanted or key in places, extra.limits)
-    report["matrices"] = _kept(of_answers(queries, grades, _bank(extra), notes), extra)
     report["judging"] = judging(pairs, notes)
     report["spending"] = list(spending(grades, notes))
+    report["matrices"] = _kept(of_answers(queries, grades, _bank(extra), notes), report, extra)
     return finished(report, results, extra)
 
 
@@ -99,8 +103,13 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
     return whole
 
 
-def _kept(matrices: Report, extra: Beside) -> Report:
-    return fitting(matrices, _MOST_OF_DETAILS) if extra.details is None else matrices
+def _kept(matrices: Report, report: Report, extra: Beside) -> Report:
+    """As many as were asked for, or as fit into a page beside everything else."""
+    if extra.details is not None:
+        return matrices
+    pairs = report["comparison"]["pairs"] if "comparison" in report else []
+    taken = len(json.dumps(report)) + _PAIR * len(pairs)
+    return fitting(matrices, max(_PAGE - taken, _LEAST))
 
 
 def _bank(extra: Beside) -> dict[tuple[str, str], Any]:

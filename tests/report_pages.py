@@ -1,0 +1,150 @@
+"""Reports in a real browser: the pages, and a tab that remembers what went wrong in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from rageval.cli import main
+
+DATA = Path(__file__).parents[1] / "examples/data"
+RUNS = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ATTACK = "</script><script>hacked = 1</script><img src=x onerror='hacked = 2'>"
+HOSTILE = f"{ATTACK}abc\u202edcba"
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module", name="browser")
+def browser_() -> Iterator[Any]:
+    """Chromium without a window; where there is none the tests are skipped, but not in CI."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("there is no Chromium; .ci/run installs it where it may (apt-get install chromium)")
+        pytest.skip("there is no Chromium to open the page with (apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=path)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(name="opened")
+def opened_(browser: Any) -> Iterator[Open]:
+    """Opens a page; afterwards there was no error, and no request for anything but the page itself."""
+    said: list[str] = []
+    asked: list[str] = []
+    contexts = []
+
+    def open_(path: Path, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(path.as_uri())
+        return tab
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {address.partition("#")[0].rpartition("/")[2] for address in asked} <= {"report.html"}
+
+
+@pytest.fixture(scope="module", name="pages")
+def pages_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A report on runs, one on answers, and one on texts that attack the page."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("runs", "answers", "hostile")}
+    words = {
+        "runs": [*RUNS, "-m", "alpha_ndcg@10,recall@10", "--baseline", "baseline.trec"],
+        "answers": _answers(folders["answers"]),
+        "hostile": _hostile(folders["hostile"]),
+    }
+    found = {}
+    for name, folder in folders.items():
+        found[name] = folder / "report.html"
+        done = CliRunner().invoke(main, ["report", *words[name], "-o", str(found[name])])
+        assert done.exit_code == 0, done.output
+    return found
+
+
+def _lines(path: Path, records: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+def _judgements(queries: list[str], runs: list[str], nuggets: list[str]) -> list[dict[str, Any]]:
+    """Support that differs by query, run and nugget, with a quote for whatever is supported."""
+    found = []
+    for q, query in enumerate(queries):
+        for r, run in enumerate(runs):
+            for n in range(len(nuggets)):
+                label = ("not_support", "partial_support", "support")[(q + r * (n + 1)) % 3]
+                more = {"evidence": f"quote {q} {r} {n}"} if label != "not_support" else {}
+                found.append(
+                    {"query_id": query, "run_id": run, "item_id": "answer", "aspect": str(n), "label": label}
+                    | {"status": "ok", "judge": "openai:gpt-4o-mini@1", "rubric": "nugget-assignment"}
+                    | {"reason": f"reason {q} {r} {n}", "importance": "okay" if n else "vital", **more}
+                    | {"usage": {"input": 500, "output": 40}}
+                )
+    return found
+
+
+def _answers(folder: Path) -> list[str]:
+    queries, nuggets = [f"q{at:02d}" for at in range(45)], ["It rains.", "It snows."]
+    judged = _judgements(queries, ["ours", "theirs", "older"], nuggets)
+    gold = [{**record, "judge": "person", "reason": "people say so"} for record in judged]
+    for record in gold[::7]:
+        record["label"] = "support"
+    listed = [{"text": text, "importance": "okay"} for text in nuggets]
+    bank = [{"qid": query, "query": "?", "nuggets": listed} for query in queries]
+    asked = [
+        {"query_id": query, "question": f"Question {at}?", "kind": "rare" if at < 5 else "common"}
+        for at, query in enumerate(queries)
+    ]
+    return [
+        *(_lines(folder / "judged.jsonl", judged), "-m", "v_strict,nugget_recall", "--all-pairs"),
+        *("--gold", _lines(folder / "gold.jsonl", gold), "--by", "kind"),
+        *("--nuggets", _lines(folder / "nuggets.jsonl", bank)),
+        *("--questions", _lines(folder / "questions.jsonl", asked)),
+    ]
+
+
+def _hostile(folder: Path) -> list[str]:
+    queries = [HOSTILE, "javascript:alert(1)", "__proto__", "constructor", "toString"]
+    runs = [f"run {HOSTILE}", "__proto__", "javascript:hacked=3"]
+    judged = _judgements(queries, runs, [HOSTILE])
+    for record in judged:
+        record |= {"reason": HOSTILE, "judge": f"judge {ATTACK}"}
+        record |= {"evidence": HOSTILE} if "evidence" in record else {}
+    gold = [{**record, "judge": "p", "label": "support"} for record in judged]
+    asked = [{"query_id": query, "question": HOSTILE, "kind": HOSTILE} for query in queries]
+    bank = [
+        {"qid": query, "query": "?", "nuggets": [{"text": HOSTILE, "importance": "vital"}]}
+        for query in queries
+    ]
+    place = folder / "<img src=x onerror='hacked = 4'>.jsonl"
+    return [
+        *(_lines(place, judged), "-m", "nugget_recall", "--title", HOSTILE, "--by", "kind"),
+        *("--gold", _lines(folder / "gold.jsonl", gold), "--nuggets", _lines(folder / "n.jsonl", bank)),
+        *("--questions", _lines(folder / "q.jsonl", asked)),
+    ]
+
+
+def texts(tab: Any, selector: str) -> list[str]:
+    found: list[str] = tab.eval_on_selector_all(selector, "all => all.map(one => one.textContent.trim())")
+    return found
+
+
+def shown(value: float | None, places: int = 4) -> str:
+    return "–" if value is None else f"{value:.{places}f}"
