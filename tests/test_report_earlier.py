@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from rageval.comparison import Settings
 from rageval.report.earlier import is_earlier, report_of_earlier
 from rageval.report.gathering import Beside
 from rageval.report.page import CLOSING, OPENING
+from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
 
 
@@ -89,7 +91,15 @@ def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
 
 @pytest.mark.parametrize(
     "text",
-    ["[1]", "{", '{"results": 5}', '{"results": []}', '{"pairs": 1, "signature": 2}', '{"format": "x"}'],
+    [
+        "[1]",
+        "{",
+        '{"results": NaN}',
+        '{"results": 5}',
+        '{"results": []}',
+        '{"pairs": 1, "signature": 2}',
+        '{"format": "x"}',
+    ],
 )
 def test_odd_json_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.json").write_text(text)
@@ -100,3 +110,33 @@ def test_odd_json_is_refused(tmp_path: Path, text: str) -> None:
 def test_earlier_results_are_told_from_judgements_by_their_first_key() -> None:
     assert is_earlier(b'\xef\xbb\xbf{\n  "compared": 4')
     assert not is_earlier(b'{"query_id": "q", "results": 1}')
+
+
+def test_a_file_that_lacks_what_a_page_shows_is_told_by_name(tmp_path: Path) -> None:
+    said = json.loads(rageval_("compare", *RUNS, "-m", MEASURES, "--format", "json").stdout)
+    for pair in (
+        said["pairs"][0] | {"p": "small"},
+        {"verdict": "higher", "run": "a", "other": "b", "measure": "m"},
+    ):
+        (tmp_path / "said.json").write_text(json.dumps({**said, "pairs": [pair]}))
+        done = rageval_("report", str(tmp_path / "said.json"), "-o", str(tmp_path / "r.html"), code=2)
+        assert "said.json: holds only a part" in done.stderr
+
+
+def test_slices_that_were_printed_are_shown(tmp_path: Path) -> None:
+    options = ["--by", "domain", "--questions", str(ROOT / "examples/data/answers/crag.jsonl")]
+    file = tmp_path / "slices.json"
+    file.write_text(rageval_(CRAG, "-m", "crag_score", *options, "--format", "json").stdout)
+    found = reported(tmp_path, str(file))
+    assert found["slices"] == reported(tmp_path, CRAG, "-m", "crag_score", *options)["slices"]
+    assert 'class="heat"' in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_of_a_measure_that_is_good_when_low_the_lower_run_is_the_better_one(tmp_path: Path) -> None:
+    file = tmp_path / "compared.json"
+    shared = [*RUNS, "-m", "hole@10,recall@10", "--test", "t", "--level", "0.1"]
+    file.write_text(rageval_("compare", *shared, "--format", "json").stdout)
+    direct = reported(tmp_path, *shared)
+    assert any(cell["better_than"] for cell in direct["cells"] if cell["measure"] == "hole@10")
+    found = reported(tmp_path, str(file))
+    assert [c["better_than"] for c in found["cells"]] == [c["better_than"] for c in direct["cells"]]

@@ -98,10 +98,10 @@ def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> Non
 
 def _write(found: Report, options: dict[str, Any]) -> None:
     from rageval.files.writing import whole_file
-    from rageval.report.page import page
+    from rageval.report.page import page_of_others
 
     output = options["output"]
-    text = page(found, options["places"] if options["places"] is not None else 4).encode()
+    text = page_of_others(found, options["places"] if options["places"] is not None else 4).encode()
     with whole_file(output) as stream:
         stream.write(text)
     for remark in found["remarks"]:
@@ -229,9 +229,11 @@ def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], rea
 
 def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every input with what it is."""
+    from rageval.report.page import EARLIER
+
     yield from (("run", source) for source in inputs.runs)
     yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
-    yield from (("earlier result", source) for source in earlier)
+    yield from ((EARLIER, source) for source in earlier)
     yield from (("answers", source) for source in options["answers"])
     yield from (("evidence", source) for source in options["evidence"])
     yield from ((what, options[name]) for name, what in _PROVENANCE.items() if options[name])

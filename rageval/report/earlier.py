@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison import Settings
-from rageval.errors import InputError, UsageError
+from rageval.comparison.verdicts import lower_is_better
+from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, chunks, name_of
 from rageval.measures.parsing import parse_measure
@@ -58,12 +59,17 @@ def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside
 def read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
     """The one JSON object of a file."""
     try:
-        found = json.loads(b"".join(chunks(file, limits.for_records())))
+        text = b"".join(chunks(file, limits.for_records()))
+        found = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name_of(file)}: expected {EXPECTED}, found no valid JSON ({error})") from None
     if not isinstance(found, dict):
         raise InputError(f"{name_of(file)}: expected {EXPECTED}, found {type(found).__name__}")
     return found
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings) -> list[Scores]:
@@ -121,8 +127,7 @@ def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
 
 
 def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
-    falling = [name for name in found["measures"] if name.startswith("hole")]
-    worse = beaten(found["pairs"], falling)
+    worse = beaten(found["pairs"], [name for name in found["measures"] if _falls(name)])
     cells = [
         {
             **_cell(value),
@@ -134,6 +139,14 @@ def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
         for value in found["values"]
     ]
     _add(report, {"cells": cells, "comparison": comparison_record(found), "remarks": found["remarks"]})
+
+
+def _falls(name: str) -> bool:
+    """Whether a low value of this measure is a good one; of a measure that is not known here, it is not."""
+    try:
+        return lower_is_better(Score(parse_measure(name), [], np.zeros(0), 0, ""))
+    except MeasureError:
+        return False
 
 
 def _cell(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import MissingPackage
+from rageval.errors import InputError, MissingPackage
 from rageval.report.tables import tables
 from rageval.text import visible
 
 if TYPE_CHECKING:
     import jinja2
 
+EARLIER = "earlier result"  # what an input is called that was printed by a command
 OPENING = '<script type="application/json" id="report">'
 CLOSING = "</script>"
 _CHARTS = "chart.js"
@@ -45,6 +46,22 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
         scripts=[_trusted(script) for script in scripts],
         block=_trusted(OPENING + as_block(report) + CLOSING),
     )
+
+
+def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
+    """The page of a report that may come from a file: `InputError` if that lacks what a page shows."""
+    from jinja2 import UndefinedError
+
+    read = [each["name"] for each in report["provenance"]["inputs"] if each["role"] == EARLIER]
+    try:
+        return page(report, places)
+    except (UndefinedError, AttributeError, KeyError, TypeError, ValueError) as error:
+        if not read:
+            raise
+        raise InputError(
+            f"{', '.join(read)}: holds only a part of what rageval printed, or something else in its place"
+            f" ({error!s:.200}); print it again with --format json"
+        ) from None
 
 
 def as_block(report: Mapping[str, Any]) -> str:
