@@ -7,6 +7,7 @@ import concurrent.futures
 import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from rageval.errors import MissingPackage, UsageError
@@ -17,6 +18,8 @@ Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 PATIENCE = 10  # seconds that a cluster may take to answer
 ROUNDS = 5  # how often units are sent out after the scheduler forgot them: it was restarted
+_CANCELLED = (concurrent.futures.CancelledError, asyncio.CancelledError)
+_KILLED, _FORGOTTEN = object(), object()
 
 
 class OnDask:
@@ -58,17 +61,19 @@ class OnDask:
         """The results in the order of the units."""
         futures = self._sent(task, shared, units)
         rounds = 1
-        at = 0
-        while at < len(units):
-            found, lost = _result(futures[at], str(units[at]))
-            if not lost:
-                yield found
-                at += 1
-                continue
-            rounds += 1
-            if rounds > ROUNDS:
-                raise WorkerDied(died(str(units[at])))
-            futures[at:] = self._sent(task, shared, units[at:])
+        for at, unit in enumerate(units):
+            found = _outcome(futures[at])
+            if found is _KILLED:  # or it only stood in line behind the unit that kills
+                _settled(futures)
+                futures[at : at + 1] = self._sent(task, shared, [unit])
+                found = _outcome(futures[at])
+            while found is _FORGOTTEN and rounds < ROUNDS:
+                rounds += 1
+                futures[at:] = self._sent(task, shared, units[at:])
+                found = _outcome(futures[at])
+            if found is _KILLED or found is _FORGOTTEN:
+                raise WorkerDied(died(str(unit)))
+            yield found
 
     def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
         with warnings.catch_warnings():
@@ -77,13 +82,20 @@ class OnDask:
         return [self._client.submit(guarded, task, share, unit, pure=False) for unit in units]
 
 
-def _result(future: Any, unit: str) -> tuple[Any, bool]:
-    """The result of a unit, and whether the scheduler does not know of it any more."""
+def _outcome(future: Any) -> Any:
+    """The result of a unit, or why there is none."""
     from distributed import KilledWorker
 
     try:
-        return future.result(), False
-    except KilledWorker as error:
-        raise WorkerDied(died(unit)) from error
-    except (concurrent.futures.CancelledError, asyncio.CancelledError):
-        return None, True
+        return future.result()
+    except KilledWorker:
+        return _KILLED
+    except _CANCELLED:
+        return _FORGOTTEN
+
+
+def _settled(futures: list[Any]) -> None:
+    """Wait until nothing is under way."""
+    for future in futures:
+        with suppress(*_CANCELLED):
+            future.exception()
