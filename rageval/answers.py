@@ -21,7 +21,7 @@ from rageval.measures.parsing import parse_measures
 from rageval.scores import Score, Scores, mean, require_groups
 from rageval.slices import checked_weights
 from rageval.tables.graded import Float, Graded, NotThisJudge, quotient
-from rageval.tables.grades import Grades
+from rageval.tables.grades import ABSENT, Grades
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -197,8 +197,15 @@ def _complaint(run: str, score: Score) -> str:
     low, high = score.bounds or (math.nan, math.nan)
     return (
         f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
-        f" whatever they are, it lies between {low:.4f} and {high:.4f}"
+        f" whatever they are, it lies between {low:.4f} and {high:.4f}" + _about_citations(score)
     )
+
+
+def _about_citations(score: Score) -> str:
+    """Without the answers, one that cites nothing looks like one that nobody judged."""
+    if not str(score.measure).startswith("citation_") or ABSENT not in score.lost:
+        return ""
+    return "; an answer that cites nothing has nothing to judge: give the answers (--answers FILE)"
 
 
 def _signature(measure: Measure, rules: Rules, judges: list[str]) -> str:
