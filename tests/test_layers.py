@@ -74,11 +74,11 @@ FOREIGN = {
     "openai",
     "anthropic",
     "jinja2",
+    "matplotlib",
 }
 
 
 def modules() -> list[Path]:
-    "matplotlib",
     return sorted(PACKAGE.rglob("*.py"))
 
 
