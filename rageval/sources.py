@@ -10,15 +10,19 @@ from typing import Any, TypeVar
 
 from rageval.errors import InputError, UsageError
 from rageval.files import columnar
-from rageval.files.opening import Source, can_read_again, name_of
+from rageval.files.columnar import is_columnar
+from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of
 from rageval.files.remote import is_remote
 from rageval.files.trec import PLAIN, Reading, qrels_blocks, run_blocks
 from rageval.tables.blocks import QrelsBlock, RunBlock, Scattered, whole_queries
 from rageval.tables.names import Names
 from rageval.tables.qrels import EVERYTHING, Qrels, gathered
 from rageval.tables.run import Run, checked
+from rageval.tables.spilling import spilled
 
 Result = TypeVar("Result")
+SHARE = 2**26  # bytes of rows that are put in order in memory
+PACKED_TO = 8  # what a compressed byte may become
 
 
 @dataclass
@@ -38,13 +42,21 @@ class RunSource:
         return self.name
 
     def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
-        """Hand the blocks of whole queries over; a file whose queries are scattered is read once more."""
+        """Hand the blocks of whole queries over; a file whose queries are scattered is read once more.
+
+        Then it is held in memory, or on disk if it is large.
+        """
+        if self.table is None and self.path is not None:
+            self.path = kept(self.path)
         if self.table is None and self.path is not None and can_read_again(self.path):
             self.queries = Names()
             try:
                 return use(self.queries, self._streamed(self.path))
             except Scattered:
-                pass
+                self.queries = Names()
+                shares = _shares(self.path)
+                if shares > 1:
+                    return use(self.queries, self._spilled(self.path, shares))
         run = self.run()
         return use(run.queries, iter(run.blocks))
 
@@ -67,9 +79,19 @@ class RunSource:
         """Whether it can be read once only, and only by this process."""
         return self.table is None and self.path is not None and not can_read_again(self.path)
 
+    def _spilled(self, path: Source, shares: int) -> Iterator[RunBlock]:
+        for block in spilled(_run_rows(path, self.queries, self.reading), shares):
+            yield checked(block, self.queries, self.dedup)
+
     def _streamed(self, path: Source) -> Iterator[RunBlock]:
         for block in whole_queries(_run_rows(path, self.queries, self.reading)):
             yield checked(block, self.queries, self.dedup)
+
+
+def _shares(path: Source) -> int:
+    """Into how many files the rows of a run go, so that each fits in memory."""
+    packed = is_columnar(path) or is_packed(path)
+    return -(-size_of(path) * (PACKED_TO if packed else 1) // SHARE)
 
 
 def read_run(
@@ -174,13 +196,13 @@ def run_name(source: Source) -> str:
 
 def _run_rows(source: Source, queries: Names, reading: Reading) -> Iterator[RunBlock]:
     """The rows of a run, whichever form its file has."""
-    read = columnar.run_blocks if columnar.is_columnar(source) else run_blocks
+    read = columnar.run_blocks if is_columnar(source) else run_blocks
     return read(source, queries, reading)
 
 
 def _qrels_rows(source: Source, queries: Names, nuggets: Names, reading: Reading) -> Iterator[QrelsBlock]:
     """The rows of judgements, whichever form their file has."""
-    read = columnar.qrels_blocks if columnar.is_columnar(source) else qrels_blocks
+    read = columnar.qrels_blocks if is_columnar(source) else qrels_blocks
     return read(source, queries, nuggets, reading)
 
 

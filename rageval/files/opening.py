@@ -12,12 +12,13 @@ from typing import IO, Any, cast
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files import remote
+from rageval.files.keeping import Kept
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
-Source = str | os.PathLike[str] | IO[bytes]
+Source = str | os.PathLike[str] | IO[bytes] | Kept
 
 PACKED = _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
@@ -37,9 +38,29 @@ def name_of(source: Source) -> str:
 
 def can_read_again(source: Source) -> bool:
     """Whether the source can be opened a second time from its beginning."""
-    if is_remote(source):
+    if is_remote(source) or isinstance(source, Kept):
         return True
     return isinstance(source, str | os.PathLike) and source != STDIN and Path(source).is_file()
+
+
+def kept(source: Source) -> Source:
+    """The source; if it is a stream, one that can be read again."""
+    if source == STDIN:
+        return Kept(sys.stdin.buffer, name_of(source))
+    if isinstance(source, str | os.PathLike | Kept | io.TextIOBase):
+        return source
+    return Kept(source, name_of(source))
+
+
+def size_of(source: Source) -> int:
+    """The bytes of a source that was read."""
+    return len(source) if isinstance(source, Kept) else stamp_of(cast("str", source))[0]
+
+
+def is_packed(source: Source) -> bool:
+    """Whether the content is compressed."""
+    with _opened(source, name_of(source)) as raw:
+        return raw.read(6).startswith(PACKED)
 
 
 def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
@@ -129,6 +150,8 @@ def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
     elif isinstance(source, str | os.PathLike):
         with opened(source) as stream:
             yield stream
+    elif isinstance(source, Kept):
+        yield cast("IO[bytes]", source.opened())
     elif isinstance(source, io.TextIOBase):
         raise InputError(f"{name}: is open in text mode, expected a file opened with mode 'rb'")
     else:

@@ -79,7 +79,9 @@ class Divided(RunSource):
     def parts(self, engine: Engine) -> list[Part]:
         """The parts of the file; none if it is no file, or one that cannot be cut."""
         path: Any = self.path
-        if self.table is not None or not can_read_again(path) or is_columnar(path):
+        if self.table is not None or not isinstance(path, str | os.PathLike):
+            return []
+        if not can_read_again(path) or is_columnar(path):
             return []
         if not engine.inherits:
             path = findable(path)

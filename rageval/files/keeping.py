@@ -1,0 +1,52 @@
+"""A stream that can be read once, made one that can be read again."""
+
+from __future__ import annotations
+
+import io
+import weakref
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+_IN_MEMORY = 2**26
+
+
+class Kept:
+    """What was read of a stream is kept, in memory while it is little and in a temporary file then."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        self._kept = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        self._size = 0
+        weakref.finalize(self, self._kept.close)
+
+    def opened(self) -> io.RawIOBase:
+        """The stream from its beginning."""
+        return _Reader(self)
+
+    def __len__(self) -> int:
+        """The bytes read so far."""
+        return self._size
+
+    def read_at(self, at: int, size: int) -> bytes:
+        """Bytes from a place that was reached before; the stream goes on behind the last."""
+        self._kept.seek(at)
+        if at < self._size:
+            return self._kept.read(size)
+        block = self._stream.read(size)
+        self._kept.write(block)
+        self._size += len(block)
+        return block
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, kept: Kept) -> None:
+        self._kept, self._at = kept, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._kept.read_at(self._at, size)
+        self._at += len(block)
+        return block
