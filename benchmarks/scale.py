@@ -27,7 +27,8 @@ import resource, sys
 from rageval.cli import main
 try: main(sys.argv[1:])
 except SystemExit as done:
-    own, others = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    whose = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    own, others = (resource.getrusage(who).ru_maxrss for who in whose)
     print(max(own, others) // 1024); sys.exit(done.code)
 """
 
