@@ -71,6 +71,8 @@ FOREIGN = {
     "ir_measures",
     "ir_datasets",
     "pyarrow",
+    "fsspec",
+    "distributed",
     "openai",
     "anthropic",
     "jinja2",

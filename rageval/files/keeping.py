@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import weakref
-from tempfile import SpooledTemporaryFile
 from typing import IO
 
 _IN_MEMORY = 2**26
@@ -16,6 +14,9 @@ class Kept:
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
         self._stream = stream
+        import weakref
+        from tempfile import SpooledTemporaryFile
+
         self._kept = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         self._size = 0
         weakref.finalize(self, self._kept.close)

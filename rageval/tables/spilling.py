@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import numpy as np
@@ -21,6 +20,8 @@ ROWS = 2**18  # gathered before they are written
 
 def spilled(blocks: Iterable[RunBlock], shares: int) -> Iterator[RunBlock]:
     """The rows of the blocks again, in as many blocks of whole queries, which lie on disk meanwhile."""
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory(prefix="rageval-") as name:
         folder = Path(name)
         source = ""
