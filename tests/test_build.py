@@ -22,7 +22,7 @@ from rageval.building.variants import SETTINGS, read_topics
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
-FILES_AND_MANIFEST = (*FILES, "manifest.json", "work/support.jsonl", "work/nuggets.jsonl")
+FILES_AND_MANIFEST = (*FILES, "manifest.json", "steps/support.jsonl", "steps/nuggets.jsonl")
 JUDGE = ("--judge", "openai:m", "-q")
 BUILD = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", *JUDGE)
 WRITING = 3 * 12  # nuggets, sub-questions, closed-book answers
@@ -96,11 +96,11 @@ def test_every_artefact_is_read_by_others(server: LlmServer) -> None:
     qrels = list(ir_measures.read_trec_qrels("c/qrels.nugget"))
     ours = list(rageval.read_qrels("c/qrels.nugget"))
     assert {(q.query_id, q.doc_id, q.relevance, q.iteration) for q in qrels} == {tuple(q) for q in ours}
-    run = list(ir_measures.read_trec_run("c/work/fused/nuggets.trec"))
+    run = list(ir_measures.read_trec_run("c/steps/fused/nuggets.trec"))
     measure = ir_measures.parse_measure("alpha_nDCG@10")
     theirs = ir_measures.calc_aggregate([measure], qrels, run)[measure]
     assert theirs == pytest.approx(
-        rageval.evaluate("alpha_ndcg@10", "c/work/fused/nuggets.trec", "c/qrels.nugget")[
+        rageval.evaluate("alpha_ndcg@10", "c/steps/fused/nuggets.trec", "c/qrels.nugget")[
             "alpha_ndcg@10"
         ].value
     )
@@ -111,7 +111,7 @@ def test_every_artefact_is_read_by_others(server: LlmServer) -> None:
     )
     assert {query.query_id: query.text for query in dataset.queries_iter()} == read_topics("c/queries.tsv")
     assert len(list(dataset.qrels_iter())) == len(qrels)
-    assert rageval.evaluate("coverage@20", "c/work/fused/nuggets.trec", dataset)["coverage@20"].value == 1.0
+    assert rageval.evaluate("coverage@20", "c/steps/fused/nuggets.trec", dataset)["coverage@20"].value == 1.0
     manifest = read_manifest(Path("c/manifest.json"))
     assert changed(Path("c/manifest.json")) == []
     assert command("doctor", "c").out == "nothing suspicious in 4 files\n"
@@ -169,7 +169,9 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
     assert command(*words).code == 0
     index = Index((str(doc["_id"]), str(doc["text"])) for doc in corpus())
     for setting in SETTINGS:
-        assert Path(f"topics/{setting}.tsv").read_bytes() == Path(f"c/work/topics/{setting}.tsv").read_bytes()
+        assert (
+            Path(f"topics/{setting}.tsv").read_bytes() == Path(f"c/steps/topics/{setting}.tsv").read_bytes()
+        )
         run = index.run(read_topics(f"topics/{setting}.tsv"), setting)
         Path(f"{setting}.bm25").write_text("\n".join(run_lines(run)) + "\n")
         assert command("build", "fuse", f"{setting}.bm25", "-o", setting).code == 0
@@ -197,7 +199,7 @@ def test_a_failed_judgement_is_missing_and_its_question_undecided(server: LlmSer
     assert " -1 undecided (8.3 %)" in outcome.out
     assert " -2 an unsupported nugget (16.7 %)" in outcome.out
     assert {line["query_id"]: line["verdict"] for line in lines("c/dropped.jsonl")}["q7"] == "undecided"
-    statuses = {line["status"] for line in lines("c/work/support.jsonl") if line["query_id"] == "q7"}
+    statuses = {line["status"] for line in lines("c/steps/support.jsonl") if line["query_id"] == "q7"}
     assert statuses == {"refused"}
     server.default = by_rule
     assert built("--refresh").out == REPORT
@@ -227,10 +229,10 @@ def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
     built()
     calls = len(server.requests)
     for name in ("answer", "nuggets"):
-        Path(f"{name}.trec").write_bytes(Path(f"c/work/fused/{name}.trec").read_bytes())
-    words = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", "--nuggets", "c/work/nuggets.jsonl")
+        Path(f"{name}.trec").write_bytes(Path(f"c/steps/fused/{name}.trec").read_bytes())
+    words = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", "--nuggets", "c/steps/nuggets.jsonl")
     runs = ("--run", "answer=answer.trec", "--run", "answer=nuggets.trec", "--unfused", "--method", "rrf")
-    outcome = command(*words, *runs, "--judge", "frozen:c/work/support.jsonl", "-o", "d")
+    outcome = command(*words, *runs, "--judge", "frozen:c/steps/support.jsonl", "-o", "d")
     assert (outcome.code, outcome.err) == (0, "")
     assert len(server.requests) == calls
     sources = {name for line in lines("d/pool.jsonl") for name in line["from"]}  # type: ignore[attr-defined]
@@ -238,7 +240,7 @@ def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
     assert read_manifest(Path("d/manifest.json")).thresholds["fusion"] == "rrf"
     other = command(*words, "--run", "answer.trec", "--run", "other=answer.trec", *JUDGE, "-o", "e")
     assert other.code == 0
-    assert {path.name for path in Path("e/work/fused").iterdir()} == {"question.trec", "other.trec"}
+    assert {path.name for path in Path("e/steps/fused").iterdir()} == {"question.trec", "other.trec"}
 
 
 def test_several_judges_vote_on_support(server: LlmServer) -> None:
@@ -277,12 +279,12 @@ def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: 
     assert ["question", "240", "54", "240"] in rows
     assert "in 36 calls: sub-questions, closed-book, nuggets" in outcome.out
     built()
-    settings = [f"c/work/fused/{setting}.trec" for setting in SETTINGS]
+    settings = [f"c/steps/fused/{setting}.trec" for setting in SETTINGS]
     words = (
         "--questions",
         "questions.jsonl",
         "--nuggets",
-        "c/work/nuggets.jsonl",
+        "c/steps/nuggets.jsonl",
         "--corpus",
         "corpus.jsonl",
     )
@@ -327,7 +329,9 @@ def test_what_a_new_run_would_leave_unjudged(server: LlmServer, monkeypatch: pyt
     refused = command("pool", "check", "other.trec", "--against", "c")
     assert_refused(refused, "no query in common", "'Q0' would be 'q0'")
     monkeypatch.chdir("c")
-    assert command("pool", "check", "work/fused/question.trec").out.splitlines()[1] == "5\t0\t35\t0.0 %\t0\t0"
+    assert (
+        command("pool", "check", "steps/fused/question.trec").out.splitlines()[1] == "5\t0\t35\t0.0 %\t0\t0"
+    )
 
 
 def test_what_cannot_be_built_is_refused(server: LlmServer) -> None:

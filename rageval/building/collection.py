@@ -60,7 +60,7 @@ def build(plan: Plan, say: Say = lambda message: None) -> Built:
     runs = runs_of(plan, topics)
     fusion = fusions(plan, runs)
     for setting, run in fusion.items():
-        write(plan.work / "fused" / f"{slug(setting)}.trec", run_lines(run))
+        write(plan.steps / "fused" / f"{slug(setting)}.trec", run_lines(run))
     pool = pooled(pooled_runs(plan, runs, fusion), plan.depth)
     write(plan.folder / "pool.jsonl", pool_lines(pool))
     judgements = _support(plan, questions, banks, pool, budget, built)
@@ -89,7 +89,7 @@ def _banks(
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
         banks.setdefault(nugget.query_id, []).append(nugget)
-    write(plan.work / "nuggets.jsonl", nugget_lines(banks, questions))
+    write(plan.steps / "nuggets.jsonl", nugget_lines(banks, questions))
     return banks
 
 
@@ -123,7 +123,7 @@ def _topics(
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
     topics = variants.topics(questions.values(), banks, written)
     for setting, texts in topics.items():
-        write(plan.work / "topics" / f"{setting}.tsv", variants.topic_lines(texts))
+        write(plan.steps / "topics" / f"{setting}.tsv", variants.topic_lines(texts))
     return topics
 
 
@@ -147,7 +147,7 @@ def _support(
     rubric = rubric_named(support.RUBRIC)
     said = said_by_all(judges, rubric, material, plan.settings, budget)
     built.steps["support"] = manifest.of_judgements(rubric, said)
-    write(plan.work / "support.jsonl", map(judgement_line, said))
+    write(plan.steps / "support.jsonl", map(judgement_line, said))
     return list(voted(said, support.vote_of(judges, plan.settings.vote)))
 
 

@@ -41,9 +41,9 @@ class Plan:
     settings: Settings = field(default_factory=Settings)
 
     @property
-    def work(self) -> Path:
+    def steps(self) -> Path:
         """The folder of what stands between the inputs and the collection."""
-        return self.folder / "work"
+        return self.folder / "steps"
 
     @property
     def inputs(self) -> list[str]:
