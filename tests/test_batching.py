@@ -198,13 +198,16 @@ def provider_counts(folder: Path) -> Counter[str]:
     return Provider(folder).handed_over()
 
 
+# A job in the background of a shell ignores Ctrl-C, and so would what it starts.
 WAITING = """
+import signal
 import sys
 from pathlib import Path
 from rageval.judges.batching import ask_in_batches
 from rageval.judges.progress import Progress
 from rageval.judges.store import Store
 from test_batching import Provider, asked
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with Store(sys.argv[1]) as store:
     provider = Provider(Path(sys.argv[2]), looks=10**9)
     list(ask_in_batches(asked(30), provider, store, poll_every=0.01, progress=Progress()))

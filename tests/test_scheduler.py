@@ -333,8 +333,9 @@ def test_two_jobs_at_once_pay_once_for_each_question(store: Store) -> None:
     assert model.calls == 200
 
 
+# A job in the background of a shell ignores Ctrl-C, and so would what it starts.
 INTERRUPTED = """
-import asyncio, sys
+import asyncio, signal, sys
 from rageval.judges.base import Request
 from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.scheduler import ask_all
@@ -344,6 +345,7 @@ async def say(request):
     await asyncio.sleep(0.01)
     return request.user
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 requests = [(at, Request("Judge.", f"Text {at}.", {"type": "object"})) for at in range(100_000)]
 try:
     with Store(sys.argv[1]) as store:
