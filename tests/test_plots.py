@@ -51,6 +51,7 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
         names.append(str(tmp_path / name))
         Path(names[-1]).write_text(Path(FILES[at]).read_text())
     command("compare", *names, FILES[2], "-m", "rr", "--plot", str(tmp_path / "a.png"))
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_mistakes_are_explained(tmp_path: Path) -> None:
