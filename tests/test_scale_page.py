@@ -1,4 +1,4 @@
-"""What the page about scaling shows runs, and its engines give the same bits."""
+"""What the page about scale shows runs, and its engines give the same bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import rageval
 from test_parallel import MEASURES, QRELS, lines, numbers
 from test_readme import ROOT, blocks
 
-PAGE = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/scale.md").read_text(encoding="utf-8")
 
 
 class Rows(list[Any]):
