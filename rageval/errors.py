@@ -66,3 +66,7 @@ class MissingPackage(RagevalError, ImportError):
     def __init__(self, package: str, purpose: str, extra: str | None = None) -> None:
         install = f"rageval[{extra}]" if extra else package
         super().__init__(f"{purpose} needs the package {package!r}: pip install '{install}'")
+        self._asked = package, purpose, extra
+
+    def __reduce__(self) -> tuple[object, ...]:  # the message alone could not be unpacked again
+        return type(self), self._asked

@@ -158,7 +158,7 @@ def _run_table(run: Any) -> Run:
         return Run.from_dict(run)
     if hasattr(run, "columns"):
         return Run.from_pandas(run)
-    if hasattr(run, "read"):
+    if callable(getattr(run, "read", None)):
         return read_run(run)
     if hasattr(run, "scoreddocs_iter"):  # an ir_datasets object
         return Run.from_records(run.scoreddocs_iter())
@@ -177,7 +177,7 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
         return Qrels.from_dict(qrels)
     if hasattr(qrels, "columns"):
         return Qrels.from_pandas(qrels)
-    if hasattr(qrels, "read"):
+    if callable(getattr(qrels, "read", None)):
         return read_qrels(qrels, floor=floor)
     if hasattr(qrels, "qrels_iter"):  # an ir_datasets object
         return Qrels.from_records(qrels.qrels_iter())

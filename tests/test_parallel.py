@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rageval
-from rageval.errors import InputError, RagevalError, UsageError
+from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.files.opening import FileChanged
 from rageval.files.spans import Span, span_opened, spans_of
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
 from rageval.parallel.dividing import SMALLEST, Part
-from rageval.parallel.engines import _unpacked, guarded
+from rageval.parallel.engines import _unpacked
 from rageval.sources import RunSource
 
 MEASURES = "alpha_ndcg@3, alpha_ndcg, coverage@2, strec, recall@2, ndcg, ap, rr, map_ia, nrbp"
@@ -110,7 +110,7 @@ def test_spans_cover_the_file_and_part_no_query(tmp_path: Path, most: int, ends:
 
 
 def test_no_span_begins_with_what_means_something_at_the_start_of_a_file(tmp_path: Path) -> None:
-    names = ["a", "\ufeffb", "BZh9", "c"]
+    names = ["a", "\ufeffb", "BZh91AY&SY", "c"]
     path = tmp_path / "run"
     path.write_text("".join(f"{name} Q0 d{at} 1 1 t\n" for name in names for at in range(20)))
     spans = spans_of(path, PLAIN, 100, 1, 10**9)
@@ -291,12 +291,18 @@ def test_a_process_that_is_killed_is_told_of_with_its_part(tmp_path: Path) -> No
         list(OnExecutor(pool).results(die, None, ["the part"]))
 
 
-def test_an_error_that_cannot_be_sent_is_sent_all_the_same() -> None:
-    def missing(shared: Any, unit: Any) -> Any:
-        raise rageval.errors.MissingPackage("numba", "speed")
+def lack(shared: Any, unit: Any) -> Any:
+    raise MissingPackage("numba", "speed", "fast")
 
-    with pytest.raises(UsageError, match="pip install 'numba'"):
-        guarded(missing, None, None)
+
+def test_a_package_that_workers_lack_is_named() -> None:
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
+        pytest.raises(
+            MissingPackage, match=r"speed needs the package 'numba': pip install 'rageval\[fast\]'"
+        ),
+    ):
+        list(OnExecutor(pool).results(lack, None, ["the part"]))
 
 
 def test_more_jobs_print_the_same(tmp_path: Path) -> None:

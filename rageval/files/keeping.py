@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from typing import IO
+from typing import IO, Any
+
+from rageval.errors import InputError
 
 _IN_MEMORY = 2**26
 
@@ -34,7 +36,7 @@ class Kept:
         self._kept.seek(at)
         if at < self._size:
             return self._kept.read(size)
-        block = self._stream.read(size)
+        block = taken(self._stream, size, self.name)
         self._kept.write(block)
         self._size += len(block)
         return block
@@ -51,3 +53,17 @@ class _Reader(io.RawIOBase):
         block = self._kept.read_at(self._at, size)
         self._at += len(block)
         return block
+
+
+def taken(stream: Any, size: int, name: str) -> bytes:
+    """Up to `size` bytes of whatever was handed over as a file; nothing at its end."""
+    read = getattr(stream, "read", None)
+    if not callable(read):
+        raise InputError(f"{name}: expected a path or a file open in binary mode, found {stream!r:.80}")
+    block = read(size)
+    if block is None:  # a pipe that does not wait
+        return b""
+    if not isinstance(block, bytes | bytearray | memoryview):
+        found = type(block).__name__
+        raise InputError(f"{name}: expected bytes from read(), found {found}; open it with mode 'rb'")
+    return bytes(block)

@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError
 from rageval.files import remote
-from rageval.files.keeping import Kept
+from rageval.files.keeping import Kept, taken
 from rageval.files.limits import DEFAULT, Limits
+from rageval.files.packing import GZIP, LOOK, packing_of, unpacked
 from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
 Source = str | os.PathLike[str] | IO[bytes] | Kept
 
-PACKED = _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 
 
@@ -60,7 +60,7 @@ def size_of(source: Source) -> int:
 def is_packed(source: Source) -> bool:
     """Whether the content is compressed."""
     with _opened(source, name_of(source)) as raw:
-        return raw.read(6).startswith(PACKED)
+        return packing_of(taken(raw, LOOK, name_of(source))) is not None
 
 
 def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
@@ -90,14 +90,15 @@ def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:
 def start_of_stream(stream: Any) -> bytes:
     """What an open stream begins with, unpacked, without taking it away; nothing if that cannot be told."""
     start: bytes = stream.peek(2**16) if hasattr(stream, "peek") else b""
-    if start.startswith(_GZIP):
+    packing = packing_of(start)
+    if packing == GZIP:
         import zlib
 
         try:
             return zlib.decompressobj(wbits=31).decompress(start)
         except zlib.error:  # told in full when it is read
             return b""
-    return b"" if start.startswith((_BZIP2, _XZ, _ZSTD)) else start
+    return b"" if packing else start
 
 
 @contextmanager
@@ -160,8 +161,9 @@ def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
 
 def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[bytes]:
     """Blocks of the content; a compressed stream that breaks or swells is refused."""
-    counted = _Counted(raw)
-    stream = _decompressor(counted)
+    counted = _Counted(raw, name)
+    packing = packing_of(counted.peek(LOOK))
+    stream = unpacked(cast("IO[bytes]", counted), packing) if packing else counted
     total = 0
     while True:
         try:
@@ -197,14 +199,14 @@ def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
 class _Counted(io.RawIOBase):
     """A raw stream that knows how many bytes were taken from it, and can be looked into first."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw = raw
+    def __init__(self, raw: IO[bytes], name: str) -> None:
+        self._raw, self._name = raw, name
         self._ahead = b""
         self.count = 0
 
     def peek(self, size: int) -> bytes:
         while len(self._ahead) < size:
-            more = self._raw.read(size - len(self._ahead))
+            more = taken(self._raw, size - len(self._ahead), self._name)
             if not more:
                 break
             self._ahead += more
@@ -216,7 +218,7 @@ class _Counted(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         block, self._ahead = (self._ahead, b"") if size < 0 else (self._ahead[:size], self._ahead[size:])
         if size < 0 or len(block) < size:
-            block += self._raw.read(size - len(block) if size >= 0 else -1) or b""
+            block += taken(self._raw, size - len(block) if size >= 0 else -1, self._name)
         self.count += len(block)
         return block
 
@@ -224,34 +226,3 @@ class _Counted(io.RawIOBase):
         block = self.read(len(target))
         target[: len(block)] = block
         return len(block)
-
-
-def _decompressor(raw: _Counted) -> IO[bytes] | _Counted:
-    start = raw.peek(6)
-    packed = cast("IO[bytes]", raw)
-    if start.startswith(_GZIP):
-        import gzip
-
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=packed, mode="rb"))
-    if start.startswith(_BZIP2):
-        import bz2
-
-        return cast("IO[bytes]", bz2.BZ2File(packed))
-    if start.startswith(_XZ):
-        import lzma
-
-        return cast("IO[bytes]", lzma.LZMAFile(packed))
-    if start.startswith(_ZSTD):
-        return _zstandard(packed)
-    return raw
-
-
-def _zstandard(packed: IO[bytes]) -> IO[bytes]:
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-    except ImportError:
-        raise MissingPackage("backports.zstd", "a .zst file", extra="zst") from None
-    return cast("IO[bytes]", zstd.ZstdFile(packed))

@@ -11,15 +11,14 @@ from itertools import pairwise
 from typing import IO, cast
 
 from rageval.errors import InputError
-from rageval.files.opening import PACKED, name_of, opened, refuse_changes, stamp_of
+from rageval.files.opening import name_of, opened, refuse_changes, stamp_of
+from rageval.files.packing import LOOK, packing_of
 from rageval.files.remote import Stamp
 from rageval.files.trec import Reading
 
 _LOOK = 2**18  # bytes looked at in one go
 _FAR = 2**24  # a query with more bytes than this is not looked through for its end
 _BOM = b"\xef\xbb\xbf"
-# No part begins with these: at the beginning of a file they mean something, in the middle they are an id.
-_NEVER_FIRST = (_BOM, *PACKED)
 Path = str | os.PathLike[str]
 
 
@@ -45,7 +44,7 @@ def spans_of(path: Path, reading: Reading, width: int, smallest: int, largest: i
     size = stamp[0]
     count = min(width * max(1, -(-size // (width * largest))), size // smallest)
     with opened(path) as raw:
-        whole = count < 2 or raw.read(6).startswith(PACKED)
+        whole = count < 2 or packing_of(raw.read(LOOK)) is not None
         cuts = [] if whole else [_border(raw, size * at // count, reading) for at in range(1, count)]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [Span(path, begin, end, stamp) for begin, end in pairwise(ends)]
@@ -76,7 +75,7 @@ def _border(raw: IO[bytes], at: int, reading: Reading) -> int | None:
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             query = b"" if first else _query(line, reading)
-            if previous and query and query != previous and not line.startswith(_NEVER_FIRST):
+            if previous and query and query != previous and not _means_something(line):
                 return position
             previous, first = query or previous, False
             position += len(line) + 1
@@ -94,6 +93,11 @@ def _query(line: bytes, reading: Reading) -> bytes:
         return b""
     words: Sequence[bytes] = line.split(None, 1)
     return words[0] if words else b""
+
+
+def _means_something(line: bytes) -> bool:
+    """Whether this would be no id at the beginning of a file; no part begins so."""
+    return line.startswith(_BOM) or packing_of(line) is not None
 
 
 class _Bounded(io.RawIOBase):

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from rageval.errors import MissingPackage, UsageError
-from rageval.parallel.engines import guarded
 from rageval.parallel.forking import WorkerDied, died
 
 Unit = TypeVar("Unit")
@@ -79,7 +78,7 @@ class OnDask:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is shared may be large
             share = self._client.submit(pickle.loads, pickle.dumps(shared), pure=False)
-        return [self._client.submit(guarded, task, share, unit, pure=False) for unit in units]
+        return [self._client.submit(task, share, unit, pure=False) for unit in units]
 
 
 def _outcome(future: Any) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from rageval.errors import MissingPackage, UsageError
+from rageval.errors import UsageError
 from rageval.parallel.forking import WorkerDied, died, each_in_a_process
 
 Unit = TypeVar("Unit")
@@ -42,7 +42,7 @@ class Forked:
         self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
     ) -> Iterator[Result]:
         """In a pool of processes made for this call."""
-        return each_in_a_process(partial(guarded, task, shared), units, self.width)
+        return each_in_a_process(partial(task, shared), units, self.width)
 
 
 class OnExecutor:
@@ -99,12 +99,4 @@ def _unpacked_and_done(parcel: Parcel, unit: Any) -> Any:
         while len(_unpacked) > _KEPT:
             _unpacked.popitem(last=False)
     task, shared = found
-    return guarded(task, shared, unit)
-
-
-def guarded(task: Callable[[Any, Unit], Result], shared: Any, unit: Unit) -> Result:
-    """The task's result; an error that would not survive the way back is put into one that does."""
-    try:
-        return task(shared, unit)
-    except MissingPackage as error:
-        raise UsageError(str(error)) from None
+    return task(shared, unit)

@@ -1,0 +1,116 @@
+"""Compressed files: known by what they begin with, read to their end; and what is no file at all."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import rageval
+from rageval.errors import InputError, MissingPackage
+from rageval.files.packing import BZIP2, GZIP, XZ, ZSTD, packing_of
+from rageval.sources import RunSource
+
+ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (at // 9, at, 99 - at) for at in range(45))
+QRELS = {f"q{at}": {f"d{9 * at + 2}": 1} for at in range(5)}
+
+
+def zstd() -> Any:
+    return pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    GZIP: gzip.compress,
+    BZIP2: bz2.compress,
+    XZ: lzma.compress,
+    ZSTD: lambda text: zstd().compress(text),
+}
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_every_member_and_frame_is_read(tmp_path: Path, name: str) -> None:
+    pack = PACKERS[name]
+    path = tmp_path / "run"
+    path.write_bytes(pack(ROWS[:100]) + pack(b"") + pack(ROWS[100:500]) + pack(ROWS[500:]))
+    assert list(rageval.read_run(path)) == list(rageval.read_run(io.BytesIO(ROWS)))
+
+
+def test_frames_that_are_to_be_skipped_are(tmp_path: Path) -> None:
+    pack, skipped = PACKERS[ZSTD], b"\x50\x2a\x4d\x18\x04\x00\x00\x00size"
+    path = tmp_path / "run"
+    path.write_bytes(skipped + pack(ROWS[:100]) + skipped + pack(ROWS[100:]) + skipped)
+    assert list(rageval.read_run(path)) == list(rageval.read_run(io.BytesIO(ROWS)))
+
+
+@pytest.mark.parametrize("name", PACKERS)
+@pytest.mark.parametrize("content", [b"", ROWS])
+def test_what_is_packed_is_known(name: str, content: bytes) -> None:
+    assert packing_of(PACKERS[name](content)) == name
+
+
+@pytest.mark.parametrize("name", ["BZh", "BZh9", "BZh91AY&S", "BZh01AY&SY", "PK", "7z", "(µ/", "P*M"])
+def test_ids_that_begin_like_what_is_packed_are_ids(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(ROWS.replace(b"q0 ", name.encode() + b" "))
+    found = rageval.evaluate("rr", path, {name: {"d2": 1}})
+    assert found["rr"].value == 1 / 3
+
+
+class Reader:
+    """Something with `read`, as far as it goes."""
+
+    name = "thing"
+
+    def __init__(self, *blocks: Any) -> None:
+        self._blocks = list(blocks)
+
+    def read(self, size: int = -1) -> Any:
+        return self._blocks.pop(0) if self._blocks else b""
+
+
+@pytest.mark.parametrize("whole", [bytes, bytearray, memoryview])
+def test_whatever_gives_bytes_is_a_file(whole: Callable[[bytes], Any]) -> None:
+    found = rageval.evaluate("rr", Reader(whole(ROWS[:77]), whole(ROWS[77:])), QRELS)
+    assert found["rr"].value == 1 / 3
+
+
+@pytest.mark.parametrize(
+    "ways", [rageval.read_run, rageval.read_qrels, lambda file: RunSource("x", path=file).run()]
+)
+@pytest.mark.parametrize("blocks", [["text"], [3], [[b"lines"]], [ROWS, "text"]])
+def test_whatever_gives_something_else_is_refused(ways: Callable[[Any], Any], blocks: list[Any]) -> None:
+    with pytest.raises(
+        InputError, match=r"thing: expected bytes from read\(\), found (str|int|list); open it"
+    ):
+        ways(Reader(*blocks))
+
+
+def test_a_stream_that_gives_text_is_refused() -> None:
+    source = RunSource("x", path=Reader("text"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"thing: expected bytes from read\(\), found str"):
+        rageval.evaluate("rr", source, QRELS)
+
+
+@pytest.mark.parametrize("thing", [SimpleNamespace(read=True), SimpleNamespace(read=None), 5])
+def test_what_cannot_be_read_is_no_file(thing: Any) -> None:
+    with pytest.raises(InputError, match="expected a run"):
+        rageval.evaluate("rr", thing, QRELS)
+    with pytest.raises(InputError, match="expected judgements"):
+        rageval.evaluate("rr", {"q": {"d": 1}}, thing)
+    with pytest.raises(InputError, match="expected a path or a file open in binary mode"):
+        rageval.read_run(thing)
+
+
+def test_a_missing_package_survives_the_way_from_a_worker() -> None:
+    error = MissingPackage("pyarrow", "run.parquet", extra="parquet")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (MissingPackage, str(error))
