@@ -31,7 +31,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "uncertainty": (BASE | {"answers", "measures", "scores", "tables"}, {"numpy"}),
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables", "uncertainty"}, {"numpy"}),
     "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),
-    "judges": (BASE | {"files", "plugins"}, {"msgspec"}),
+    "judges": (BASE | {"clusters", "files", "plugins"}, {"msgspec"}),
     "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
     "building": (
         BASE | {"answers", "files", "intervals", "judges", "sources", "tables"},
@@ -52,7 +52,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "diagnosis": (BASE | {"files", "validation"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
-    "parallel": (BASE | {"files", "measures", "scores", "sources", "tables"}, set()),
+    "clusters": (BASE, set()),
+    "parallel": (BASE | {"clusters", "files", "measures", "scores", "sources", "tables"}, set()),
     "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
     "cli": (

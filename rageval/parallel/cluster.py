@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Self, TypeVar
 
-from rageval.errors import MissingPackage, UsageError
+from rageval.clusters import connecting
 from rageval.parallel.forking import WorkerDied, died
 
 Unit = TypeVar("Unit")
@@ -32,20 +32,10 @@ class OnDask:
     inherits = False
 
     def __init__(self, address: str) -> None:
-        try:
+        with connecting(address):
             from distributed import Client
-            from distributed.comm.addressing import parse_address
-            from distributed.comm.registry import get_backend
-        except ImportError:
-            raise MissingPackage("distributed", "--dask", extra="dask") from None
-        try:
-            get_backend(parse_address(address)[0])
+
             self._client = Client(address, timeout=PATIENCE, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise UsageError(
-                f"--dask {address}: no cluster answers there ({error!s:.100}); expected the address that"
-                " 'dask scheduler' prints, such as tcp://10.0.0.1:8786"
-            ) from error
         self.width = max(1, sum(self._client.nthreads().values()))
 
     def __enter__(self) -> Self:
