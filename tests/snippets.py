@@ -1,0 +1,50 @@
+"""The snippets of pages, and how they are run; the tests and the build of the site do it alike."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(language: str, text: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def run(words: list[str]) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONWARNINGS": "error", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120)
+
+
+def rageval(arguments: str) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, "-m", "rageval", *shlex.split(arguments)])
+
+
+def console_mistake(block: str) -> str | None:
+    """What is wrong with a `console` block: it ends badly, or prints something else than it shows."""
+    command, _, expected = block.partition("\n")
+    done = rageval(command.removeprefix("$ rageval"))
+    if (done.returncode, done.stdout) == (0, expected):
+        return None
+    printed = done.stdout + done.stderr
+    return f"{command}\nends with {done.returncode} and prints\n{printed}in place of\n{expected}"
+
+
+def python_mistake(block: str) -> str | None:
+    """What is wrong with a `python` block: it ends badly."""
+    done = run([sys.executable, "-c", block])
+    return None if done.returncode == 0 else f"{block}{done.stderr}"
+
+
+def program_mistake(program: Path) -> str | None:
+    """What is wrong with an example program: it ends badly, or prints something else than it should."""
+    expected = (program.parent / "expected" / f"{program.stem}.txt").read_text(encoding="utf-8")
+    done = run([sys.executable, str(program)])
+    if (done.returncode, done.stdout) == (0, expected):
+        return None
+    return f"{program.name} ends with {done.returncode} and prints\n{done.stdout}{done.stderr}"
