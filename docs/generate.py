@@ -27,15 +27,17 @@ from rageval.measures.parsing import SHORT
 
 HERE = Path(__file__).parent
 FAMILIES = (novelty, sets, ranks, nuggets, crag, liverag, citations, preferences, lengths, quality, proxies)
+SPELLING = """\
+A measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out,
+parameters at their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter,
+and the names of ir_measures, ndeval and trec_eval are understood."""
 
 
 def measures_page() -> str:
     """Every measure's page, by family."""
     parts = [
         "# Measures\n\nMade from the docstrings by `docs/generate.py`; `rageval measures NAME` shows one.\n"
-        "\nA measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out,"
-        "\nparameters at their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter,"
-        "\nand the names of ir_measures, ndeval and trec_eval are understood.\n"
+        f"\n{SPELLING}\n"
     ]
     parts += ["Short names: " + "; ".join(f"`{name}` is `{meant}`" for name, meant in SHORT.items()) + ".\n"]
     parts += ["Named sets: " + "; ".join(f"`official:{name}`" for name in OFFICIAL) + ".\n"]
@@ -47,18 +49,21 @@ def measures_page() -> str:
     return "\n".join(parts)
 
 
+def headline(measure: Measure) -> str:
+    """A measure as one writes it, with the defaults of its parameters."""
+    parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in measure.declared.values())
+    return measure.name + (f"({parameters})" if parameters else "") + "@k" * measure.takes_k
+
+
 def section(measure: Measure) -> str:
     """One measure: signature, page, and what ir_measures calls it."""
-    parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in measure.declared.values())
-    head = measure.name + (f"({parameters})" if parameters else "") + "@k" * measure.takes_k
     text, _, example = measure.page.partition(">>> ")
     body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
     known = IR_MEASURES_NAMES.get(measure.name)
     also = f"\nIn ir_measures: `{known}`.\n" if known else ""
-    return (
-        f"### {measure.name}\n\n`{head}`\n\n{body.rstrip()}\n{also}\n```python\n>>> {example.rstrip()}\n```\n"
-    )
+    code = f"```python\n>>> {example.rstrip()}\n```\n"
+    return f"### {measure.name}\n\n`{headline(measure)}`\n\n{body.rstrip()}\n{also}\n{code}"
 
 
 def main() -> None:

@@ -104,7 +104,7 @@ def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: st
 
 @dataclass(frozen=True)
 class Scores(Mapping[Any, Score]):
-    """The scores of one run: a mapping from measures, in any spelling, to `Score`s.
+    """The scores of one run: a mapping from measures, in any spelling, to `Score` objects.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})

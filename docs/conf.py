@@ -1,0 +1,37 @@
+"""The site: `sphinx-build -W docs site`. Nothing is fetched, neither by the build nor by the pages."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]  # `making`, and the helper that runs snippets
+
+from rageval.version import __version__  # noqa: E402
+
+project = "rageval"
+author = "The rageval authors"
+copyright = author
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "making"]
+exclude_patterns = ["measures.md"]  # for people who read the repository; the site has a page a measure
+default_role = "code"  # docstrings write `names` as Markdown does
+smartquotes = False  # would make one dash of the two in --options
+nitpicky = True
+nitpick_ignore_regex = [("py:class", r".*")]  # types in signatures, of which few have a place on the page
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 80
+
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = f"rageval {version}"
+html_static_path = ["assets"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {"top_of_page_buttons": []}

@@ -1,0 +1,62 @@
+"""What the site makes of the code, as a Sphinx extension; and the examples, which must be true.
+
+A page a measure and a page a command are written into the folders `measures` and `commands` beside the pages
+of people. A page of people says `<!-- made: NAME -->` where something made belongs.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
+
+from making import checks, commands, measures, papers, programs
+
+FOLDERS = {"measures": measures.pages, "commands": commands.pages}
+PARTS = {
+    "software": papers.software,
+    "papers": papers.everything,
+    "programs": programs.everything,
+}
+
+
+class Untrue(SphinxError):
+    """An example does not do what the page says."""
+
+    category = "An example is not true"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_config_value("run_examples", True, "")
+    app.connect("builder-inited", check)
+    app.connect("builder-inited", write)
+    app.connect("source-read", fill)
+    return {"parallel_read_safe": True}
+
+
+def check(app: Sphinx) -> None:
+    """Nothing is built as long as an example is wrong."""
+    if app.config.run_examples and (mistakes := checks.mistakes(Path(app.srcdir))):
+        raise Untrue("\n\n".join(mistakes))
+
+
+def write(app: Sphinx) -> None:
+    """Write the pages that changed, so that only these are read again, and none that should be gone."""
+    for name, pages in FOLDERS.items():
+        folder = Path(app.srcdir) / name
+        texts = pages()
+        if folder.is_dir() and {path.stem for path in folder.iterdir()} - texts.keys():
+            shutil.rmtree(folder)
+        folder.mkdir(exist_ok=True)
+        for page, text in texts.items():
+            path = folder / f"{page}.md"
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+
+
+def fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put what is made where a page asks for it."""
+    source[0] = re.sub(r"<!-- made: (\w+) -->", lambda found: PARTS[found[1]](), source[0])

@@ -1,0 +1,86 @@
+"""What to cite: the software, by CITATION.cff, and the papers of the measures, by papers.bib."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from rageval.measures import Measure, builtin
+
+DOCS = Path(__file__).parents[1]
+
+
+class Paper(NamedTuple):
+    """An entry of papers.bib."""
+
+    key: str
+    bibtex: str
+    fields: dict[str, str]
+    measures: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """As one writes it in a list of references."""
+        get = self.fields.get
+        names = [name.partition(",")[0] for name in self.fields["author"].split(" and ")]
+        who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        doi = f"[doi:{get('doi')}](https://doi.org/{get('doi')})" if get("doi") else ""
+        where = [get("booktitle") or get("journal"), get("pages"), doi]
+        return f"{who} ({get('year')}). *{get('title')}.* {', '.join(filter(None, where))}."
+
+
+@cache
+def papers() -> tuple[Paper, ...]:
+    """The entries of papers.bib, in its order."""
+    text = (DOCS / "papers.bib").read_text(encoding="utf-8")
+    return tuple(map(_paper, (entry for entry in text.split("\n\n") if entry.startswith("@"))))
+
+
+def _paper(entry: str) -> Paper:
+    fields = {
+        name: _plain(value) for name, value in re.findall(r"^  (\w+) *= \{(.*)\},?$", entry, re.MULTILINE)
+    }
+    measures = tuple(fields.pop("measures").split())
+    if unknown := set(measures) - builtin().keys():
+        raise ValueError(f"papers.bib: {', '.join(unknown)}: no such measure")
+    key = entry[entry.index("{") + 1 : entry.index(",")]
+    bibtex = re.sub(r",\n  measures .*", "", entry.strip())
+    return Paper(key, bibtex, fields, measures)
+
+
+def _plain(value: str) -> str:
+    """A value without what only BibTeX understands."""
+    umlauts = re.sub(r'\{\\"(\w)\}', lambda found: found[1] + "\N{COMBINING DIAERESIS}", value)
+    return re.sub(r"[{}]", "", umlauts).replace("--", "–")
+
+
+def of_measure(measure: Measure) -> list[Paper]:
+    """The papers to cite for a measure."""
+    return [paper for paper in papers() if measure.name in paper.measures]
+
+
+def software() -> str:
+    """BibTeX of this software."""
+    cff = yaml.safe_load((DOCS.parent / "CITATION.cff").read_text(encoding="utf-8"))
+    authors = " and ".join("{" + author["name"] + "}" for author in cff["authors"])
+    fields = {
+        "title": "{" + cff["title"] + "}",
+        "author": authors,
+        "version": cff["version"],
+        "year": str(cff["date-released"].year),
+        "note": f"{cff['license']} licence",
+    }
+    lines = ",\n".join(f"  {name:<8}= {{{value}}}" for name, value in fields.items())
+    return f"```bibtex\n@software{{rageval,\n{lines}\n}}\n```"
+
+
+def everything() -> str:
+    """The papers of all measures, each with its measures and its BibTeX."""
+    parts = []
+    for paper in papers():
+        names = ", ".join(f"[`{name}`](measures/{name}.md)" for name in paper.measures)
+        parts.append(f"({paper.key})=\n### {names}\n\n{paper}\n\n```bibtex\n{paper.bibtex}\n```\n")
+    return "\n".join(parts)

@@ -1,0 +1,47 @@
+"""How a measure compares with other tools. What is measured of that elsewhere joins here, and only here."""
+
+from __future__ import annotations
+
+from making.marks import table
+from rageval import answers, compat
+from rageval.measures import Measure, nuggets
+from rageval.measures.foreign import IR_MEASURES_NAMES
+from rageval.tables.ranking import Order
+
+TIES = {
+    "trec": "equal scores by document id descending",
+    "docid_asc": "equal scores by document id ascending",
+    "input": "equal scores as they stand in the file",
+}
+NUGGETIZER = "an undefined value counts as 0, a nugget that could not be judged as not supported"
+
+
+def comparison(measure: Measure, remarks: str) -> str:
+    """What its docstring remarks on peers, what it is called in ir_measures, what `--compat` makes of it."""
+    name = IR_MEASURES_NAMES.get(measure.name)
+    called = f"In ir_measures it is `{name}`." if name else ""
+    rows = _of_answers(measure) if measure.of_answers else _of_runs(measure)
+    rules = table(("option", "computes", "by these rules"), rows) if rows else ""
+    return "\n\n".join(filter(None, [remarks, called, rules]))
+
+
+def _of_runs(measure: Measure) -> list[tuple[str, str, str]]:
+    asked = measure @ 10 if measure.takes_k else measure
+    rows = [("none", f"`{asked}`", _rules(Order()))]
+    for tool in compat.COMPAT:
+        found, order = compat.as_in(tool, asked, [asked])
+        rows.append((f"`--compat {tool}`", f"`{found}`", _rules(order)))
+    return rows
+
+
+def _rules(order: Order) -> str:
+    rules = [TIES[order.ties]]
+    rules += ["scores as 32-bit floats"] * order.single
+    rules += [f"of the first {order.pool} documents"] * (order.pool is not None)
+    return ", ".join(rules)
+
+
+def _of_answers(measure: Measure) -> list[tuple[str, str, str]]:
+    if measure.function.__module__ != nuggets.__name__:
+        return []
+    return [(f"`--compat {tool}`", f"`{measure}`", NUGGETIZER) for tool in answers.COMPAT]

@@ -1,0 +1,138 @@
+"""The site of the documentation: whole, without warnings and network, and refused if an example lies."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import click
+import pytest
+
+import rageval
+from rageval.cli import COMMANDS, main
+from rageval.measures import builtin
+from snippets import ROOT
+
+for package in ("sphinx", "furo", "myst_parser"):
+    pytest.importorskip(package)
+
+DOCS = ROOT / "docs"
+BESIDE = ("README.md", "CITATION.cff", "examples", "rageval", "tests")  # what the pages are made of
+SHOWN = ("script", "img", "iframe", "source", "link")  # what a browser fetches by itself
+
+
+class Page(HTMLParser):
+    """The anchors of a page, its links, and what it needs to be shown."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.needs: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attributes}
+        self.anchors.update(found[name] for name in ("id", "name") if name in found)
+        address = found.get("src") or found.get("href") or ""
+        if tag == "a":
+            self.links.append(address)
+        elif tag in SHOWN and address:
+            self.needs.append(address)
+
+
+def sources(folder: Path) -> Path:
+    """A copy of the pages that people wrote, beside all that the build looks at."""
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("measures", "commands"))
+    for name in BESIDE:
+        (folder / name).symlink_to(ROOT / name)
+    return folder / "docs"
+
+
+def build(docs: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "-NqWn", *options, str(docs), str(docs.parent / "site")]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_the_site_is_whole(tmp_path: Path) -> None:
+    done = build(sources(tmp_path), "-Drun_examples=0")  # they have tests of their own
+    assert (done.returncode, done.stderr) == (0, "")
+    pages = {path: Page(path) for path in (tmp_path / "site").rglob("*.html")}
+    names = {str(path.relative_to(tmp_path / "site")) for path in pages}
+    assert {f"measures/{name}.html" for name in builtin()} <= names
+    assert {f"commands/{name}.html" for name in COMMANDS} <= names
+    assert [command for command in subcommands() if command not in anchors(pages)] == []
+    assert [link for page in pages.values() for link in dangling(page, pages)] == []
+    assert list(fetched(pages)) == []
+
+
+def subcommands() -> Iterator[str]:
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        if isinstance(command, click.Group):
+            yield from (f"rageval-{name}-{below}" for below in command.commands)
+
+
+def anchors(pages: dict[Path, Page]) -> set[str]:
+    return {anchor for page in pages.values() for anchor in page.anchors}
+
+
+def dangling(page: Page, pages: dict[Path, Page]) -> Iterator[str]:
+    """Links that lead nowhere on this site; those that leave it are not followed."""
+    for link in page.links:
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
+        known = pages[target].anchors if target in pages else set()
+        if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in known):
+            yield f"{page.path.name}: {link}"
+
+
+def fetched(pages: dict[Path, Page]) -> Iterator[str]:
+    """What would be fetched from elsewhere to show a page."""
+    for page in pages.values():
+        yield from (address for address in page.needs if urlsplit(address).netloc)
+    (root,) = {path.parent for path in pages if path.name == "genindex.html"}
+    for style in root.rglob("*.css"):
+        yield from re.findall(
+            r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^)]*)", style.read_text(encoding="utf-8")
+        )
+
+
+def test_a_snippet_that_lies_fails_the_build(tmp_path: Path) -> None:
+    docs = sources(tmp_path)
+    for page in docs.glob("*.md"):
+        page.unlink()
+    (tmp_path / "examples").unlink()
+    (docs / "index.md").write_text("# Lies\n\n```console\n$ rageval --version\nrageval 0\n```\n")
+    done = build(docs)
+    assert done.returncode
+    assert "An example is not true!" in done.stderr
+    assert "index.md: $ rageval --version\n" in done.stderr
+    assert f" rageval {rageval.__version__}\n" in done.stderr
+    assert not (tmp_path / "site/index.html").exists()
+
+
+def test_a_measure_whose_example_lies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    from making.checks import of_measure
+
+    @rageval.measure
+    def liar(judged, *, k=None):  # type: ignore[no-untyped-def]
+        """Wrong.
+
+        >>> 1 + 1
+        3
+        """
+
+    (mistake,) = of_measure(liar)
+    assert "Expected:\n    3\nGot:\n    2" in mistake
+    assert of_measure(builtin()["recall"]) == []
