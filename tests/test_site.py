@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -24,6 +25,7 @@ for package in ("sphinx", "furo", "myst_parser"):
 
 DOCS = ROOT / "docs"
 BESIDE = ("README.md", "CITATION.cff", "examples", "rageval", "tests")  # what the pages are made of
+PUBLIC = ("", ".building", ".comparison", ".datasets", ".judges", ".parallel", ".testing")
 SHOWN = ("script", "img", "iframe", "source", "link")  # what a browser fetches by itself
 
 
@@ -68,7 +70,8 @@ def test_the_site_is_whole(tmp_path: Path) -> None:
     names = {str(path.relative_to(tmp_path / "site")) for path in pages}
     assert {f"measures/{name}.html" for name in builtin()} <= names
     assert {f"commands/{name}.html" for name in COMMANDS} <= names
-    assert [command for command in subcommands() if command not in anchors(pages)] == []
+    known = {anchor for page in pages.values() for anchor in page.anchors}
+    assert [name for name in (*subcommands(), *public_names()) if name not in known] == []
     assert [link for page in pages.values() for link in dangling(page, pages)] == []
     assert list(fetched(pages)) == []
 
@@ -80,8 +83,15 @@ def subcommands() -> Iterator[str]:
             yield from (f"rageval-{name}-{below}" for below in command.commands)
 
 
-def anchors(pages: dict[Path, Page]) -> set[str]:
-    return {anchor for page in pages.values() for anchor in page.anchors}
+def public_names() -> Iterator[str]:
+    """What can be called; measures have pages of their own."""
+    for module in (import_module(f"rageval{name}") for name in PUBLIC):
+        public = {name: getattr(module, name) for name in module.__all__}
+        yield from (
+            f"{module.__name__}.{name}"
+            for name, found in public.items()
+            if callable(found) and not isinstance(found, rageval.Measure)
+        )
 
 
 def dangling(page: Page, pages: dict[Path, Page]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -21,6 +22,7 @@ PARTS = {
     "papers": papers.everything,
     "programs": programs.everything,
 }
+LAZY = ("rageval.building", "rageval.datasets", "rageval.judges")
 
 
 class Untrue(SphinxError):
@@ -33,7 +35,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("run_examples", True, "")
     app.connect("builder-inited", check)
     app.connect("builder-inited", write)
+    app.connect("builder-inited", load)
     app.connect("source-read", fill)
+    app.connect("autodoc-process-docstring", mark_code)
     return {"parallel_read_safe": True}
 
 
@@ -57,6 +61,19 @@ def write(app: Sphinx) -> None:
                 path.write_text(text, encoding="utf-8")
 
 
+def load(app: Sphinx) -> None:
+    """Names that are imported when they are first used have no page before."""
+    for module in map(import_module, LAZY):
+        for name in module.__all__:
+            getattr(module, name)
+
+
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
     """Put what is made where a page asks for it."""
     source[0] = re.sub(r"<!-- made: (\w+) -->", lambda found: PARTS[found[1]](), source[0])
+
+
+def mark_code(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Indented paragraphs of a docstring are code, as in Markdown."""
+    text = "\n".join(lines)
+    lines[:] = re.sub(r"(?<=\S\n\n)(?= {4}\w)", ".. code-block:: python\n\n", text).split("\n")

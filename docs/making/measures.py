@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from contextlib import chdir
 from textwrap import dedent
 
@@ -53,18 +54,20 @@ def index() -> str:
     ]
     for module in FAMILIES:
         found = [measure for measure in builtin().values() if measure.function.__module__ == module.__name__]
+        name, more = family(module)
         rows = [(f"[`{measure.name}`]({measure.name}.md)", plain(measure.summary)) for measure in found]
-        parts += [f"## {family(module)}", table(("measure", "what it says"), rows)]
+        parts += [f"## {name}", sentence(more), table(("measure", "what it says"), rows)]
     short = [(f"`{name}`", f"`{meant}`") for name, meant in SHORT.items()]
     sets = [(f"`official:{name}`", " ".join(f"`{one}`" for one in found)) for name, found in OFFICIAL.items()]
     parts += ["## Short names", table(("name", "stands for"), short)]
     parts += ["## Named sets", table(("name", "stands for"), sets), toctree(builtin(), ":hidden:")]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def family(module: object) -> str:
-    """The name of a family: the first line of its file."""
-    return plain((inspect.getdoc(module) or "").splitlines()[0].rstrip("."))
+def family(module: object) -> tuple[str, str]:
+    """The name of a family, and what else the first line of its file says."""
+    name, _, more = (inspect.getdoc(module) or "").splitlines()[0].partition(":")
+    return plain(name.rstrip(".")), more.strip()
 
 
 def page(measure: Measure) -> str:
@@ -101,8 +104,9 @@ def dedent_first(body: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """What went on behind a head begins a paragraph."""
-    return plain(text[:1].upper() + text[1:])
+    """What went on behind a colon begins a paragraph; names such as nDCG stay as they are."""
+    begins_with_word = text.partition(" ")[0].strip(",").islower()
+    return plain(text[:1].upper() + text[1:] if begins_with_word else text)
 
 
 def formula(text: str) -> str:
@@ -142,7 +146,9 @@ def facts(measure: Measure) -> str:
         for name, found in OFFICIAL.items()
         if any(parse_measure(one).name == measure.name for one in found)
     ]
+    name, _ = family(sys.modules[measure.function.__module__])
     rows = [
+        ("Family", f"[{name}](index.md)"),
         ("Scores", "judged answers" if measure.of_answers else "runs, by judgements of documents"),
         ("Also called", ", ".join(f"`{name}`" for name in also)),
         ("Short names", ", ".join(f"`{name}`" for name in short)),

@@ -1,10 +1,12 @@
 """Building a test collection from questions, answers and a corpus, as FreshStack was built.
 
-from pathlib import Path
+    from pathlib import Path
 
-from rageval.building import Plan, build
+    from rageval.building import Plan, build
 
-built = build(Plan("questions.jsonl", "corpus.jsonl", Path("collection"), judge="openai:MODEL"))
+    built = build(Plan("questions.jsonl", "corpus.jsonl", Path("collection"), judge="openai:MODEL"))
+
+Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Judges: who says how well an answer does. They make judgements and never compute a score.
 
-from rageval.judges import gathered, judged_by, rubric_named
+    from rageval.judges import gathered, judged_by, rubric_named
 
-material = gathered(["answers.jsonl"], questions="crag.jsonl")
-judgements = list(judged_by(["openai:MODEL"], rubric_named("crag"), material))
+    material = gathered(["answers.jsonl"], questions="crag.jsonl")
+    judgements = list(judged_by(["openai:MODEL"], rubric_named("crag"), material))
+
+Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
