@@ -18,7 +18,7 @@ import pytest
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import Patience
-from rageval.judges.base import FENCE, Fatal, Reply, Request, Transient, Usage
+from rageval.judges.base import FENCE, Fatal, Lost, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
 from rageval.judges.gate import Gate
 from rageval.judges.models.scripted import ScriptedModel
@@ -147,6 +147,34 @@ def test_one_word_to_wait_stops_everybody_and_then_a_single_call_looks(store: St
     assert after[0] >= told[0] + 0.29
     assert after[1] >= after[0] + 0.02, "the others wait for the one that looks"
     assert len(begun) == 61
+
+
+def test_who_was_let_in_before_a_refusal_came_back_looks_again(store: Store) -> None:
+    begun: list[float] = []
+
+    def say(request: Request) -> Any:
+        begun.append(time.monotonic())
+        return Transient("429", retry_after=0.2, throttled=True) if len(begun) == 1 else "ok"
+
+    list(ask_all(asked(8), ScriptedModel(say), store, concurrency=8))
+    assert len(begun) == 9
+    assert begun[1] >= begun[0] + 0.19, "all eight were inside when the first one was refused"
+
+
+def test_calls_that_are_lost_on_the_way_hold_no_other_up_and_may_have_cost_the_most(store: Store) -> None:
+    tries: Counter[str] = Counter()
+    times: list[float] = []
+
+    def say(request: Request) -> Any:
+        tries[request.user] += 1
+        times.append(time.monotonic())
+        return Lost("worker gone") if tries[request.user] == 1 and len(tries) <= 20 else "ok"
+
+    budget, slow = Budget(max_calls=120), Patience(first_pause=0.5)
+    found = list(ask_all(asked(100), ScriptedModel(late(say, 0.001)), store, patience=slow, budget=budget))
+    assert all(reply.status == "ok" for _, reply in found)
+    assert (budget.calls, sum(tries.values())) == (120, 120)
+    assert len([at for at in times if at < times[0] + 0.3]) == 100, "only the lost ones wait"
 
 
 def test_a_storm_of_refusals_costs_few_calls(store: Store) -> None:

@@ -136,5 +136,9 @@ class Transient(Exception):  # not an error of the user's: the scheduler handles
         self.throttled = throttled
 
 
+class Lost(Transient):
+    """Lost with who carried it: nobody knows what it cost, and it says nothing of the model."""
+
+
 class Fatal(Exception):
     """No key, no such model, no money left: every further call would fail in the same way."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from rageval.errors import JudgeFailed, UsageError
 from rageval.judges.asking import USUAL, Patience, Shard, check, keep_beating, shared
-from rageval.judges.base import ERROR, OK, Fatal, Model, Reply, Request, Transient, Usage
+from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Usage
 from rageval.judges.bridge import in_a_thread
 from rageval.judges.budget import Budget, Reservation
 from rageval.judges.commits import Commits
@@ -233,7 +233,8 @@ class _Job:
             error = found
         except Fatal as found:
             raise JudgeFailed(f"{found} ({self._way_on()})") from found
-        self._gate.complained(begun, error.retry_after, error.throttled)
+        if not isinstance(error, Lost):
+            self._gate.complained(begun, error.retry_after, error.throttled)
         raise error
 
     async def _reserved(self, request: Request) -> Reservation:
