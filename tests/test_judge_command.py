@@ -168,6 +168,23 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
         assert_refused(command(*common, "--shard", share), "expected I/N")
 
 
+def test_limits_are_parted_among_shares_that_know_nothing_of_one_another(server: LlmServer) -> None:
+    common = (*CRAG, "--judge", "openai:m", "--canaries", "0", "-o", "judged", "--max-calls", "3")
+    refused = []
+    for share, calls in (("1/2", 2), ("2/2", 1)):
+        before = len(server.requests)
+        outcome = command(*common, "--shard", share, "--store", f"{share[0]}.sqlite")
+        assert f"rageval: shard {share} may make {calls} of the 3 calls\n" in outcome.err
+        assert len(server.requests) - before <= calls
+        refused += [share] * (outcome.code == 4)
+    assert refused, "four calls were wanted"
+    outcome = command(*CRAG, "--judge", "exact", "--shard", "1/4", "--max-cost", "25", "--max-calls", "2000")
+    assert (outcome.code, outcome.err) == (
+        0,
+        "rageval: shard 1/4 may make 500 of the 2,000 calls and spend $6.25 of $25\n",
+    )
+
+
 def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
     """A second try has another key, and yet belongs to the share of the first."""
     server.default = lambda asked: fair(asked) if "could not be used" in str(asked.body) else said(asked, "?")

@@ -135,6 +135,15 @@ def test_scoring_imports_numpy_and_nothing_heavier() -> None:
     assert modules_loaded_by(code) & FOREIGN == {"numpy"}
 
 
+def test_judging_imports_no_sdk_and_no_cluster_before_it_asks() -> None:
+    code = (
+        "from rageval.cli.judge import judge\n"
+        "from rageval.judges.panel import Settings, judged_by, model_named\n"
+        "model_named('openai:m@http://127.0.0.1:9/v1')"
+    )
+    assert modules_loaded_by(code) & FOREIGN == {"click", "msgspec", "numpy"}
+
+
 def test_help_and_version_do_without_numpy() -> None:
     code = "from rageval.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass"
     assert modules_loaded_by(code) & FOREIGN == {"click"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GRADED = ("ok", "repaired")
 _SETTINGS = (
     *("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet"),
-    *("vote", "tiebreak", "canaries", "batch", "poll_every"),
+    *("vote", "tiebreak", "canaries", "batch", "poll_every", "dask"),
 )
 WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
@@ -61,9 +61,10 @@ WAYS_ON = (
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls at a time.")
 @click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day.")
 @click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks at it.")
+@click.option("--dask", metavar="ADDRESS", help="Let the workers of a Dask cluster ask (extra: dask).")
 @click.option("--resume", is_flag=True, help="Go on where a job was stopped, which is what happens anyway.")
 @click.option("--refresh", is_flag=True, help="Ask again what is in the store.")
-@click.option("--shard", metavar="I/N", help="Only every N-th request, by its key: the I-th share (from 1).")
+@click.option("--shard", metavar="I/N", help="Only the I-th (from 1) of N shares, within 1/N of the limits.")
 @click.option("--store", metavar="FILE", help="Where replies are kept (default: the user's cache).")
 @click.option(
     "--canaries",
@@ -155,6 +156,7 @@ def _lines(
     from rageval.judges.panel import Settings
 
     settings = Settings(**{name: options[name] for name in _SETTINGS})
+    _say_what_a_shard_may(settings)
     if rubric.file.unit in UNITS:
         yield from _nuggets(rubric, material, judges, settings, failed)
         return
@@ -170,6 +172,17 @@ def _lines(
         from rageval.files.judgements import judgement_line
 
         yield from map(judgement_line, judgements)
+
+
+def _say_what_a_shard_may(settings: Settings) -> None:
+    """Shards know nothing of one another, so each keeps to its part of the limits."""
+    from rageval.judges.panel import limits_of
+
+    cost, calls = limits_of(settings)
+    parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
+    parts += [f"spend ${cost:,.4g} of ${settings.max_cost:,.4g}"] if cost is not None else []
+    if settings.shard is not None and parts:
+        click.echo(f"rageval: shard {settings.shard} may {' and '.join(parts)}", err=True)
 
 
 def _judgements(

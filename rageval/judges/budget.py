@@ -86,6 +86,21 @@ class Budget:
             )
 
 
+def limits_of_share(
+    max_cost: float | None, max_calls: int | None, share: tuple[int, int] | None
+) -> tuple[float | None, int | None]:
+    """The limits of one share, counted from 0, of so many that do not know of one another.
+
+    >>> [limits_of_share(1.0, 10, (at, 4)) for at in range(4)]
+    [(0.25, 3), (0.25, 3), (0.25, 2), (0.25, 2)]
+    """
+    if share is None:
+        return max_cost, max_calls
+    part, whole = share
+    calls = None if max_calls is None else max_calls // whole + (part < max_calls % whole)
+    return None if max_cost is None else max_cost / whole, calls
+
+
 def _estimate(request: Request, model: str, share: float) -> float:
     return share * (upper_cost(request, model) or 0.0)
 

@@ -10,7 +10,7 @@ from typing import Any
 from rageval.errors import InputError, UsageError
 from rageval.judges.base import Model, Reply, Request
 from rageval.judges.batching import ask_in_batches
-from rageval.judges.budget import Budget
+from rageval.judges.budget import Budget, limits_of_share
 from rageval.judges.canaries import check_with_canaries
 from rageval.judges.judging import Asked, Judge, decided, judge
 from rageval.judges.models import model_named
@@ -29,7 +29,8 @@ class Settings:
     """How to ask: where replies are kept, how many calls at a time, what may be spent, how to vote.
 
     `canaries` are items whose verdict is known, judged first; `batch` hands requests over in batches, which
-    cost half and may take a day.
+    cost half and may take a day; `dask` is the address of a cluster whose workers ask. With `shard` the
+    limits are those of all shards together.
     """
 
     store: str | None = None
@@ -44,6 +45,7 @@ class Settings:
     canaries: int = 1
     batch: bool = False
     poll_every: float = 60.0
+    dask: str | None = None
 
 
 def judged_by(
@@ -66,7 +68,7 @@ def said_by_all(
     """
     if any(one not in NAMES for one in judges):
         require_tasks(rubric, material)
-    budget = budget or Budget(settings.max_cost, settings.max_calls)
+    budget = budget or Budget(*limits_of(settings))
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
@@ -102,8 +104,13 @@ def nuggets_by(
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     require_tasks(rubric, material)
-    budget = budget or Budget(settings.max_cost, settings.max_calls)
+    budget = budget or Budget(*limits_of(settings))
     return nuggetize(rubric, material, _asking(who, settings, budget))
+
+
+def limits_of(settings: Settings) -> tuple[float | None, int | None]:
+    """What may be spent, and how often asked: of the limits of a job in shards, the part of this one."""
+    return limits_of_share(settings.max_cost, settings.max_calls, _shard(settings.shard))
 
 
 def forecast(rubric: Rubric, material: Material, judges: Sequence[str]) -> Iterator[str]:
@@ -132,8 +139,7 @@ def _said_by(
 
 
 def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
-    model = model_named(who) if isinstance(who, str) else who
-
+    model = _model(who, settings)
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
@@ -150,6 +156,16 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
             )
 
     return Judge(model.name, ask, model.endpoint, _shard(settings.shard))
+
+
+def _model(who: str | Model, settings: Settings) -> Model:
+    if settings.dask is None:
+        return model_named(who) if isinstance(who, str) else who
+    if settings.batch:
+        raise UsageError("workers cannot help with batches, which are handed over at once: leave out --dask")
+    from rageval.judges.cluster import OnCluster
+
+    return OnCluster(who, settings.dask)
 
 
 def _third(
