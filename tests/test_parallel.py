@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rageval
-from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
+from rageval.errors import InputError, UsageError
+from rageval.files.borders import Grain
+from rageval.files.cutting import cut
 from rageval.files.opening import FileChanged
-from rageval.files.spans import Span, span_opened, spans_of
+from rageval.files.spans import Span, span_opened
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
 from rageval.parallel.dividing import SMALLEST, Part
@@ -81,7 +81,7 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
     evaluator = rageval.Evaluator(MEASURES, QRELS, **rules)
     starts = [0, *(at for at in range(1, len(rows)) if rows[at].split()[0] != rows[at - 1].split()[0])]
     at = [sum(map(len, rows[: starts[cut]])) for cut in sorted(cuts & set(range(1, len(starts))))]
-    whole = spans_of(path, PLAIN, 1, 1, 10**9)[0]
+    whole = cut(path, PLAIN, Grain(1, 1, 10**9))[0]
 
     class Cut(Divided):
         def parts(self, engine: Any) -> list[Part]:
@@ -98,7 +98,7 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
 def test_spans_cover_the_file_and_part_no_query(tmp_path: Path, most: int, ends: str) -> None:
     path = tmp_path / "run"
     path.write_text("".join(lines(40)).replace("\n", ends), newline="")
-    spans = spans_of(path, PLAIN, most, 1, 10**9)
+    spans = cut(path, PLAIN, Grain(most, 1, 10**9))
     assert len(spans) > 1
     parts = []
     for span in spans:
@@ -113,7 +113,7 @@ def test_no_span_begins_with_what_means_something_at_the_start_of_a_file(tmp_pat
     names = ["a", "\ufeffb", "BZh91AY&SY", "c"]
     path = tmp_path / "run"
     path.write_text("".join(f"{name} Q0 d{at} 1 1 t\n" for name in names for at in range(20)))
-    spans = spans_of(path, PLAIN, 100, 1, 10**9)
+    spans = cut(path, PLAIN, Grain(100, 1, 10**9))
     begins = [path.read_bytes()[span.begin :][:4] for span in spans]
     assert begins == [b"a Q0", b"c Q0"]
     qrels = {name: {"d3": 1} for name in names}
@@ -131,7 +131,7 @@ def test_what_cannot_be_cut_is_left_whole(tmp_path: Path, content: str) -> None:
     path = tmp_path / "run"
     one = b"".join(b"q Q0 d%d 1 1 t\n" % at for at in range(99))
     path.write_bytes({"gzip": gzip.compress(rows), "one query": one, "empty": b""}[content])
-    assert len(spans_of(path, PLAIN, 4, 1, 10**9)) < 2
+    assert len(cut(path, PLAIN, Grain(4, 1, 10**9))) < 2
 
 
 def test_comments_between_rows_of_a_query_cut_nothing(tmp_path: Path) -> None:
@@ -274,35 +274,7 @@ def test_a_part_may_be_done_twice(tmp_path: Path) -> None:
                 yield task(shared, unit)
 
     assert numbers(evaluator.evaluate(divided(path, Twice()))) == expected
-    assert str(engine.units[0]).endswith(f"run, bytes 0 to {engine.units[0].span.end:,}")
-
-
-def die(shared: Any, unit: Any) -> Any:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_process_that_is_killed_is_told_of_with_its_part(tmp_path: Path) -> None:
-    with pytest.raises(RagevalError, match=r"the part: a process that scored this.*was ended from outside"):
-        list(Forked(2).results(die, None, ["the part"]))
-    with (
-        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
-        pytest.raises(RagevalError, match="the part: a process that scored this"),
-    ):
-        list(OnExecutor(pool).results(die, None, ["the part"]))
-
-
-def lack(shared: Any, unit: Any) -> Any:
-    raise MissingPackage("numba", "speed", "fast")
-
-
-def test_a_package_that_workers_lack_is_named() -> None:
-    with (
-        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
-        pytest.raises(
-            MissingPackage, match=r"speed needs the package 'numba': pip install 'rageval\[fast\]'"
-        ),
-    ):
-        list(OnExecutor(pool).results(lack, None, ["the part"]))
+    assert str(engine.units[0]).endswith(f"run, bytes 0 to {engine.units[0].stretch.end:,}")
 
 
 def test_more_jobs_print_the_same(tmp_path: Path) -> None:

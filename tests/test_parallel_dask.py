@@ -16,7 +16,8 @@ import pytest
 
 import rageval
 from rageval.errors import RagevalError, UsageError
-from rageval.files.spans import spans_of
+from rageval.files.borders import Grain
+from rageval.files.cutting import cut
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, cluster, scored
 from rageval.parallel.cluster import OnDask
@@ -31,7 +32,7 @@ def address() -> Iterator[str]:
     from distributed import LocalCluster
 
     quiet = {"distributed.scheduler.allowed-failures": 1, "distributed.admin.log-format": "%(message)s"}
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with dask.config.set(quiet), LocalCluster(**options) as local:
         yield local.scheduler_address
 
@@ -67,14 +68,14 @@ def through(address: str, around: Callable[..., Any]) -> Through:
 
 
 def die_once(flag: Path, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
-    if unit.span.begin and not flag.exists():
+    if unit.stretch.begin and not flag.exists():
         flag.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return task(shared, unit)
 
 
 def die_always(at: int, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
-    if unit.span.begin == at:
+    if unit.stretch.begin == at:
         os.kill(os.getpid(), signal.SIGKILL)
     return task(shared, unit)
 
@@ -84,7 +85,7 @@ def echo(shared: Any, unit: Any) -> Any:
 
 
 def dawdle(task: Callable[..., Any], shared: Any, unit: Any) -> Any:
-    time.sleep(0 if unit.span.begin else 1)
+    time.sleep(0 if unit.stretch.begin else 1)
     return task(shared, unit)
 
 
@@ -137,7 +138,7 @@ def test_units_that_the_scheduler_forgot_are_sent_again_and_then_given_up(addres
 
 
 def test_a_part_that_always_kills_is_named(address: str, run: Path) -> None:
-    span = spans_of(run, PLAIN, 8, 1, 10**9)[5]
+    span = cut(run, PLAIN, Grain(8, 1, 10**9))[5]
     with (
         through(address, partial(die_always, span.begin)) as engine,
         pytest.raises(
@@ -161,6 +162,19 @@ def test_the_command(address: str, tmp_path: Path) -> None:
         for more in ([], ["--dask", address])
     ]
     assert (done[0].stdout, done[0].stderr) == (done[1].stdout, done[1].stderr)
+
+
+def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q0 n d0 1\n")
+    (tmp_path / "run").write_text("".join(lines(60)))
+    with (tmp_path / "run").open("rb") as file:
+        here = f"/proc/self/fd/{file.fileno()}"
+        words = [sys.executable, "-m", "rageval", here, here, "qrels", "-m", MEASURES, "-q"]
+        options: Any = {"cwd": tmp_path, "pass_fds": [file.fileno()], "capture_output": True, "text": True}
+        done = [subprocess.run([*words, *more], check=True, **options) for more in ([], ["--dask", address])]
+    assert done[0].stdout == done[1].stdout
+    said = f"could not be read by the workers ({here}: no such file); read by this process"
+    assert (done[0].stderr.count(said), done[1].stderr.count(said)) == (0, 2)
 
 
 @pytest.mark.parametrize("place", ["nonsense://x:1", "tcp://127.0.0.1:1"])

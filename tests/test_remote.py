@@ -17,12 +17,15 @@ import pytest
 import rageval
 from rageval.errors import InputError, MissingPackage
 from rageval.files import remote
+from rageval.files.borders import Grain
+from rageval.files.cutting import cut
 from rageval.files.opening import FileChanged
 from rageval.files.remote import RemoteFile, is_remote
-from rageval.files.spans import span_opened, spans_of
+from rageval.files.spans import span_opened
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, Forked
 from rageval.tables.names import Names
+from test_parts import seekable
 
 pytest.importorskip("fsspec", reason="files on other machines need the extra 'remote'")
 pytest.importorskip("aiohttp", reason="https:// needs aiohttp, of the extra 'remote'")
@@ -126,7 +129,7 @@ def test_a_file_is_scored_where_it_lies(server: Server, expected: list[list[floa
 
 
 def test_a_span_fetches_its_range_and_no_more(server: Server) -> None:
-    spans = spans_of(server.url("run"), PLAIN, 4, 1, 10**9)
+    spans = cut(server.url("run"), PLAIN, Grain(4, 1, 10**9))
     looked = sum(length for _, length in server.asked)
     assert looked <= 4 * remote.LEAST * 4
     assert len(spans) == 4
@@ -194,22 +197,61 @@ def test_reading_anywhere(server: Server) -> None:
 
 
 def test_parquet_is_read_in_ranges(server: Server, tmp_path: Path) -> None:
+    from rageval.files import columnar
+
+    server.files["/run.parquet"] = parquet_of(RUN, tmp_path / "run", row_group_size=5000)
+    blocks = list(columnar.run_blocks(server.url("run.parquet"), Names()))
+    assert sum(map(len, blocks)) == RUN.count(b"\n")
+    assert sum(length for _, length in server.asked) < 0.7 * len(server.files["/run.parquet"])
+
+
+def parquet_of(rows: bytes, path: Path, **options: Any) -> bytes:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    from rageval.files import columnar
+    fields = [row.split() for row in rows.decode().splitlines()]
+    columns = {"query_id": [f[0] for f in fields], "doc_id": [f[2] for f in fields]}
+    columns |= {"score": [float(f[4]) for f in fields], "text": ["x" * 99] * len(fields)}
+    parquet.write_table(pyarrow.table(columns), path, compression="none", use_dictionary=False, **options)
+    return path.read_bytes()
 
-    rows = [line.split() for line in RUN.decode().splitlines()]
-    columns = {"query_id": [row[0] for row in rows], "doc_id": [row[2] for row in rows]}
-    table = pyarrow.table(
-        columns | {"score": [float(row[4]) for row in rows], "text": ["x" * 99] * len(rows)}
-    )
-    options = {"row_group_size": 5000, "compression": "none", "use_dictionary": False}
-    parquet.write_table(table, tmp_path / "run.parquet", **options)
-    server.files["/run.parquet"] = (tmp_path / "run.parquet").read_bytes()
-    blocks = list(columnar.run_blocks(server.url("run.parquet"), Names()))
-    assert sum(map(len, blocks)) == len(rows)
-    assert sum(length for _, length in server.asked) < 0.7 * len(server.files["/run.parquet"])
+
+def test_parts_of_parquet_fetch_their_groups_of_rows_and_no_more(
+    server: Server, expected: list[list[float]], tmp_path: Path
+) -> None:
+    content = server.files["/run.parquet"] = parquet_of(RUN, tmp_path / "run", row_group_size=3000)
+    source = Divided("run", None, server.url("run.parquet"), engine=Forked(3), smallest=1)
+    assert values(EVALUATOR.evaluate(source)) == expected
+    stretches: Any = cut(server.url("run.parquet"), PLAIN, Grain(5, 1, 10**9))
+    assert [stretch.end for stretch in stretches] == [6000, 12000, 18000, 24000, 30000]
+    fetched = []
+    for stretch in stretches:
+        server.asked.clear()
+        with stretch.rows(Names(), PLAIN) as blocks:
+            assert sum(map(len, blocks)) == 6000
+        fetched.append([asked for asked in server.asked if asked[0] + asked[1] < len(content) - 2**16])
+        assert len(server.asked) <= 2 * 3 + 3  # three columns of two groups, and what lies at the end
+    places = [at for asked in fetched for at, _ in asked]
+    assert len(places) == len(set(places))
+    assert sum(length for asked in fetched for _, length in asked) < 0.4 * len(content)
+
+
+def test_parts_of_zstandard_fetch_their_frames_and_no_more(
+    server: Server, expected: list[list[float]]
+) -> None:
+    size = 2**16
+    content = server.files["/run.zst"] = seekable(RUN, range(size, len(RUN), size))
+    source = Divided("run", None, server.url("run.zst"), engine=Forked(3), smallest=1)
+    assert values(EVALUATOR.evaluate(source)) == expected
+    stretches: Any = cut(server.url("run.zst"), PLAIN, Grain(4, 1, 10**9))
+    assert len(stretches) == 4
+    for stretch in stretches:
+        server.asked.clear()
+        with stretch.rows(Names(), PLAIN) as blocks:
+            assert sum(map(len, blocks)) > 0
+        first, last = stretch.frames[0], stretch.frames[-1]
+        assert server.asked == [(first.at, last.at + last.packed - first.at)]
+        assert last.at + last.packed - first.at < 0.4 * len(content)
 
 
 def test_the_command_reads_what_has_a_scheme_and_nothing_else(server: Server, tmp_path: Path) -> None:
@@ -260,7 +302,7 @@ def test_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: list[list
         store.create_bucket(Bucket="runs")
         store.put_object(Bucket="runs", Key="run", Body=RUN)
         assert values(EVALUATOR.evaluate("s3://runs/run")) == expected
-        (span, *_) = spans_of("s3://runs/run", PLAIN, 3, 1, 10**9)
+        (span, *_) = cut("s3://runs/run", PLAIN, Grain(3, 1, 10**9))
         store.put_object(Bucket="runs", Key="run", Body=RUN.replace(b"document", b"anything"))
         with pytest.raises(FileChanged), span_opened(span):
             pass

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
+from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.evaluation import Evaluator
@@ -30,6 +31,8 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     notes = scores.notes
     if notes is None:
         return
+    if notes.read_here:
+        yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
     total = len(evaluator.qrels.queries)
     if notes.queries_missing:
         what = "are left out" if evaluator.rules.intersection else "score 0; --intersection leaves them out"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def is_columnar(source: Source) -> bool:
 
 def kind_of_columns(source: Source) -> str:
     """`run` or `qrels`, by the columns."""
-    with _file(source) as file:
+    with opened_table(source) as file:
         names = file.schema_arrow.names
     for kind, columns in (("run", RUN), ("qrels", QRELS)):
         if set(columns) <= set(names):
@@ -52,9 +53,11 @@ def kind_of_columns(source: Source) -> str:
     raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(QRELS)} (judgements)", names)
 
 
-def run_blocks(source: Source, queries: Names, reading: Reading = PLAIN) -> Iterator[RunBlock]:
-    """The rows of a run, a block a batch."""
-    for batch in _batches(source, RUN, (), reading.limits):
+def run_blocks(
+    source: Source, queries: Names, reading: Reading = PLAIN, rows: range | None = None
+) -> Iterator[RunBlock]:
+    """The rows of a run, or some of them, a block a batch."""
+    for batch in _batches(source, RUN, (), reading.limits, rows):
         doc = batch.ids("doc_id")
         query = queries.codes(batch.ids("query_id"))
         yield RunBlock(batch.source, query, batch.line, doc, hashes(doc), batch.numbers("score"), None)
@@ -165,27 +168,46 @@ class _Batch:
 
 
 def _batches(
-    source: Source, columns: Sequence[str], others: Sequence[str], limits: Limits
+    source: Source,
+    columns: Sequence[str],
+    others: Sequence[str],
+    limits: Limits,
+    rows: range | None = None,
 ) -> Iterator[_Batch]:
-    first = 1
-    with _file(source) as file:
-        names = file.schema_arrow.names
-        if not set(columns) <= set(names):
-            raise _unlike(source, ", ".join(columns), names)
-        wanted = [*columns, *(name for name in others if name in names)]
-        for batch in file.iter_batches(ROWS, columns=wanted):
-            if batch.num_rows:
-                yield _Batch(name_of(source), batch, first, limits)
-            first += batch.num_rows
-    if first == 1:
-        raise InputError(f"{name_of(source)}: is empty, expected rows of {', '.join(columns)}")
+    with opened_table(source) as file:
+        names = wanted(file, source, columns, others)
+        rows = range(file.metadata.num_rows) if rows is None else rows
+        if not rows:
+            raise InputError(f"{name_of(source)}: is empty, expected rows of {', '.join(columns)}")
+        groups, begin = _groups(file.metadata, rows)
+        for batch in file.iter_batches(ROWS, row_groups=groups, columns=names):
+            asked = batch.slice(max(rows.start - begin, 0), max(rows.stop - max(begin, rows.start), 0))
+            if asked.num_rows:
+                yield _Batch(name_of(source), asked, max(begin, rows.start) + 1, limits)
+            begin += batch.num_rows
+
+
+def _groups(metadata: Any, rows: range) -> tuple[list[int], int]:
+    """The groups that these rows lie in, and where the first of them begins."""
+    counts = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+    begins = list(accumulate(counts, initial=0))
+    groups = [at for at, two in enumerate(pairwise(begins)) if two[0] < rows.stop and rows.start < two[1]]
+    return groups, begins[groups[0]]
+
+
+def wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+    """The columns to be read, which have to be there, and those others that are."""
+    names = file.schema_arrow.names
+    if not set(columns) <= set(names):
+        raise _unlike(source, ", ".join(columns), names)
+    return [*columns, *(name for name in others if name in names)]
 
 
 @contextmanager
-def _file(source: Source) -> Iterator[Any]:
-    """A Parquet file; what pyarrow finds wrong with it is said as ours."""
+def opened_table(source: Source) -> Iterator[Any]:
+    """A Parquet file, nothing of it fetched that is not asked for; what is wrong with it is said as ours."""
     pyarrow, parquet = _engine(name_of(source))
-    with opened(str(source)) as raw:
+    with opened(str(source), until=0) as raw:
         try:
             with parquet.ParquetFile(pyarrow.PythonFile(raw, mode="r")) as file:
                 yield file

@@ -58,20 +58,23 @@ class Findings:
 
 
 def read_lines(
-    text: bytes, kind: Kind, source: str, first_line: int, comments: str = "error", limits: Limits = DEFAULT
+    text: bytes,
+    kind: Kind,
+    source: str,
+    first_line: int,
+    comments: str = "error",
+    limits: Limits = DEFAULT,
+    tabbed: bool = False,
 ) -> Fields:
     """Start and end of every field, and the number of each line from 0; `InputError` if one is wrong."""
     spans: list[list[tuple[int, int]]] = []
     lines: list[int] = []
     findings = Findings()
-    tabbed: bool | None = None
     line = -1
     for line, start, end in _lines(text):
         content = text[start:end]
-        if not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#")):
+        if _holds_nothing(content, comments):
             continue
-        if tabbed is None:  # the first line decides
-            tabbed = is_tabbed(content, kind.width)
         found = spans_of(content, kind, tabbed)
         problem = problem_in(content, found, kind, comments, limits)
         if problem:
@@ -82,6 +85,19 @@ def read_lines(
     findings.raise_if_any()
     table = np.array(spans, np.int64).reshape(-1, kind.width, 2)
     return Fields(table[:, :, 0], table[:, :, 1], np.array(lines, np.int64), line + 1)
+
+
+def first_is_tabbed(text: bytes, width: int, comments: str) -> bool | None:
+    """Whether tabs part the fields of the first row, which decides for its file; None if there is no row."""
+    for _, start, end in _lines(text):
+        content = text[start:end].removesuffix(b"\r")
+        if not _holds_nothing(content, comments):
+            return is_tabbed(content, width)
+    return None
+
+
+def _holds_nothing(content: bytes, comments: str) -> bool:
+    return not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#"))
 
 
 def spans_of(content: bytes, kind: Kind, tabbed: bool) -> list[tuple[int, int]]:

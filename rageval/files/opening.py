@@ -131,6 +131,18 @@ def refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
 
 
 @contextmanager
+def unchanged(path: str | os.PathLike[str], stamp: Stamp) -> Iterator[None]:
+    """`FileChanged` if the file is another one before or after what is done meanwhile, even if that fails."""
+    refuse_changes(path, stamp)
+    try:
+        yield
+    except InputError:
+        refuse_changes(path, stamp)
+        raise
+    refuse_changes(path, stamp)
+
+
+@contextmanager
 def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
     """The errors of opening a file, said as ours."""
     name = name_of(path)
@@ -189,11 +201,16 @@ def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
         raise InputError(
             f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…"
         )
-    if total > _LENIENT and total > limits.ratio * packed:
+    if is_bomb(total, packed, limits):
         raise InputError(
             f"{name}: unpacks to more than {limits.ratio} times its size (a decompression bomb?);"
             " raise it with --limit ratio=…"
         )
+
+
+def is_bomb(total: int, packed: int, limits: Limits) -> bool:
+    """Whether this is more than so many bytes may unpack to."""
+    return total > _LENIENT and total > limits.ratio * packed
 
 
 class _Counted(io.RawIOBase):

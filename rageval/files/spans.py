@@ -1,24 +1,24 @@
-"""Parts of a file, cut where rows of another query begin, and whether it is still the file it was."""
+"""Parts of a text file, from byte to byte."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import IO, cast
 
-from rageval.errors import InputError
-from rageval.files.opening import name_of, opened, refuse_changes, stamp_of
-from rageval.files.packing import LOOK, packing_of
+from rageval.files.borders import HEAD, Grain, border, tabs_part
+from rageval.files.opening import name_of, opened, unchanged
 from rageval.files.remote import Stamp
-from rageval.files.trec import Reading
+from rageval.files.trec import Reading, run_blocks
+from rageval.tables.blocks import RunBlock
+from rageval.tables.names import Names
 
 _LOOK = 2**18  # bytes looked at in one go
-_FAR = 2**24  # a query with more bytes than this is not looked through for its end
-_BOM = b"\xef\xbb\xbf"
 Path = str | os.PathLike[str]
 
 
@@ -30,74 +30,43 @@ class Span:
     begin: int
     end: int
     stamp: Stamp
+    tabbed: bool = False
 
     def __str__(self) -> str:
         return f"{name_of(self.path)}, bytes {self.begin:,} to {self.end:,}"
 
+    @contextmanager
+    def rows(self, queries: Names, reading: Reading) -> Iterator[Iterator[RunBlock]]:
+        """Its rows; `FileChanged` if the file is another one before or after they were read."""
+        with span_opened(self) as stream:
+            yield run_blocks(stream, queries, replace(reading, tabbed=self.tabbed))
 
-def spans_of(path: Path, reading: Reading, width: int, smallest: int, largest: int) -> list[Span]:
-    """The file in spans of so many bytes, about: one for each of `width` workers, two, …
 
-    One that cannot be cut is a span as a whole.
-    """
-    stamp = stamp_of(path)
+def spans_of(raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:
+    """The file in spans; one that cannot be cut is a span as a whole."""
     size = stamp[0]
-    count = min(width * max(1, -(-size // (width * largest))), size // smallest)
-    with opened(path) as raw:
-        whole = count < 2 or packing_of(raw.read(LOOK)) is not None
-        cuts = [] if whole else [_border(raw, size * at // count, reading) for at in range(1, count)]
+    count = grain.parts_of(size)
+    raw.seek(0)
+    tabbed = tabs_part(raw.read(HEAD), reading) if count > 1 else None
+    cuts = []
+    if tabbed is not None:
+        cuts = [
+            border(_blocks(raw, size * at // count), size * at // count, reading) for at in range(1, count)
+        ]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
-    return [Span(path, begin, end, stamp) for begin, end in pairwise(ends)]
+    return [Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
 
 
 @contextmanager
 def span_opened(span: Span) -> Iterator[IO[bytes]]:
-    """The bytes of a span; `FileChanged` if the file is another one before or after they were read."""
-    refuse_changes(span.path, span.stamp)
-    with opened(span.path, span.end) as raw:
-        try:
-            yield cast("IO[bytes]", _Bounded(raw, span))
-        except InputError:
-            refuse_changes(span.path, span.stamp)
-            raise
-    refuse_changes(span.path, span.stamp)
+    """The bytes of a span, if the file is still the one that was cut."""
+    with unchanged(span.path, span.stamp), opened(span.path, span.end) as raw:
+        yield cast("IO[bytes]", _Bounded(raw, span))
 
 
-def _border(raw: IO[bytes], at: int, reading: Reading) -> int | None:
-    """The first byte behind `at`, and behind at least one whole line, where another query begins."""
+def _blocks(raw: IO[bytes], at: int) -> Iterator[bytes]:
     raw.seek(at)
-    rest, position, previous = b"", at, None
-    first = True  # the line that `at` lies in, of which only a part is seen
-    while position - at < _FAR:
-        block = raw.read(_LOOK)
-        if not block:
-            return None
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            query = b"" if first else _query(line, reading)
-            if previous and query and query != previous and not _means_something(line):
-                return position
-            previous, first = query or previous, False
-            position += len(line) + 1
-        if len(rest) > reading.limits.line:
-            return None
-    return None
-
-
-def _query(line: bytes, reading: Reading) -> bytes:
-    """The first word of a line; nothing for a comment.
-
-    An id that holds a blank is cut short, so that two queries may be taken for one, but never one for two.
-    """
-    if reading.comments == "skip" and line.startswith(b"#"):
-        return b""
-    words: Sequence[bytes] = line.split(None, 1)
-    return words[0] if words else b""
-
-
-def _means_something(line: bytes) -> bool:
-    """Whether this would be no id at the beginning of a file; no part begins so."""
-    return line.startswith(_BOM) or packing_of(line) is not None
+    return iter(partial(raw.read, _LOOK), b"")
 
 
 class _Bounded(io.RawIOBase):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import QRELS, RUN, Kind, read_lines
+from rageval.files.lines import QRELS, RUN, Kind, first_is_tabbed, read_lines
 from rageval.files.opening import Source, chunks, name_of
 from rageval.files.tokens import Fields, tokenise
 from rageval.tables import numbers
@@ -26,10 +26,15 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read: what a line that begins with `#` is, and the limits."""
+    """How to read: what a line that begins with `#` is, and the limits.
+
+    `tabbed`: whether fields are parted by tabs in lines that can be read both ways; unless it is known, the
+    first row of the file says so.
+    """
 
     comments: str = "error"
     limits: Limits = DEFAULT
+    tabbed: bool | None = None
 
     def __post_init__(self) -> None:
         if self.comments not in COMMENTS:
@@ -81,7 +86,10 @@ def _tables(source: Source, kind: Kind, reading: Reading) -> Iterator[_Table]:
     for text in chunks(source, reading.limits):
         if line == 1:
             text = _without_bom(text, name)
-        table = _table(_with_newlines(text), kind, name, line, reading)
+        text = _with_newlines(text)
+        if reading.tabbed is None:
+            reading = replace(reading, tabbed=first_is_tabbed(text, kind.width, reading.comments))
+        table = _table(text, kind, name, line, reading)
         line += table.fields.lines
         if len(table.number):
             rows += len(table.number)
@@ -99,7 +107,8 @@ def _table(text: bytes, kind: Kind, name: str, line: int, reading: Reading) -> _
     if fields is not None and _within_limits(fields, kind, reading.limits):
         number = _numbers(buffer, fields, kind, reading.limits)
     if fields is None or number is None:
-        fields = read_lines(text, kind, name, line, reading.comments, reading.limits)
+        tabbed = bool(reading.tabbed)
+        fields = read_lines(text, kind, name, line, reading.comments, reading.limits, tabbed)
         number = _numbers(buffer, fields, kind, reading.limits)
     if number is None:
         raise RuntimeError(f"{name}: the two ways of reading numbers differ")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError
-from rageval.files.columnar import is_columnar
+from rageval.files.borders import Grain
+from rageval.files.cutting import Stretch, cut
 from rageval.files.opening import FileChanged, can_read_again
 from rageval.files.remote import is_remote
-from rageval.files.spans import Span, span_opened, spans_of
-from rageval.files.trec import Reading, run_blocks
-from rageval.parallel.engines import Engine
+from rageval.files.trec import Reading
+from rageval.parallel.engines import Engine, paired
 from rageval.sources import RunSource
 from rageval.tables.blocks import RunBlock, Scattered, whole_queries
 from rageval.tables.names import Names
@@ -21,28 +21,37 @@ from rageval.tables.pieces import Joining, Piece, queries_of
 from rageval.tables.run import checked
 
 Result = TypeVar("Result")
+BY_WORKERS = "by the workers"
 LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
 SMALLEST = 2**22  # below this a process of its own costs more than it saves
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The unit of work: a span of a file, and how to read it."""
+    """The unit of work: a stretch of a file, and how to read it."""
 
-    span: Span
+    stretch: Stretch
     reading: Reading
     dedup: str | None
 
     def __str__(self) -> str:
-        return str(self.span)
+        return str(self.stretch)
 
 
 def piece_of(joining: Joining, part: Part) -> Piece:
     """What a part holds; the same whenever, wherever and however often it is asked for."""
     queries = Names()
-    with span_opened(part.span) as stream:
-        blocks = whole_queries(run_blocks(stream, queries, part.reading))
+    with part.stretch.rows(queries, part.reading) as rows:
+        blocks = whole_queries(rows)
         return joining.piece(queries, (checked(block, queries, part.dedup) for block in blocks))
+
+
+def why_not(by: str, error: InputError) -> str:
+    """Why what this process perhaps can read could not be read otherwise; a file that changed nobody can."""
+    if isinstance(error, FileChanged):
+        raise error
+    first, *_ = str(error).split("\n")
+    return f"{by} ({first})"
 
 
 def findable(path: Any) -> Any:
@@ -65,30 +74,36 @@ class Divided(RunSource):
     def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
         """In parts, if parts can be put together. Where one fails, the run is read in one piece, as without
         an engine: that tells which line is wrong, or gathers queries that lie scattered over parts."""
-        if isinstance(use, Joining) and self.engine is not None:
-            try:
-                parts = self.parts(self.engine)
-                if len(parts) > 1:
-                    return cast("Result", self._together(use, self.engine, parts))
-            except FileChanged:
-                raise
-            except (Scattered, InputError):
-                pass
-        return super().each(use)
+        if not isinstance(use, Joining) or self.engine is None:
+            return super().each(use)
+        by, reason = "in parts", ""
+        try:
+            parts = self.parts(self.engine)
+            if len(parts) > 1:
+                by = BY_WORKERS
+                return cast("Result", self._together(use, self.engine, parts))
+        except Scattered:
+            pass
+        except InputError as error:
+            reason = why_not(by, error)
+        judged, notes = super().each(use)
+        notes.read_here = reason
+        return cast("Result", (judged, notes))
 
     def parts(self, engine: Engine) -> list[Part]:
         """The parts of the file; none if it is no file, or one that cannot be cut."""
         path: Any = self.path
         if self.table is not None or not isinstance(path, str | os.PathLike):
             return []
-        if not can_read_again(path) or is_columnar(path):
+        if not can_read_again(path):
             return []
         if not engine.inherits:
             path = findable(path)
-        spans = spans_of(path, self.reading, engine.width, self.smallest, LARGEST)
-        return [Part(span, self.reading, self.dedup) for span in spans]
+        stretches = cut(path, self.reading, Grain(engine.width, self.smallest, LARGEST))
+        return [Part(stretch, self.reading, self.dedup) for stretch in stretches]
 
     def _together(self, joining: Joining, engine: Engine, parts: list[Part]) -> object:
-        pieces = list(engine.results(piece_of, joining.for_workers(), parts))
+        results = engine.results(piece_of, joining.for_workers(), parts)
+        pieces = [piece for _, piece in paired(parts, results)]
         self.queries = queries_of(pieces)
         return joining.together(pieces)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from itertools import zip_longest
+from typing import Any, Protocol, TypeVar, cast
 
 from rageval.errors import UsageError
 from rageval.parallel.forking import WorkerDied, died, each_in_a_process
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
+_NONE = object()
 _KEPT = 2  # things sent that a worker remembers: what it works on, and what it is about to
 
 
@@ -28,6 +30,15 @@ class Engine(Protocol):
         self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
     ) -> Iterator[Result]:
         """`task(shared, unit)` of every unit; `shared` reaches each worker once, or as seldom as can be."""
+
+
+def paired(units: Iterable[Unit], results: Iterable[Result]) -> Iterator[tuple[Unit, Result]]:
+    """Each unit and its result, of which there has to be one, whatever an engine of somebody's does."""
+    for unit, result in zip_longest(units, results, fillvalue=_NONE):
+        if unit is _NONE or result is _NONE:
+            found = "more" if unit is _NONE else "fewer"
+            raise UsageError(f"the engine gave {found} results than there are units; expected one of each")
+        yield cast("Unit", unit), cast("Result", result)
 
 
 class Forked:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import RagevalError
+from rageval.errors import InputError, RagevalError
 from rageval.measures.base import Measure
-from rageval.parallel.dividing import Divided, findable
-from rageval.parallel.engines import Engine
+from rageval.parallel.dividing import BY_WORKERS, Divided, findable, why_not
+from rageval.parallel.engines import Engine, paired
 from rageval.scores import Scores
 from rageval.sources import RunSource, run_source
 
@@ -27,9 +27,23 @@ def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterato
         for source in sources:
             yield evaluator.evaluate(Divided.of(source, engine))
     else:
-        if not engine.inherits:
-            sources = [replace(source, path=findable(source.path)) for source in sources]
-        yield from engine.results(_scores_of, evaluator, sources)
+        yield from _elsewhere(evaluator, sources, engine)
+
+
+def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:
+    """A run a worker. One that a worker cannot read is read here, which tells whether it can be read."""
+    sent = sources
+    if not engine.inherits:
+        sent = [replace(source, path=findable(source.path)) for source in sources]
+    for source, found in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
+        if isinstance(found, Scores):
+            yield found
+            continue
+        reason = why_not(BY_WORKERS, found)
+        scores = evaluator.evaluate(source)
+        if scores.notes is not None:
+            scores.notes.read_here = reason
+        yield scores
 
 
 def _can_travel(evaluator: Evaluator, sources: list[RunSource]) -> bool:
@@ -46,5 +60,8 @@ def _is_known(measure: AnyMeasure) -> bool:
     return not isinstance(measure, Measure) or again.function is measure.function
 
 
-def _scores_of(evaluator: Evaluator, source: RunSource) -> Scores:
-    return evaluator.evaluate(source)
+def _scores_or_error(evaluator: Evaluator, source: RunSource) -> Scores | InputError:
+    try:
+        return evaluator.evaluate(source)
+    except InputError as error:
+        return error

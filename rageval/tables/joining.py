@@ -36,6 +36,7 @@ class Notes:
     rows: int = 0
     rank_conflicts: int = 0
     tied_at: Counter[int] = field(default_factory=Counter)
+    read_here: str = ""  # how it could not be read, and why, where this process had to
 
 
 def join(

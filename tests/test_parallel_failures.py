@@ -1,0 +1,122 @@
+"""Engines that fail: results lost or doubled; workers that find no file, lack a package or are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval
+from rageval.cli.remarks import remarks
+from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
+from rageval.parallel import Forked, OnExecutor, scored
+from rageval.parallel.dividing import piece_of
+from rageval.tables.blocks import Scattered
+from rageval.tables.joining import View
+from rageval.tables.judged import Judgements
+from rageval.tables.pieces import Joining, queries_of
+from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
+
+
+class Wrong(Here):
+    """An engine that loses results, has one twice, or gives one in the place of another."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+
+    def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
+        found = list(super().results(task, shared, units))
+        yield from {
+            "loses": found[1:],
+            "repeats": [found[0], *found],
+            "replaces": [found[0], found[0], *found[2:]],
+        }[self.how]
+
+
+@pytest.mark.parametrize("how", ["loses", "repeats", "replaces"])
+def test_no_part_counts_twice_or_not_at_all(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)))
+    evaluator = rageval.Evaluator(MEASURES, QRELS)
+    if how == "replaces":  # found out by the queries, and read in one piece
+        assert numbers(evaluator.evaluate(divided(path, Wrong(how)))) == numbers(evaluator.evaluate(path))
+        return
+    said = f"the engine gave {'fewer' if how == 'loses' else 'more'} results than there are units"
+    with pytest.raises(UsageError, match=said):
+        evaluator.evaluate(divided(path, Wrong(how)))
+    with pytest.raises(UsageError, match=said):
+        list(scored(evaluator, [path] * 3, Wrong(how)))
+
+
+def test_pieces_that_come_twice_are_not_put_together(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)))
+    joining = Joining(Judgements(rageval.Evaluator("rr", QRELS).qrels), View())
+    one, other = (piece_of(joining, part) for part in divided(path, None).parts(Forked(2)))
+    assert len(queries_of([one, other])) == 40
+    for pieces in ([one, other, one], [one, one], [other, other]):
+        with pytest.raises(Scattered):
+            queries_of(pieces)
+
+
+class Blind(Here):
+    """An engine whose workers do not find the file."""
+
+    def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
+        for unit in units:
+            if hasattr(unit, "stretch"):
+                raise InputError("/there/run: no such file\n(and more of that)")
+            yield task(shared, replace(unit, path="/there/run"))
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: int) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)))
+    evaluator = rageval.Evaluator(MEASURES, QRELS)
+    found = map(evaluator.evaluate, [divided(path, Blind())])
+    for scores in found if runs == 1 else scored(evaluator, [path] * runs, Blind()):
+        assert scores.notes is not None
+        said = "could not be read by the workers (/there/run: no such file); read by this process"
+        assert any(remark.startswith(said) for remark in remarks(scores, evaluator))
+        scores.notes.read_here = ""
+        assert numbers(scores) == numbers(evaluator.evaluate(path))
+    path.write_text("".join(lines(40)) + "q1 Q0 d 1 1\n")
+    with pytest.raises(InputError, match=f"^{path}:{len(lines(40)) + 1}: expected 6 columns"):
+        list(scored(evaluator, [path] * runs, Blind()))
+
+
+def die(shared: Any, unit: Any) -> Any:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_is_told_of_with_its_part(tmp_path: Path) -> None:
+    with pytest.raises(RagevalError, match=r"the part: a process that scored this.*was ended from outside"):
+        list(Forked(2).results(die, None, ["the part"]))
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
+        pytest.raises(RagevalError, match="the part: a process that scored this"),
+    ):
+        list(OnExecutor(pool).results(die, None, ["the part"]))
+
+
+def lack(shared: Any, unit: Any) -> Any:
+    raise MissingPackage("numba", "speed", "fast")
+
+
+def test_a_package_that_workers_lack_is_named() -> None:
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
+        pytest.raises(
+            MissingPackage, match=r"speed needs the package 'numba': pip install 'rageval\[fast\]'"
+        ),
+    ):
+        list(OnExecutor(pool).results(lack, None, ["the part"]))
