@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]  # `making`, and the helper that runs snippets
+ROOT = Path(__file__).parents[1]
+# This copy of rageval, `making`, and the helper that runs snippets.
+sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "tests")]
 
 from rageval.version import __version__  # noqa: E402
 
