@@ -84,6 +84,9 @@ def test_an_estimate_is_for_everything_or_for_nothing() -> None:
     assert estimate([REQUEST], "openai:llama@http://127.0.0.1:8000/v1") is None
     assert cost(Usage(1000, 1000, cached=2000), MODEL) == pytest.approx((1000 * 0.075 + 1000 * 0.60) / 1e6)
     assert cost(Usage(5, 5), f"{MODEL}-2024-07-18") == cost(Usage(5, 5), MODEL)
+    for dated in ("", "-2024-07-18"):
+        assert cost(Usage(5, 5), f"openai-decisions:gpt-4o-mini{dated}") == cost(Usage(5, 5), MODEL)
+    assert cost(Usage(5, 5), "openai-decisions:gpt-unheard-of") is None
 
 
 def test_a_price_may_be_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from rageval.judges.stored import as_json
 _BUILT_IN = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
+_PRICED_AS = {"openai-decisions": "openai"}  # another way to ask the same models
 _MILLION = 1_000_000
 _BYTES_A_TOKEN = 3  # English has four; what has fewer (digits, other scripts in UTF-8) stays near
 _FRAME = 64  # tokens that a provider adds around the messages
@@ -47,9 +48,13 @@ class Prices:
 
     def of(self, model: str) -> Price | None:
         """The price of `provider:model`, with or without a date at its end; None if it is not known."""
-        if model.partition(":")[0] in self.free:
+        provider, _, name = model.partition(":")
+        if provider in self.free:
             return FREE
-        return self.models.get(model) or self.models.get(_DATED.sub("", model))
+        found = self.models.get(model) or self.models.get(_DATED.sub("", model))
+        if found is None and provider in _PRICED_AS:
+            return self.of(f"{_PRICED_AS[provider]}:{name}")
+        return found
 
 
 def cost(usage: Usage, model: str) -> float | None:
