@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fair_judge import fair, obedient, said
 from rageval.judges import gathered, judged_by, rubric_named
-from rageval.testing import LlmServer, Saying, openai_reply
+from rageval.testing import Asked, LlmServer, Saying, openai_error, openai_reply
 from test_bad_input import Outcome, assert_refused, command
 
 SENTINEL = "sk-sentinel-0123456789abcdef0123456789"
@@ -204,6 +205,25 @@ def test_batches_give_what_single_calls_give(server: LlmServer) -> None:
     assert_fine(command(*CRAG, "--judge", "openai:m", "-o", "judged", "--batch", "--poll-every", "0.01"))
     assert labels() == labels("live")
     assert len(server.batched) == CALLS
+
+
+@pytest.mark.parametrize("status", [200, 404, 500, 401])
+def test_what_was_handed_over_is_deleted_in_the_end_if_the_provider_lets_us(
+    server: LlmServer, status: int
+) -> None:
+    delete = server.batches.answer
+
+    def some(asked: Asked, default: Any) -> Any:
+        kept = asked.method == "DELETE" and status != 200
+        return Saying(status, openai_error("no")) if kept else delete(asked, default)
+
+    server.batches.answer = some  # type: ignore[method-assign]
+    assert_fine(command(*CRAG, "--judge", "openai:m", "-o", "judged", "--batch", "--poll-every", "0.01"))
+    assert len(labels()) == len(ANSWERS)
+    asked = [request.path for request in server.requests if request.method == "DELETE"]
+    uploads = [body["input_file_id"] for body in server.bodies if "input_file_id" in body]
+    assert asked == [f"/v1/files/{name}" for name in uploads]
+    assert set(uploads).isdisjoint(server.batches.files) == (status == 200)
 
 
 def test_refusals_are_missing_and_said_so(server: LlmServer) -> None:

@@ -311,6 +311,8 @@ def test_no_such_batch(kind: Make, server: LlmServer) -> None:
         found = in_a_loop(model, work)
         assert isinstance(found, Fatal)
         assert "batch_7" in str(found)
+        assert "If the provider has deleted it" in str(found)
+        assert "--refresh" in str(found)
 
 
 @both
@@ -463,6 +465,20 @@ def test_results_that_are_kept_no_longer_are_asked_for_again(kind: Make, server:
     batch = submitted(model, questions(2))
     server.say(server.otherwise, Saying(404, openai_error("the file is gone")))
     assert replies(model, batch) == {}
+
+
+def test_the_requests_that_were_handed_over_can_be_deleted(server: LlmServer) -> None:
+    model = made(OpenAIChat, server)
+    batch = submitted(model, questions(2))
+    _, replied = server.batches.files
+    in_a_loop(model, model.forget(batch))
+    assert server.batches.files == [replied]
+    assert server.requests[-1].method == "DELETE"
+    assert len(replies(model, batch)) == 2
+    server.say(Saying(body={"id": "batch_1", "status": "completed", "input_file_id": "../../admin"}))
+    before = len(server.requests)
+    assert isinstance(in_a_loop(model, model.forget(batch)), Fatal)
+    assert len(server.requests) == before + 1
 
 
 def test_a_file_with_a_strange_name_is_not_asked_for(server: LlmServer) -> None:

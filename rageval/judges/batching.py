@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -27,6 +28,7 @@ from rageval.judges.stored import STORABLE
 HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in
 _AT_ONCE = 1000  # claims a transaction
+_TIDYING = 10.0  # seconds that may be spent on it
 Item = TypeVar("Item")
 
 
@@ -206,6 +208,14 @@ class _Batches:
         self._taken.add(batch.id)
         if self._asked.keys() >= set(batch.keys):  # else somebody else will want the rest
             self._store.batches.mark(batch.id, DONE if said else FAILED)
+            await self._tidy_up(batch)
+
+    async def _tidy_up(self, batch: Batch) -> None:
+        """Let the provider keep no copy of what was asked; if that fails, no judgement is any worse."""
+        if hasattr(self._model, "forget"):
+            with suppress(Transient, Fatal, TimeoutError):
+                async with asyncio.timeout(_TIDYING):
+                    await self._model.forget(batch.id)
 
     async def _replies(self, batch: Batch) -> dict[str, Reply]:
         """What the batch says, the replies stored at once."""

@@ -33,16 +33,23 @@ class Batches:
         self.asked: list[Asked] = []
         self._address = address
         self._files: dict[str, str] = {}
+        self._made = 0
         self._batches: dict[str, _Batch] = {}
         self._lock = threading.Lock()
         self._routes = (
             ("POST", r"/v1/files", self._upload),
             ("GET", r"/v1/files/([^/]+)/content", self._download),
+            ("DELETE", r"/v1/files/([^/]+)", self._delete),
             ("POST", r"/v1/batches", self._openai_batch),
             ("POST", r"/v1/messages/batches", self._anthropic_batch),
             ("GET", r"/v1/(?:messages/)?batches/([^/]+)", self._state),
             ("GET", r"/v1/messages/batches/([^/]+)/results", self._results),
         )
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files that were not deleted."""
+        return [*self._files]
 
     def answer(self, asked: Asked, of_model: Answer) -> Saying | None:
         """The answer to what concerns batches, None to anything else; `of_model` answers what is in them."""
@@ -60,6 +67,11 @@ class Batches:
         if name not in self._files:
             return Saying(404, openai_error(f"No such File object: {name}"))
         return Saying(body=self._files[name], headers={"content-type": "application/octet-stream"})
+
+    def _delete(self, asked: Asked, of_model: Answer, name: str) -> Saying:
+        if self._files.pop(name, None) is None:
+            return Saying(404, openai_error(f"No such File object: {name}"))
+        return Saying(body={"id": name, "object": "file", "deleted": True})
 
     def _state(self, asked: Asked, of_model: Answer, name: str) -> Saying:
         batch = self._batches.get(name)
@@ -134,7 +146,8 @@ class Batches:
         return {**batch.body, "processing_status": "in_progress", "results_url": None}
 
     def _file(self, text: str, purpose: str) -> dict[str, Any]:
-        name = f"file-{len(self._files) + 1}"
+        self._made += 1
+        name = f"file-{self._made}"
         self._files[name] = text
         return {
             "id": name,

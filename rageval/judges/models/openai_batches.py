@@ -48,6 +48,12 @@ class OpenAIBatches(RemoteBatches):
         files = [await self._file(body.get(name)) for name in ("output_file_id", "error_file_id")]
         return [_result(record) for file in files for record in file]
 
+    async def forget(self, batch: str) -> None:
+        """Delete the file of requests that was handed over, which would be kept for good."""
+        body = await self._looked_up(self._checked_id(batch.partition("?")[0]))
+        name = self._checked_id(body.get("input_file_id"))
+        await self._sent(lambda client: client.files.with_raw_response.delete(name))
+
     async def _file(self, file: object) -> list[dict[str, Any]]:
         """The lines of a file, none if there is no such file."""
         if not file:

@@ -110,7 +110,10 @@ class RemoteBatches(RemoteModel):
         """The object that the server answers with, which has an id."""
         response = await self._sent(send)
         if response.status == 404 and batch:
-            raise Fatal(f"{self.name}: no batch {batch} at {self.endpoint}; is it another account's?")
+            raise Fatal(
+                f"{self.name}: no batch {batch} at {self.endpoint}; is it another account's? If the provider"
+                " has deleted it, ask for what is missing without --batch, or for everything with --refresh"
+            )
         body = self._success(response).json()
         if not body.get("id"):
             raise Fatal(broken(response, self.home, self.name).detail)
