@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib import import_module
@@ -146,3 +147,16 @@ def test_a_measure_whose_example_lies_is_told(monkeypatch: pytest.MonkeyPatch) -
     (mistake,) = of_measure(liar)
     assert "Expected:\n    3\nGot:\n    2" in mistake
     assert of_measure(builtin()["recall"]) == []
+
+
+@pytest.mark.parametrize("measure", builtin().values(), ids=str)
+def test_a_page_loses_no_word_of_the_docstring(
+    measure: rageval.Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    from making.measures import SECTIONS, page
+
+    heads = re.compile(rf"^({'|'.join(SECTIONS)}):", re.MULTILINE)
+    words = re.findall(r"\w+", heads.sub("", measure.page).lower())
+    shown = Counter(re.findall(r"\w+", page(measure).replace("\\", "").lower()))
+    assert Counter(words) - shown == Counter()

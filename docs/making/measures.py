@@ -94,11 +94,11 @@ def sections(docstring: str) -> dict[str, str]:
     """What a docstring says under each of its heads; the example's code under `>>>`."""
     text, _, code = docstring.partition(">>> ")
     pieces = re.split(rf"^({'|'.join(SECTIONS)}):", text, flags=re.MULTILINE)
-    said = {name: dedent_first(body) for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+    said = {name: stripped(body) for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
     return {**said, ">>>": ">>> " + code.rstrip()}
 
 
-def dedent_first(body: str) -> str:
+def stripped(body: str) -> str:
     """A section begins behind its head, or on the next line, indented."""
     return body.strip() if body.startswith(" ") else body.strip("\n").rstrip()
 
@@ -118,14 +118,15 @@ def formula(text: str) -> str:
 
 def parameters(measure: Measure, text: str) -> str:
     """A row a parameter: what it may be, what it is when nothing is said, what it means."""
-    found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
-    meant = USUAL | {name: re.sub(r"\s*\n\s*", " ", says) for name, says in found}
+    described = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)
+    meant = USUAL | {name: re.sub(r"\s*\n\s*", " ", says) for name, says in described.findall(text)}
     rows = [
         (f"`{one.name}`", values(one), f"`{one.default}`", plain(meant.get(one.name, "see the formula")))
         for one in measure.declared.values()
     ]
     rows += [("`@k`", "a whole number from 1", "all", "the cut-off: only the top k count")] * measure.takes_k
-    return table(("parameter", "values", "default", "meaning"), rows)
+    more = described.sub("", text).strip()
+    return table(("parameter", "values", "default", "meaning"), rows) + f"\n\n{plain(more)}" * bool(more)
 
 
 def values(parameter: Parameter) -> str:
