@@ -23,7 +23,7 @@ import pytest
 from fair_judge import data_in, fair, said
 from rageval.errors import UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
-from rageval.judges.base import OK, Fatal, Reply, Request, Transient, Usage
+from rageval.judges.base import OK, Fatal, Lost, Reply, Request, Transient, Usage
 from rageval.judges.cluster import asker, crew, model
 from rageval.judges.cluster.asker import Asker, Wanted
 from rageval.judges.cluster.worker import Worker
@@ -259,7 +259,12 @@ def test_all_workers_together_keep_the_limit_of_money(
     assert set(answers_in(server.requests).values()) == {1}
 
 
-def test_a_pause_that_one_worker_is_told_holds_the_other(server: LlmServer, dask: tuple[str, str]) -> None:
+def test_a_pause_that_one_worker_is_told_holds_the_other(
+    server: LlmServer, dask: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_fine(command(*ALONE, *dask, "-o", "warm", "--store", "warm.sqlite"))  # the SDK is imported now
+    asked_at_first: set[str] = set()
+    by = by_worker(monkeypatch)
     begun: list[float] = []
     told: list[float] = []
     full, lock = threading.Event(), threading.Lock()
@@ -269,6 +274,7 @@ def test_a_pause_that_one_worker_is_told_holds_the_other(server: LlmServer, dask
             begun.append(time.monotonic())
             number = len(begun)
         if number == CONCURRENCY:
+            asked_at_first.update(by)
             full.set()
         assert full.wait(30)
         if number == 1:
@@ -282,6 +288,7 @@ def test_a_pause_that_one_worker_is_told_holds_the_other(server: LlmServer, dask
     assert_fine(command(*ALONE, *dask, "-o", "judged"))
     later = sorted(begun)[CONCURRENCY:]
     assert len(begun) == ITEMS + 1
+    assert len(asked_at_first) == 2
     assert later[0] >= told[0] + 0.95
 
 
@@ -451,6 +458,20 @@ def test_a_worker_whose_calls_fail_at_once_does_not_get_them_all() -> None:
         return found
 
     assert asyncio.run(rests()) == [False, True, False, False]
+
+
+def test_calls_of_a_worker_that_is_gone_are_lost() -> None:
+    async def asked() -> list[Any]:
+        worker = Worker("tcp://w", Sent())
+        calls = [asyncio.create_task(worker.ask(REQUEST)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert worker.busy_since is not None
+        worker.lose("gone")
+        return [*await asyncio.gather(*calls, return_exceptions=True), worker.busy_since]
+
+    *lost, busy_since = asyncio.run(asked())
+    assert [(type(error), str(error)) for error in lost] == [(Lost, "gone")] * 2
+    assert busy_since is None
 
 
 def test_a_worker_that_is_silent_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from rageval.judges.cluster.worker import Worker
 PATIENCE = 10.0  # seconds that a cluster may take to answer
 ALONE = 60.0  # seconds to wait for a worker while there is none
 LOOK = 1.0  # seconds between looks at who is there
+GRACE = 1.0  # seconds that the first worker waits for the others
 DEATHS = 3  # in a row, without a reply between them: then it is the model that kills
 
 
@@ -27,7 +28,7 @@ class Crew:
         self._wanted = wanted
         self._workers: dict[str, Worker] = {}
         self._jobs: dict[str, asyncio.Task[None]] = {}  # by worker, from before it begins until it goes
-        self._news = asyncio.Event()  # somebody has begun, or nobody will
+        self._ready = asyncio.Event()  # enough have begun, or nobody will
         self._trouble: Exception | None = None  # what ends the job
         self._deaths, self._last_death = 0, -math.inf
         self._was_anybody = False
@@ -67,11 +68,12 @@ class Crew:
 
     async def _next(self) -> Worker:
         """The worker that has least to do, as soon as there is one."""
-        while self._trouble is None and not self._workers:
-            self._news.clear()
+        while self._trouble is None and not (self._workers and self._ready.is_set()):
+            if not self._workers:
+                self._ready.clear()
             try:
                 async with asyncio.timeout(ALONE):
-                    await self._news.wait()
+                    await self._ready.wait()
             except TimeoutError:
                 self._end(self._deserted())
         if self._trouble is not None:
@@ -116,7 +118,10 @@ class Crew:
             return
         worker = self._workers[address] = Worker(address, asker)
         self._was_anybody = True
-        self._news.set()
+        if len(self._workers) >= len(self._jobs):
+            self._ready.set()
+        else:  # the first one is not to get everything
+            asyncio.get_running_loop().call_later(GRACE, self._ready.set)
         why = "it went away"
         try:
             why = await worker.serve()
@@ -150,4 +155,4 @@ class Crew:
     def _end(self, trouble: Exception) -> None:
         """Let all that wait for a worker fail."""
         self._trouble = self._trouble or trouble
-        self._news.set()
+        self._ready.set()
