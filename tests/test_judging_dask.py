@@ -304,7 +304,7 @@ def test_a_model_that_always_kills_is_told(
     server.default = deadly
     outcome = command(*ALONE, *dask, "-o", "judged")
     assert outcome.code == 3
-    assert "openai:m: lost with the worker tcp://" in outcome.err
+    assert "openai:m: its worker was lost (tcp://" in outcome.err
     assert "2 workers in a row were lost while they asked" in outcome.err
     assert "store.sqlite: the same command goes on" in outcome.err
     server.default = fair

@@ -126,7 +126,7 @@ class Crew:
         try:
             why = await worker.serve()
         finally:
-            self._gone(worker, f"{self._wanted.name}: lost with the worker {address}: {why}")
+            self._gone(worker, f"{self._wanted.name}: its worker was lost ({address}: {why})")
 
     async def _require_rageval(self, address: str) -> None:
         """A task that a worker cannot import would cost its life, so it is asked in words that it knows."""
