@@ -4,7 +4,7 @@
 
 ndeval      equal scores by document id ascending (as pyndeval); alpha-DCG and ERR-IA undivided at rank 1
 trec_eval   scores as 32-bit floats, and only queries that the run holds (as trec_eval 9.0.8 without -c)
-freshstack  three orders in one report: input order for coverage; pyndeval's among the first 20 for
+freshstack  three orders in one report: input order for coverage and holes; pyndeval's among the first 20 for
             alpha-nDCG; trec_eval's for the others
 """
 
@@ -41,7 +41,7 @@ def as_in(name: str, measure: Measure, all_measures: Sequence[object]) -> tuple[
 
 
 def _freshstack(measure: Measure, all_measures: Sequence[object]) -> Order:
-    if measure.name == "coverage":
+    if measure.name in ("coverage", "hole"):
         return Order(ties="input")
     if measure.name == "alpha_ndcg":
         cutoffs = [m.k for m in all_measures if isinstance(m, Measure) and m.name == "alpha_ndcg" and m.k]

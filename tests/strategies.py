@@ -1,4 +1,4 @@
-"""Inputs made to find something: many ties, equal-sized nugget sets, ids that nearly agree.
+"""Inputs made to find something: those of the fuzzer, and some that only these tests need.
 
 Everything is built from a `random.Random`, so that hypothesis (through `randoms`) and plain loops over
 seeds draw from the same well.
@@ -7,86 +7,10 @@ seeds draw from the same well.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-# Around the borders of eight-byte words, composed and decomposed, in several scripts, prefixes of others.
-IDS = [
-    "d",
-    "d0",
-    "d00",
-    "1",
-    "01",
-    "é",
-    "e\u0301",
-    "文書",
-    "x" * 7,
-    "x" * 8,
-    "x" * 9,
-    "x" * 16,
-    "x" * 17,
-    "x" * 99,
-]
-IDS += [
-    "clueweb12-0000tw-05-12114",
-    "clueweb12-0000tw-05-12115",
-    "a#b",
-    "a b".replace(" ", "_"),
-    "Z",
-    "z",
-    "~",
-    "!",
-]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A run and judgements that have something in common."""
-
-    run: dict[str, dict[str, float]]
-    qrels: dict[str, dict[str, dict[str, int]]]
-
-
-def case(rng: random.Random) -> Case:
-    """A small case: few documents and nuggets, so that nearly every draw has ties."""
-    queries = [f"q{at}" for at in range(rng.randint(1, 3))]
-    qrels = {query: judgements(rng) for query in queries}
-    run = {query: ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
-    if rng.random() < 0.3:
-        run["not judged"] = {"d": 1.0}
-    if not set(run) & set(qrels):
-        run[queries[0]] = ranking(rng, qrels[queries[0]])
-    return Case(run, qrels)
-
-
-def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
-    docs = rng.sample(IDS, rng.randint(1, 7))
-    nuggets = [f"n{at}" for at in range(rng.randint(1, 6))]
-    if rng.random() < 0.5:  # sets of one size: the greedy ideal must choose among equals
-        size = rng.randint(1, len(nuggets))
-        chosen = {doc: set(rng.sample(nuggets, size)) for doc in docs}
-    else:
-        chosen = {doc: {nugget for nugget in nuggets if rng.random() < 0.5} for doc in docs}
-    judged: dict[str, dict[str, int]] = {}
-    for nugget in nuggets:
-        judged[nugget] = {doc: rng.choice((1, 1, 2)) for doc in docs if nugget in chosen[doc]}
-        for doc in docs:
-            if doc not in judged[nugget] and rng.random() < 0.3:
-                judged[nugget][doc] = rng.choice((0, 0, -1, -2))
-    kept = {nugget: judged[nugget] for nugget in nuggets if judged[nugget]}
-    return kept or {"n0": {docs[0]: 0}}
-
-
-def ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
-    known = sorted({doc for docs in judged.values() for doc in docs})
-    docs = rng.sample(known, rng.randint(1, len(known))) + rng.sample(
-        ["u1", "u2", "x" * 10], rng.randint(0, 3)
-    )
-    rng.shuffle(docs)
-    levels = rng.choice((1, 2, 3, 50))
-    return {doc: rng.randrange(levels) / 4 - 1 for doc in docs}
-
+from rageval.conformance.drawing import Case, case
 
 cases = st.randoms(use_true_random=False).map(case)
 cutoffs = st.sampled_from([1, 2, 3, 4, 5, 10, 1000, None])

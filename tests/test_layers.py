@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "diagnosis": (BASE | {"files", "validation"}, {"msgspec"}),
+    "conformance": (BASE | {"answers", "evaluation", "measures"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
     "clusters": (BASE, set()),
     "parallel": (BASE | {"clusters", "files", "measures", "scores", "sources", "tables"}, set()),

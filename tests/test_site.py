@@ -55,7 +55,10 @@ def sources(folder: Path) -> Path:
     """A copy of the pages that people wrote, beside all that the build looks at."""
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("measures", "commands"))
     for name in BESIDE:
-        (folder / name).symlink_to(ROOT / name)
+        if (ROOT / name).is_file():  # pages include some, and links in them lead from where they lie
+            shutil.copy(ROOT / name, folder)
+        else:
+            (folder / name).symlink_to(ROOT / name)
     return folder / "docs"
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from making.marks import table
 from rageval import answers, compat
+from rageval.conformance.peers import PEERS, peer_named
+from rageval.conformance.reasons import reasons_of
+from rageval.conformance.topics import TOPICS
 from rageval.measures import Measure, nuggets
 from rageval.measures.foreign import IR_MEASURES_NAMES
 from rageval.tables.ranking import Order
@@ -22,7 +25,19 @@ def comparison(measure: Measure, remarks: str) -> str:
     called = f"In ir_measures it is `{name}`." if name else ""
     rows = _of_answers(measure) if measure.of_answers else _of_runs(measure)
     rules = table(("option", "computes", "by these rules"), rows) if rows else ""
-    return "\n\n".join(filter(None, [remarks, called, rules]))
+    return "\n\n".join(filter(None, [remarks, called, rules, _conformance(measure)]))
+
+
+def _conformance(measure: Measure) -> str:
+    """What each tool that has the measure does otherwise, as `rageval conformance` finds it."""
+    asked = [measure, measure @ 10] if measure.takes_k else [measure]
+    rows = []
+    for name in PEERS:
+        peer = peer_named(name)
+        if any(peer.has(one) for one in asked):
+            reasons = reasons_of(name, measure.name, list(TOPICS))
+            rows += [(name, TOPICS[key.partition("/")[0]], why) for key, why in reasons.items()]
+    return table(("tool", "given", "differs"), rows) if rows else ""
 
 
 def _of_runs(measure: Measure) -> list[tuple[str, str, str]]:

@@ -31,6 +31,7 @@ COMMANDS = {
     "doctor": "Say what is suspicious in files, and what it does to which measure.",
     "validate": "Check a file against the rules of its track, and repair it.",
     "datasets": "List data sets; show, fetch, import, export or check one.",
+    "conformance": "Compare with the tools that are installed, on golden vectors.",
     "measures": "List the measures, or show the page of one.",
 }
 DEFAULT_COMMAND = "score"

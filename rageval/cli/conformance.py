@@ -1,0 +1,136 @@
+"""`rageval conformance`: rageval and the tools beside it on the golden vectors, and against each other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval.cli.grids import md_lines, table_lines
+from rageval.cli.printing import print_lines
+from rageval.errors import UsageError
+from rageval.names import suggestion
+
+if TYPE_CHECKING:
+    from rageval.conformance.verdicts import Vector, Verdict
+
+FAULT = 1  # exit code: somebody's number cannot be explained
+LEGEND = (
+    "How many inputs a tool scores as rageval does; then, by letter, how often it differs or fails, and why:"
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--peer", "peers", multiple=True, metavar="TOOL", help="Only this one; may be repeated.")
+@click.option(
+    "--format", "form", type=click.Choice(("table", "md", "jsonl")), default="table", show_default=True
+)
+@click.option("--vectors", type=click.Choice(("runs", "answers")), help="Print the golden vectors instead.")
+@click.option(
+    "--fuzz", type=click.FloatRange(0), metavar="SECONDS", help="Compare random inputs, for so long."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+def conformance(
+    peers: tuple[str, ...], form: str, vectors: str | None, fuzz: float | None, seed: int
+) -> None:
+    """Try rageval, and each peer that is installed, on the golden vectors, measure by measure.
+
+    Says where a tool agrees, where it differs on purpose and why, whether --compat makes rageval say the
+    same, and where it fails. Exit code 1 if a difference cannot be explained.
+
+    \b
+    rageval conformance
+    rageval conformance --fuzz 60 --peer pyndeval
+    rageval conformance --vectors runs > golden.jsonl    # to try your own tool on
+    """
+    if vectors:
+        from rageval.conformance.vectors import text_of
+
+        print_lines(text_of(vectors).splitlines())
+        return
+    versions = _chosen(peers)
+    faults = _fuzzed(versions, fuzz, seed) if fuzz is not None else _compared(versions, form)
+    if faults:
+        raise click.exceptions.Exit(FAULT)
+
+
+def _chosen(names: tuple[str, ...]) -> dict[str, str]:
+    """The peers that are asked, with their versions."""
+    from rageval.conformance.peers import PEERS, installed
+
+    found = installed()
+    for name in names:
+        if name not in PEERS:
+            raise UsageError(f"--peer {name}: expected one of {', '.join(PEERS)}" + suggestion(name, PEERS))
+        if name not in found:
+            raise UsageError(f"--peer {name}: is not installed here; found {', '.join(found) or 'none'}")
+    return {name: version for name, version in found.items() if not names or name in names}
+
+
+def _compared(versions: dict[str, str], form: str) -> int:
+    """Print how all did; the number of what nobody can explain."""
+    from rageval.conformance import answer_vectors, run_vectors
+    from rageval.conformance.peers import PEERS
+    from rageval.conformance.verdicts import WRONG, of_peer, of_rageval
+
+    every: list[Vector] = [*run_vectors(), *answer_vectors()]
+    found = [verdict for vector in every for verdict in of_rageval(vector)]
+    for name in versions:
+        click.echo(f"rageval: asking {name} …", err=True)
+        found += of_peer(name, every)
+    faults = [verdict for verdict in found if verdict.verdict == WRONG]
+    if form == "jsonl":
+        print_lines(map(_json_line, found))
+    else:
+        print_lines(_report(found, versions, form))
+        others = [name for name in PEERS if name not in versions]
+        if others:
+            print_lines([f"Not asked, or not installed: {', '.join(others)}."])
+    return len(faults)
+
+
+def _json_line(verdict: Verdict) -> str:
+    return json.dumps(
+        verdict._asdict() | {"values": verdict.values and dict(verdict.values)}, ensure_ascii=False
+    )
+
+
+def _report(found: list[Verdict], versions: dict[str, str], form: str) -> Iterator[str]:
+    from rageval.conformance.tables import Comparison, letters_of
+
+    comparison = Comparison(found, letters_of(found), versions)
+    yield comparison.own()
+    if versions:
+        yield from ["", LEGEND, ""]
+        grid = comparison.grid()
+        yield from md_lines(grid, len(grid[0])) if form == "md" else table_lines(grid, len(grid[0]))
+        yield from comparison.reasons()
+        yield ""
+    yield from comparison.alone()
+    yield from comparison.faults()
+
+
+def _fuzzed(versions: dict[str, str], seconds: float, seed: int) -> int:
+    """Print every difference found, as a vector; their number."""
+    import msgspec
+
+    from rageval.conformance.fuzzing import fuzz
+    from rageval.conformance.peers import OF_ANSWERS
+
+    differences = Counter[str]()
+    of_runs = [name for name in versions if name not in OF_ANSWERS]
+    for name in of_runs:
+        values = 0
+        for done in fuzz(name, seconds / len(of_runs), seed):
+            values += done.values
+            for verdict, vector in done.differences:
+                differences[name] += 1
+                said = verdict.why or dict(verdict.values or {})
+                click.echo(f"rageval: {name}: {verdict.measure}: {said}", err=True)
+                print_lines([msgspec.json.encode(vector).decode()])
+        how = f"{values:,} values compared, {differences[name]:,} differ"
+        click.echo(f"rageval: {name} {versions[name]}: {how}", err=True)
+    return differences.total()

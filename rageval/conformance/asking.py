@@ -1,0 +1,141 @@
+"""A peer in a process of its own: some crash, hang, or take all memory, which is an answer, too.
+
+python -m rageval.conformance.asking pyndeval      # questions in, replies out, a line of JSON each
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, Self
+
+import msgspec
+
+from rageval.conformance.peers import NotAsked, peer_named
+from rageval.conformance.vectors import AnswerVector, RunVector
+
+LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
+MEMORY = 2**33  # bytes of address space
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What a peer is asked."""
+
+    measures: Sequence[str]
+    run: RunVector | None = None
+    answers: AnswerVector | None = None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What it said, or what became of it."""
+
+    values: dict[str, dict[str, float | None]] | None = None
+    failure: str = ""
+    not_asked: bool = False
+
+
+class PeerProcess:
+    """The process of one peer; it is started again where it died."""
+
+    def __init__(self, name: str, longest: float = LONGEST) -> None:
+        self._name, self._longest = name, longest
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def ask(self, measures: Sequence[str], vector: RunVector | AnswerVector) -> Reply:
+        """One question, one reply."""
+        place = "run" if isinstance(vector, RunVector) else "answers"
+        question = Question(measures, **{place: vector})  # type: ignore[arg-type]
+        process = self._process = self._process or self._started()
+        late = threading.Event()
+        timer = threading.Timer(self._longest, _give_up, (process, late))
+        timer.start()
+        try:
+            line = self._exchange(process, msgspec.json.encode(question))
+        finally:
+            timer.cancel()
+        if line.endswith(b"\n"):
+            return msgspec.json.decode(line, type=Reply)
+        code = process.wait()
+        self._end()
+        how = f"took more than {self._longest:g} s" if late.is_set() else f"crashed (exit code {code})"
+        return Reply(failure=how)
+
+    @staticmethod
+    def _exchange(process: subprocess.Popen[bytes], question: bytes) -> bytes:
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the process was started without pipes")
+        try:
+            process.stdin.write(question + b"\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+        except BrokenPipeError:
+            return b""
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        environment = os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
+        return subprocess.Popen(
+            [sys.executable, "-m", "rageval.conformance.asking", self._name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+
+    def _end(self) -> None:
+        if self._process is not None:
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+    late.set()
+    process.kill()
+
+
+def reply_to(name: str, question: Question) -> Reply:
+    """What the peer says, in this process."""
+    from rageval.measures.parsing import parse_measure
+
+    vector = question.run or question.answers
+    measures: Any = [parse_measure(measure) for measure in question.measures]
+    try:
+        return Reply(peer_named(name).values(measures, vector))  # type: ignore[arg-type]
+    except NotAsked as error:
+        return Reply(failure=str(error), not_asked=True)
+    except Exception as error:  # whatever a tool may raise is what it says
+        return Reply(failure=f"{type(error).__name__}: {error!s:.100}")
+
+
+def main(name: str) -> None:
+    """Reply to questions until there are no more. What a tool prints itself goes nowhere."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _limit_memory()
+    for line in sys.stdin.buffer:
+        replies.write(msgspec.json.encode(reply_to(name, msgspec.json.decode(line, type=Question))) + b"\n")
+        replies.flush()
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

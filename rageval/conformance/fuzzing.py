@@ -1,0 +1,159 @@
+"""A differential fuzzer: random inputs to rageval and to a peer, until they disagree or time is up.
+
+Inputs are such that a peer ought to give our numbers: plainly, or by its own rules (`--compat`). What
+disagrees is made as small as it goes and handed over as a golden vector.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+import msgspec
+
+from rageval.conformance.asking import PeerProcess
+from rageval.conformance.drawing import case
+from rageval.conformance.peers import Peer, peer_named
+from rageval.conformance.reasons import reasons_of
+from rageval.conformance.topics import topics_in
+from rageval.conformance.vectors import QrelsRow, RunRow, RunVector
+from rageval.conformance.verdicts import FAILS, WRONG, Verdict, has, topics_of, verdict
+from rageval.measures import run_measures
+from rageval.measures.parsing import parse_measure
+
+QUERIES = 12  # cases a vector, so that a question is worth its way
+CUTOFFS = (1, 2, 3, 5, 10, 20, None)
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)  # with others, rounding decides which documents are tied in the ideal
+MEASURES = 4  # asked of each vector
+
+
+class Difference(NamedTuple):
+    """What somebody has to look at: the smallest input found, and what the peer says of it."""
+
+    verdict: Verdict
+    vector: RunVector
+
+
+class Fuzzed(NamedTuple):
+    """One vector's worth of work: how many values were compared, and what disagreed."""
+
+    values: int
+    differences: list[Difference]
+
+
+def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[Fuzzed]:
+    """Compare with a peer for so long, or a little longer. The same seed draws the same inputs."""
+    peer, until = peer_named(name), time.monotonic() + seconds
+    with PeerProcess(name) as process:
+        for number in count():
+            if time.monotonic() > until:
+                return
+            vector = drawn(random.Random(f"{seed}/{number}"), peer)
+            yield Fuzzed(
+                len(vector.expected) * QUERIES,
+                [
+                    _smallest(process, peer, name, vector, measure)
+                    for measure in _wrong(process, peer, name, vector)
+                ],
+            )
+
+
+def drawn(rng: random.Random, peer: Peer) -> RunVector:
+    """Queries that the run has, with something relevant; tied or not; and some measures of the peer."""
+    run: list[RunRow] = []
+    qrels: list[QrelsRow] = []
+    single, tied, spam = (rng.random() < share for share in (0.2, 0.5, 0.2))
+    for number in range(QUERIES):
+        query, (scores, judged) = f"{number}.q", _query(rng)
+        scores = scores if tied else dict(zip(scores, rng.sample(range(999), len(scores)), strict=True))
+        run += [(query, doc, _score(rng, score, single)) for doc, score in scores.items()]
+        qrels += [
+            (query, nugget, doc, grade if spam else max(0, grade))
+            for nugget, docs in judged.items()
+            for doc, grade in docs.items()
+        ]
+    topics = [*(["single"] if single else []), *topics_in(run, qrels)]
+    measures = [measure for measure in _measures(rng) if has(peer, measure)][:MEASURES]
+    vector = RunVector("fuzzed", "drawn at random", run, qrels, {}, topics)
+    return _with_values(vector, measures)
+
+
+def _query(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str, int]]]:
+    while True:
+        found = case(rng)
+        for query, judged in found.qrels.items():
+            relevant = any(grade > 0 for docs in judged.values() for grade in docs.values())
+            if relevant and query in found.run:
+                return found.run[query], judged
+
+
+def _score(rng: random.Random, score: float, single: bool) -> float:
+    """The score; or one that differs from another in bits that not every tool looks at."""
+    return 1000 + score + rng.random() / 1e5 if single else float(score)
+
+
+def _measures(rng: random.Random) -> list[str]:
+    found = []
+    for measure in run_measures().values():
+        chosen = measure(normalise="independent") if "normalise" in measure.declared else measure
+        if "alpha" in measure.declared:
+            chosen = chosen(alpha=rng.choice(ALPHAS))
+        k = rng.choice(CUTOFFS) if measure.takes_k else None
+        found.append(str(chosen if k is None else chosen @ k))
+    rng.shuffle(found)
+    return found
+
+
+def _with_values(vector: RunVector, measures: Sequence[str]) -> RunVector:
+    """The vector with what rageval says; a refusal would be a difference, too."""
+    found = vector.found(measures) if measures else {}
+    values = {name: said if not isinstance(said, Exception) else str(said) for name, said in found.items()}
+    return msgspec.structs.replace(vector, expected=values)
+
+
+def _wrong(process: PeerProcess, peer: Peer, name: str, vector: RunVector) -> list[str]:
+    """The measures on which the peer disagrees, or fails and nobody knows why."""
+    asked = [(measure, process.ask([measure], vector)) for measure in vector.expected]
+    verdicts = [verdict(name, peer, vector, measure, reply) for measure, reply in asked]
+    return [found.measure for found in verdicts if found.verdict == WRONG or _is_odd(found, vector)]
+
+
+def _is_odd(found: Verdict, vector: RunVector) -> bool:
+    topics = topics_of(vector, found.measure)
+    return found.verdict == FAILS and not reasons_of(found.tool, parse_measure(found.measure).name, topics)
+
+
+def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, measure: str) -> Difference:
+    """The same difference with fewer queries, then with fewer rows."""
+
+    def still_wrong(smaller: RunVector) -> bool:
+        return bool(
+            smaller.run and smaller.qrels and _wrong(process, peer, name, _with_values(smaller, [measure]))
+        )
+
+    for query in {row[0] for row in vector.qrels}:
+        alone = msgspec.structs.replace(
+            vector,
+            run=[row for row in vector.run if row[0] == query],
+            qrels=[row for row in vector.qrels if row[0] == query],
+        )
+        if still_wrong(alone):
+            vector = alone
+            break
+    for field in ("run", "qrels"):
+        vector = _fewer(vector, field, still_wrong)
+    vector = _with_values(vector, [measure])
+    return Difference(verdict(name, peer, vector, measure, process.ask([measure], vector)), vector)
+
+
+def _fewer(vector: RunVector, field: str, still_wrong: Callable[[RunVector], bool]) -> RunVector:
+    """Without each row that is not needed."""
+    for row in list(getattr(vector, field)):
+        rows = [other for other in getattr(vector, field) if other != row]
+        smaller = msgspec.structs.replace(vector, **{field: rows})
+        if still_wrong(smaller):
+            vector = smaller
+    return vector

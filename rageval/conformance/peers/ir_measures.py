@@ -1,0 +1,85 @@
+"""ir_measures, with the providers it chooses itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rageval.conformance.peers import ByMeasure
+from rageval.conformance.peers.data import document_grades, only
+from rageval.conformance.peers.pyndeval import normalised
+from rageval.conformance.vectors import RunVector
+from rageval.measures.base import Measure
+from rageval.measures.foreign import IR_MEASURES_NAMES
+
+PACKAGE = "ir-measures"
+AS = {"compat": "ndeval"}
+REPRODUCED = {"ties", "first/alpha_dcg", "first/err_ia"}
+TOLERANCE = 1e-12
+OPTIONS = {"judged_only"}
+_OF_DOCUMENTS = {"recall", "ndcg", "ap", "rr", "p", "success", "judged"}
+_ONLY_WITH_CUTOFF = {
+    "alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "p_ia", "strec", "p", "recall", "success", "judged"
+}  # fmt: skip
+_ONLY_WITHOUT = {"nrbp", "nnrbp", "map_ia"}
+_PARAMETERS = {
+    "alpha_ndcg": {"alpha", "rel", "normalise"},
+    "alpha_dcg": {"alpha", "rel", "normalise"},
+    "nrbp": {"alpha", "beta", "rel"},
+    "nnrbp": {"alpha", "beta", "rel"},
+    "ndcg": set[str](),
+    "judged": set[str](),
+}
+_OTHERS = {"rel", "normalise"}
+
+
+def has(measure: Measure) -> bool:
+    """What its providers compute; of those of novelty, as ndeval normalises them."""
+    if measure.name not in IR_MEASURES_NAMES:
+        return False
+    if set(measure.changed) - _PARAMETERS.get(measure.name, _OTHERS):
+        return False
+    if not normalised(measure):
+        return False
+    return measure.name not in (_ONLY_WITH_CUTOFF if measure.k is None else _ONLY_WITHOUT)
+
+
+def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
+    """All in one call. Documents are judged once, unless it is about those that are not."""
+    import ir_measures
+
+    names = {str(measure): ir_measures.parse_measure(_name(measure, vector)) for measure in measures}
+    run = [ir_measures.ScoredDoc(query, doc, float(score)) for query, doc, score in vector.run]
+    of_documents = all(measure.name in _OF_DOCUMENTS for measure in measures)
+    found = ir_measures.calc(list(names.values()), _qrels(vector, of_documents), run)
+    by_measure: ByMeasure = {}
+    for ours, theirs in names.items():
+        metrics = [metric for metric in found.per_query if metric.measure == theirs]
+        by_measure[ours] = only(((metric.query_id, metric.value) for metric in metrics), vector)
+    return by_measure
+
+
+def _name(measure: Measure, vector: RunVector) -> str:
+    changed = {name: value for name, value in measure.changed.items() if name != "normalise"}
+    if vector.options.get("judged_only"):
+        changed["judged_only"] = True
+    inner = ",".join(f"{name}={value}" for name, value in changed.items())
+    cutoff = "" if measure.k is None else f"@{measure.k}"
+    return IR_MEASURES_NAMES[measure.name] + (f"({inner})" if inner else "") + cutoff
+
+
+def _qrels(vector: RunVector, of_documents: bool) -> Any:
+    from ir_measures import Qrel
+
+    rows = [Qrel(query, doc, grade, nugget) for query, nugget, doc, grade in vector.qrels]
+    if vector.column != "iteration":
+        import pandas
+
+        return pandas.DataFrame(rows).rename(columns={"iteration": vector.column})
+    if of_documents and "documents" not in vector.topics and "conflict" not in vector.topics:
+        return [
+            Qrel(query, doc, grade)
+            for query, docs in document_grades(vector).items()
+            for doc, grade in docs.items()
+        ]
+    return rows

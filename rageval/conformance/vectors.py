@@ -1,0 +1,114 @@
+"""The golden vectors, and what rageval makes of one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import msgspec
+
+from rageval.answers import evaluate_answers
+from rageval.errors import RagevalError
+from rageval.evaluation import evaluate
+
+Values = Mapping[str, float | None]  # None where a measure is undefined
+Expected = Values | str  # a value for each query; or the words of a refusal
+Found = Values | RagevalError
+RunRow = tuple[str, str, float | str]  # query, document, score; 'nan' is no number in JSON
+QrelsRow = tuple[str, str, str, int]  # query, nugget, document, grade
+Kind = TypeVar("Kind", "RunVector", "AnswerVector")
+
+
+class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run, judgements, and the right values.
+
+    `topics` name what makes the input special, in the words of `reasons`; `together` says that the measures
+    are asked for in one call; `column` is what judgements call the nugget where they are a table.
+    """
+
+    name: str
+    about: str
+    run: Sequence[RunRow]
+    qrels: Sequence[QrelsRow]
+    expected: Mapping[str, Expected]
+    topics: Sequence[str] = ()
+    options: Mapping[str, Any] = {}
+    together: bool = False
+    column: str = "iteration"
+
+    def found(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Found]:
+        """What rageval says, by other rules if these are given: values, or why there are none."""
+        options = {**self.options, **rules}
+        try:
+            scores = evaluate(list(measures), self.run_file(), self.qrels_file(), **options)
+        except RagevalError as error:
+            return dict.fromkeys(measures, error)
+        return {measure: scores[measure].by_query for measure in measures}
+
+    def run_file(self) -> io.BytesIO:
+        """The run as TREC has it."""
+        return _file("run", (f"{q} Q0 {doc} 0 {score!s} t" for q, doc, score in self.run))
+
+    def qrels_file(self) -> io.BytesIO:
+        """The judgements as TREC has them."""
+        return _file("qrels", (f"{q} {nugget} {doc} {grade}" for q, nugget, doc, grade in self.qrels))
+
+
+class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Judgements of answers, and the right values, under `run/query`."""
+
+    name: str
+    about: str
+    judgements: Sequence[Mapping[str, Any]]
+    expected: Mapping[str, Values]
+    answers: Sequence[Mapping[str, Any]] = ()
+    topics: Sequence[str] = ()
+    options: Mapping[str, Any] = {}
+
+    def found(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Found]:
+        """What rageval says, by other rules if these are given: values, or why there are none."""
+        options = {**self.options, **rules}
+        try:
+            by_run = evaluate_answers(
+                list(measures), self.judgements, answers=self.answers or None, **options
+            )
+        except RagevalError as error:
+            return dict.fromkeys(measures, error)
+        return {
+            measure: {
+                f"{run}/{query}": value
+                for run, scores in by_run.items()
+                for query, value in scores[measure].by_query.items()
+            }
+            for measure in measures
+        }
+
+
+@cache
+def run_vectors() -> list[RunVector]:
+    """Those of runs."""
+    return list(_read("runs", RunVector))
+
+
+@cache
+def answer_vectors() -> list[AnswerVector]:
+    """Those of judged answers."""
+    return list(_read("answers", AnswerVector))
+
+
+def text_of(name: str) -> str:
+    """The file of vectors of `runs` or `answers`, for other tools."""
+    return (files("rageval.conformance") / f"{name}.jsonl").read_text(encoding="utf-8")
+
+
+def _read(name: str, kind: type[Kind]) -> Iterator[Kind]:
+    return (msgspec.json.decode(line, type=kind) for line in text_of(name).splitlines())
+
+
+def _file(name: str, lines: Iterator[str]) -> io.BytesIO:
+    found = io.BytesIO("".join(line + "\n" for line in lines).encode())
+    found.name = name
+    return found

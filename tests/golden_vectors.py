@@ -1,0 +1,213 @@
+"""Writes the golden vectors of `rageval.conformance`: `python tests/golden_vectors.py`.
+
+Inputs are the counter-examples of the field (`counter_examples`) and small random cases; right values come
+from the oracles, which share no code with the package.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations, product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import answers_oracle as oracle_answers
+import oracle
+import strategies
+import test_answer_laws as laws
+from counter_examples import ANSWERS, BASE_QRELS, BASE_RUN, COUNTER_EXAMPLES, QUESTIONABLE, USUAL, Qrels, Run
+from rageval.conformance import AnswerVector, RunVector
+from rageval.conformance.topics import topics_in
+from rageval.measures import run_measures
+from rageval.measures.parsing import parse_measure
+
+FOLDER = Path(__file__).parents[1] / "rageval/conformance"
+RANDOM_RUNS, RANDOM_ANSWERS = 40, 3
+CUTOFFS = (1, 2, 3, 5, 10, 20)
+ALPHAS = (0, 0.25, 0.5, 0.75, 1)
+
+
+def right(measure: str, run: Run, qrels: Qrels, options: dict[str, Any]) -> dict[str, float]:
+    """The oracle's values of a measure."""
+    if options.get("judged_only"):
+        run = {
+            q: {d: s for d, s in docs.items() if any(d in n for n in qrels[q].values())}
+            for q, docs in run.items()
+        }
+    if options.get("ties") == "expected":
+        return {query: expected(measure, run, qrels, query) for query in qrels}
+    ascending = options.get("ties") == "docid_asc"
+    rules = replace(oracle.RIGHT, tie=lambda doc: doc.encode()) if ascending else oracle.RIGHT
+    return values(measure, run, qrels, rules)
+
+
+def expected(measure: str, run: Run, qrels: Qrels, query: str) -> float:
+    """The mean over all orders of equal scores."""
+    docs = run.get(query, {})
+    levels = sorted(set(docs.values()), reverse=True)
+    groups = [list(permutations(doc for doc in docs if docs[doc] == level)) for level in levels]
+    orders = [[doc for group in order for doc in group] for order in product(*groups)]
+    found = [
+        values(measure, {query: {doc: -float(at) for at, doc in enumerate(order)}}, {query: qrels[query]})[
+            query
+        ]
+        for order in orders
+    ]
+    return float(sum(map(Fraction, found)) / len(found))
+
+
+def values(measure: str, run: Run, qrels: Qrels, rules: oracle.Rules = oracle.RIGHT) -> dict[str, float]:
+    """The oracle's values, whatever the parameters."""
+    parsed = parse_measure(measure)
+    parameters = {
+        name: Fraction(str(value)) for name, value in parsed.parameters.items() if name in ("alpha", "beta")
+    }
+    rel = parsed.rel or 1
+    chosen = {name: value for name, value in parsed.changed.items() if name not in ("alpha", "beta", "rel")}
+    if chosen == {"ideal": "exact"}:
+        return {query: exact(run.get(query, {}), qrels[query], parsed.k or 0) for query in qrels}
+    if chosen == {"normalise": "ndeval"} and parsed.k == 1:
+        return values(measure.replace("(normalise=ndeval)", ""), run, qrels, rules)
+    compute: Callable[..., float] = oracle.MEASURES[parsed.name]
+    if chosen:
+        ((name, value),) = chosen.items()
+        compute = oracle.VARIANTS[f"{parsed.name}({name}={value})"]
+    return {
+        query: float(
+            compute(oracle.Query(run.get(query, {}), qrels[query], rel, rules), parsed.k, **parameters)
+        )
+        for query in qrels
+    }
+
+
+def exact(ranking: dict[str, float], judged: dict[str, dict[str, int]], k: int) -> float:
+    query = oracle.Query(ranking, judged, 1, oracle.RIGHT)
+    best = oracle.optimum(query, k)
+    return float(oracle.alpha_dcg(query, k)) / best if best else 0.0
+
+
+def rows(qrels: Qrels) -> list[tuple[str, str, str, int]]:
+    return [
+        (q, n, d, g) for q, nuggets in qrels.items() for n, docs in nuggets.items() for d, g in docs.items()
+    ]
+
+
+def ranks(run: Run) -> list[tuple[str, str, float]]:
+    return [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
+
+
+def vector(name: str, about: str, run: Run, qrels: Qrels, measures: Iterable[str], **more: Any) -> RunVector:
+    topics = list(dict.fromkeys([*more.pop("topics", []), *topics_in(ranks(run), rows(qrels))]))
+    options = more.get("options", {})
+    meant = [str(parse_measure(measure)) for measure in measures]
+    found = {measure: right(measure, run, qrels, options) for measure in meant}
+    return RunVector(name, about, ranks(run), rows(qrels), found, topics, **more)
+
+
+def scattered() -> RunVector:
+    """The everyday case, the first document of every query first."""
+    whole = vector(
+        "scattered", "rows of a query apart, as when a run is sorted by rank", BASE_RUN, BASE_QRELS, USUAL
+    )
+    place = {(query, doc): at for query, docs in BASE_RUN.items() for at, doc in enumerate(docs)}
+    by_rank = sorted(whole.run, key=lambda row: place[row[0], row[1]])
+    return msgspec.structs.replace(whole, run=by_rank, topics=["scattered", *whole.topics])
+
+
+def drawn_runs() -> Iterator[RunVector]:
+    """Small cases; every other one without ties, so that all can agree on it."""
+    for number in range(RANDOM_RUNS):
+        rng = random.Random(number)
+        case = strategies.case(rng)
+        run = case.run if number % 2 else {query: untied(rng, docs) for query, docs in case.run.items()}
+        about = "a small case drawn at random, " + ("with ties" if number % 2 else "without ties")
+        yield vector(f"random-{number:02}", about, run, case.qrels, drawn_measures(rng))
+
+
+def untied(rng: random.Random, docs: dict[str, float]) -> dict[str, float]:
+    return dict(zip(docs, rng.sample([score / 8 for score in range(-99, 99)], len(docs)), strict=True))
+
+
+def drawn_measures(rng: random.Random) -> list[str]:
+    """Every measure of runs once: at some cut-off, or at none; those with an alpha at some alpha."""
+    found = []
+    for name, measure in run_measures().items():
+        k = rng.choice((*CUTOFFS, *CUTOFFS, None)) if measure.takes_k else None
+        alpha = rng.choice(ALPHAS) if "alpha" in measure.declared else 0.5
+        beta = 0.8 if alpha or name not in ("nnrbp",) else 0.5
+        chosen = measure(alpha=alpha) if alpha != 0.5 else measure
+        chosen = chosen(beta=beta) if name == "nnrbp" and beta != 0.8 else chosen
+        found.append(str(chosen if k is None else chosen @ k))
+    return found
+
+
+def run_vectors() -> list[RunVector]:
+    """All of runs."""
+    named = [
+        vector(n, a, run, qrels, measures, **more) for n, a, run, qrels, measures, more in COUNTER_EXAMPLES
+    ]
+    return [*named, scattered(), *QUESTIONABLE, *drawn_runs()]
+
+
+def answer_vector(name: str, about: str, given: laws.Table, measures: list[str], **more: Any) -> AnswerVector:
+    on_missing = more.get("options", {}).get("on_missing", "skip")
+    found = laws.slowly()(measures, given, on_missing)
+    expected = {
+        measure: {
+            f"{run}/{query}": value
+            for (run, name), values in found.items()
+            if name == measure
+            for query, value in values.by_query.items()
+        }
+        for measure in measures
+    }
+    topics = list(dict.fromkeys([*more.pop("topics", []), *topics_of_answers(given)]))
+    return AnswerVector(name, about, given.rows, expected, laws.answer_lines(given), topics, **more)
+
+
+def topics_of_answers(given: laws.Table) -> list[str]:
+    """What can be seen from judgements of nuggets; others have no peer."""
+    rows = [row for row in given.rows if "importance" in row]
+    vital = {(row["run_id"], row["query_id"]) for row in rows if row["importance"] == "vital"}
+    labels = [row.get("label") for row in rows if row.get("status", "ok") in ("ok", "repaired")]
+    seen = {
+        "vitalless": {(row["run_id"], row["query_id"]) for row in rows} - vital,
+        "failed": any(row.get("status", "ok") not in ("ok", "repaired") for row in rows),
+        "spelled": any(label not in oracle_answers.NUGGET.worth for label in labels),
+        "judges": len({row.get("judge", "") for row in rows}) > 1,
+    }
+    return [topic for topic, is_so in seen.items() if is_so]
+
+
+def answer_vectors() -> Iterator[AnswerVector]:
+    """All of answers."""
+    for name, about, judged, measures, more in ANSWERS:
+        meant = [str(parse_measure(measure)) for measure in measures]
+        yield answer_vector(name, about, laws.Table(judged), meant, **more)
+    for kind, number in product(laws.KINDS, range(RANDOM_ANSWERS)):
+        given = laws.table(random.Random(number), kind)
+        measures = [str(parse_measure(measure)) for measure in laws.MEASURES[kind]]
+        name = f"{kind.replace(' ', '-')}-{number}"
+        about = f"{kind} drawn at random; judgements that failed are left out"
+        yield answer_vector(name, about, given, measures, options={"on_missing": "skip"})
+
+
+def encoded(vectors: Iterable[Any]) -> bytes:
+    return b"".join(msgspec.json.encode(found) + b"\n" for found in vectors)
+
+
+def main() -> None:
+    (FOLDER / "runs.jsonl").write_bytes(encoded(run_vectors()))
+    (FOLDER / "answers.jsonl").write_bytes(encoded(answer_vectors()))
+
+
+if __name__ == "__main__":
+    main()
