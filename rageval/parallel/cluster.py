@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import pickle
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +18,10 @@ from rageval.parallel.forking import WorkerDied, died
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 PATIENCE = 10  # seconds that a cluster may take to answer
-ROUNDS = 5  # how often units are sent out after the scheduler forgot them: it was restarted
+RETURN = 120  # seconds that one that was lost may take to come back, with a worker
+PAUSE = 0.5  # seconds between two tries to reach it
+ROUNDS = 5  # how often units are sent out if the scheduler forgets them: it was restarted
+_LOG = logging.getLogger("distributed.client")
 _CANCELLED = (concurrent.futures.CancelledError, asyncio.CancelledError)
 _KILLED, _FORGOTTEN = object(), object()
 
@@ -24,7 +29,8 @@ _KILLED, _FORGOTTEN = object(), object()
 class OnDask:
     """The workers of a cluster. What is shared is unpacked by one of them and handed on to the others.
 
-    Dask itself repeats the units of a worker that died. A unit has one result, however often it was done.
+    Dask itself repeats the units of a worker that died; where the scheduler was restarted we do, those
+    without a result. A unit has one result, however often it was done.
     What is shared is a task, too, and not scattered: data scattered to workers that died are lost, and units
     wait for them without end.
     """
@@ -32,10 +38,9 @@ class OnDask:
     inherits = False
 
     def __init__(self, address: str) -> None:
+        self._address = address
         with connecting(address):
-            from distributed import Client
-
-            self._client = Client(address, timeout=PATIENCE, set_as_default=False)
+            self._client = self._connected(PATIENCE)
         self.width = max(1, sum(self._client.nthreads().values()))
 
     def __enter__(self) -> Self:
@@ -43,6 +48,7 @@ class OnDask:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
+        _LOG.removeFilter(_unsaid)
 
     def results(
         self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
@@ -58,11 +64,35 @@ class OnDask:
                 found = _outcome(futures[at])
             while found is _FORGOTTEN and rounds < ROUNDS:
                 rounds += 1
+                self._return(unit)
                 futures[at:] = self._sent(task, shared, units[at:])
                 found = _outcome(futures[at])
             if found is _KILLED or found is _FORGOTTEN:
                 raise WorkerDied(died(str(unit)))
             yield found
+
+    def _connected(self, seconds: float) -> Any:
+        from distributed import Client
+
+        return Client(self._address, timeout=seconds, set_as_default=False)
+
+    def _return(self, unit: Any) -> None:
+        """Wait until the cluster answers again and has a worker; what it still knows of us is forgotten."""
+        _LOG.addFilter(_unsaid)  # tracebacks of a client that is closed while it looks for its scheduler
+        end = time.monotonic() + RETURN
+        while (left := end - time.monotonic()) > 0:
+            self._client.close(timeout=PAUSE)
+            try:
+                self._client = self._connected(min(left, PATIENCE))
+                self._client.wait_for_workers(1, timeout=max(PAUSE, end - time.monotonic()))
+            except OSError:  # what distributed calls a timeout is one, too
+                time.sleep(PAUSE)
+            else:
+                return
+        raise WorkerDied(
+            f"{unit}: the cluster at {self._address} was lost before this was done, and was not back with a"
+            f" worker within {RETURN:,} s; start it, and then this command, again"
+        )
 
     def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
         with warnings.catch_warnings():
@@ -71,15 +101,20 @@ class OnDask:
         return [self._client.submit(task, share, unit, pure=False) for unit in units]
 
 
+def _unsaid(_: logging.LogRecord) -> bool:
+    return False
+
+
 def _outcome(future: Any) -> Any:
     """The result of a unit, or why there is none."""
     from distributed import KilledWorker
+    from distributed.comm import CommClosedError
 
     try:
         return future.result()
     except KilledWorker:
         return _KILLED
-    except _CANCELLED:
+    except (*_CANCELLED, CommClosedError):  # the scheduler was lost before or while it handed the result over
         return _FORGOTTEN
 
 
