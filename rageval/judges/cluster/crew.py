@@ -111,11 +111,10 @@ class Crew:
             await self._require_rageval(address)
             where: dict[str, Any] = {"workers": [address], "allow_other_workers": False}
             asker = await self._client.submit(Asker, self._wanted, actor=True, pure=False, **where)
-        except OSError:
-            return  # it went away; if not, the next look finds it again
         except Exception as error:
-            self._end(UsageError(f"--dask {self._cluster}: the worker {address}: {error}"))
-            return
+            if not isinstance(error, OSError) and address in await self._client.nthreads():
+                self._end(UsageError(f"--dask {self._cluster}: the worker {address}: {error}"))
+            return  # it went away; if not, the next look finds it again
         worker = self._workers[address] = Worker(address, asker)
         self._was_anybody = True
         if len(self._workers) >= len(self._jobs):
