@@ -74,16 +74,25 @@ def test_from_questions_to_a_collection_on_which_two_retrievers_are_compared(ser
     }
     index = Index((str(doc["_id"]), str(doc["text"])) for doc in corpus())
     gold = {line["query_id"]: line["answer"][0] for line in lines("c/questions.jsonl")}  # type: ignore[index]
-    for name, texts in (("question", queries), ("oracle", gold)):
+    half = {query: (text, gold[query])[at % 2] for at, (query, text) in enumerate(queries.items())}
+    for name, texts in (("half", half), ("oracle", gold)):
         Path(f"{name}.trec").write_text("\n".join(run_lines(index.run(texts, name))) + "\n")
-    scored = command("question.trec", "oracle.trec", "c/qrels.nugget", "-m", "coverage@20,alpha_ndcg@10")
+    scored = command("half.trec", "oracle.trec", "c/qrels.nugget", "-m", "coverage@20,alpha_ndcg@10")
     assert scored.code == 0
     values = {(row[0], row[1].strip()): float(row[3]) for row in map(str.split, _rows(scored.out))}
     assert values["oracle.trec", "coverage@20"] == 1.0  # all pooled documents are judged, all nuggets found
-    assert values["question.trec", "coverage@20"] < 1.0
-    compared = command("compare", "question.trec", "oracle.trec", "c/qrels.nugget", "-m", "coverage@20")
+    assert 0.0 < values["half.trec", "coverage@20"] < 1.0
+    runs = ("half.trec", "oracle.trec", "c/qrels.nugget", "-m", "coverage@20")
+    compared = command("compare", *runs, "--format", "json")
     assert compared.code == 0
-    assert "oracle.trec" in compared.out
+    (difference,) = json.loads(compared.out)["pairs"]
+    assert -difference["difference"] == pytest.approx(1.0 - values["half.trec", "coverage@20"], abs=1e-4)
+    reported = command("report", *runs, "--nuggets", "c/nuggets.jsonl", "-o", "report.html")
+    assert (reported.code, "wrote report.html" in reported.err) == (0, True)
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert all(query in page for query in KEPT)
+    assert not any(f'"{query}"' in page for query in (*WITHOUT_A_NUGGET, *WITHOUT_DOCUMENT))
+    assert str(lines("c/nuggets.jsonl")[0]["nuggets"][0]["text"]) in page  # type: ignore[index]
 
 
 def _rows(out: str) -> list[str]:
