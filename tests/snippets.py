@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +41,13 @@ def python_mistake(block: str) -> str | None:
     """What is wrong with a `python` block: it ends badly."""
     done = run([sys.executable, "-c", block])
     return None if done.returncode == 0 else f"{block}{done.stderr}"
+
+
+def lacks(program: Path) -> str | None:
+    """A package that an example needs and that is not installed here."""
+    tree = ast.parse(program.read_text(encoding="utf-8"))
+    named = [name.name for node in tree.body if isinstance(node, ast.Import) for name in node.names]
+    return next((name for name in named if find_spec(name.partition(".")[0]) is None), None)
 
 
 def program_mistake(program: Path) -> str | None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from making.programs import PROGRAMS
 from rageval.measures import Measure, builtin
-from snippets import blocks, console_mistake, program_mistake, python_mistake
+from snippets import blocks, console_mistake, lacks, program_mistake, python_mistake
 
 
 def mistakes(folder: Path) -> list[str]:
     """What is wrong with all there is to run; the pages are those of this folder."""
-    jobs = [(program_mistake, "", program) for program in PROGRAMS]
+    jobs = [(program_mistake, "", program) for program in PROGRAMS if lacks(program) is None]
     jobs += [
         job for page in sorted(folder.glob("*.md")) if page.name != "measures.md" for job in _of_page(page)
     ]
