@@ -26,7 +26,12 @@ LEGEND = (
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--peer", "peers", multiple=True, metavar="TOOL", help="Only this one; may be repeated.")
 @click.option(
-    "--format", "form", type=click.Choice(("table", "md", "jsonl")), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(("table", "md", "jsonl")),
+    default="table",
+    show_default=True,
+    help="For people, for a page, or every comparison as a line.",
 )
 @click.option("--vectors", type=click.Choice(("runs", "answers")), help="Print the golden vectors instead.")
 @click.option(
