@@ -402,7 +402,8 @@ class TestCitations:
         assert [found[name].missing for name in found] == [0] * 5
 
     def test_a_judgement_of_another_answer(self) -> None:
-        for stranger in (citation(0, "d", FULL), citation(1, "a", FULL), citation(7, "a", FULL)):
+        elsewhere = ((0, "d"), (1, "a"), (2, "b"), (7, "a"))  # counted from 1, the last sentence is 2
+        for stranger in (citation(sentence, doc, FULL) for sentence, doc in elsewhere):
             with pytest.raises(InputError, match=r"the answer does not; .*counted from 0"):
                 evaluate_answers(
                     "citation_precision", [citation(0, "a", FULL), stranger], answers=[answer("a", "b")]
