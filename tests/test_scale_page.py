@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import rageval
+from rageval.parallel import Divided
 from test_parallel import MEASURES, QRELS, lines, numbers
 from test_readme import ROOT, blocks
 
@@ -56,3 +57,30 @@ def test_the_code_on_the_page_and_its_engines(tmp_path: Path, monkeypatch: pytes
         assert [numbers(scores) for scores in shown["scored"](evaluator, [path] * 64, engine)] == [
             expected
         ] * 64
+
+
+@pytest.mark.parametrize("name", ["ray", "pyspark"])
+@pytest.mark.filterwarnings("default")  # of engines' own
+def test_the_engines_on_the_page_if_they_are_installed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = pytest.importorskip(name)
+    monkeypatch.chdir(ROOT)
+    shown: dict[str, Any] = {}
+    for block in blocks("python", PAGE):
+        exec(block, shown)
+    path = tmp_path / "run"
+    path.write_text("".join(lines(60)))
+    evaluator = rageval.Evaluator(MEASURES, QRELS)
+    if name == "ray":
+        installed.init(num_cpus=2, include_dashboard=False)
+        engine, end = shown["OnRay"](), installed.shutdown
+    else:
+        context = installed.SparkContext("local[2]")
+        engine, end = shown["OnSpark"](context), context.stop
+    try:
+        found = list(shown["scored"](evaluator, [path] * 64, engine))
+        parts = evaluator.evaluate(Divided("run", None, path, engine=engine, smallest=1))
+    finally:
+        end()
+    assert [numbers(scores) for scores in [*found, parts]] == [numbers(evaluator.evaluate(path))] * 65
