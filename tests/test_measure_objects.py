@@ -32,6 +32,14 @@ def test_a_measure_of_ir_measures_equals_its_like() -> None:
     assert one != "Rprec"
 
 
+def test_how_deep_a_sum_without_the_collection_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval.measures.novelty._DEEPEST_INDEPENDENT", 3)
+    name = "alpha_dcg(normalise=independent)"
+    assert rageval.evaluate(f"{name}@3", RUN, GRADED)[f"{name}@3"].value > 0
+    with pytest.raises(rageval.MeasureError, match="a cut-off of at most 3, found 4"):
+        rageval.evaluate(f"{name}@4", RUN, GRADED)
+
+
 @pytest.mark.parametrize("grade", [-(10**6), 10**6])
 def test_the_limits_of_grades(grade: int) -> None:
     assert recall(rel=grade).rel == grade
