@@ -10,6 +10,7 @@ import pytest
 import rageval
 from rageval.measures import Measure, measure, ndcg, recall
 from rageval.measures.foreign import foreign_measure
+from rageval.measures.parsing import parse_measures
 from rageval.tables.judged import Judged
 
 RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
@@ -109,3 +110,20 @@ def test_measures_of_runs_and_of_answers_know_which_they_are() -> None:
         rageval.evaluate("v_strict", RUN, GRADED)
     with pytest.raises(rageval.MeasureError, match="scores runs"):
         rageval.evaluate_answers("recall", [{"query_id": "q", "run_id": "r", "label": "perfect"}])
+
+
+def test_nothing_is_to_be_installed_where_a_provider_is_there_and_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(ir_measures, "iter_calc", fail)
+    with pytest.raises(rageval.MeasureError, match=r"out of order$"):
+        rageval.evaluate("Rprec", RUN, GRADED)
+
+
+def test_an_object_of_ir_measures_is_ours_where_we_have_it() -> None:
+    assert parse_measures(ir_measures.nDCG @ 5) == [ndcg @ 5]
+    assert isinstance(parse_measures(ir_measures.nDCG @ 5)[0], Measure)
+    assert parse_measures(ir_measures.Rprec) == [foreign_measure("Rprec")]

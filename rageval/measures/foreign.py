@@ -72,11 +72,13 @@ class ForeignMeasure:
         return np.array([value.get(query, float(self.measure.DEFAULT)) for query in query_ids], np.float64)
 
     def _way_out(self) -> str:
-        """How to install a provider that could compute it, if one is missing."""
-        for name, provider in _ir_measures().providers.registry.items():
-            if not provider.is_available() and provider.supports(self.measure):
-                return f"; {name} could, install it: {provider.install_instructions()}"
-        return ""
+        """How to install a provider that could compute it, if none that could is there."""
+        known = _ir_measures().providers.registry.items()
+        able = [(name, provider) for name, provider in known if provider.supports(self.measure)]
+        if not able or any(provider.is_available() for _, provider in able):
+            return ""
+        name, provider = able[0]
+        return f"; {name} could, install it: {provider.install_instructions()}"
 
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line."""
