@@ -1,6 +1,7 @@
 """Changes one operator, constant or condition at a time and asks whether some test notices.
 
     python tests/mutation.py rageval/measures rageval/tables/ideal.py --jobs 2
+    python tests/mutation.py rageval/measures --tests QUICK.py --then THOROUGH.py
 
 Each mutant is a copy of the package with one change, tested in a process of its own; those that no test
 kills are printed as `file:line  before -> after`, and explained in `tests/survivors.md`.
@@ -107,6 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--tests", nargs="+", default=["tests"])
+    parser.add_argument("--then", nargs="+", default=[], help="tests for what survives the others")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sample", type=int, help="try only so many mutants, drawn at random")
     options = parser.parse_args()
@@ -121,11 +123,13 @@ def main() -> None:
     if options.sample and options.sample < len(found):
         found = random.Random(0).sample(found, options.sample)
     whole = files[0].resolve()
-    if not survives(whole, ast.parse(whole.read_text(encoding="utf-8")), options.tests):
+    rounds = [options.tests, *([options.then] if options.then else [])]
+    unchanged = ast.parse(whole.read_text(encoding="utf-8"))
+    if not all(survives(whole, unchanged, tests) for tests in rounds):
         sys.exit("the tests fail without any change, so they would kill every mutant; expected them to pass")
     survived = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        alive = pool.map(lambda mutant: survives(mutant[0], mutant[2], options.tests), found)
+        alive = pool.map(lambda mutant: all(survives(mutant[0], mutant[2], tests) for tests in rounds), found)
         for (file, line, _, change), living in zip(found, alive, strict=True):
             if living:
                 survived += 1

@@ -33,7 +33,7 @@ def ndcg(judged: Judged, *, k: int | None = None, dcg: Literal["log2", "exp_log2
     """
 
     def gain_of(grade: NDArray[np.int32]) -> Values:
-        gain = np.maximum(grade, 0).astype(np.float64)
+        gain = grade.astype(np.float64)  # all of them are above 0
         return gain if dcg == "log2" else np.exp2(gain) - 1
 
     def ideal() -> Values:
