@@ -195,6 +195,16 @@ class TestAsking:
         reply = reply_to("pyndeval", Question(list(two.expected), run=two))
         assert (reply.values, reply.not_asked) == (None, True)
 
+    def test_a_tool_without_the_part_that_it_needs(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """ir_measures without pyndeval has no measures of nuggets: no failure, nothing to compare."""
+        write_peer(tmp_path, monkeypatch, "raise ImportError('not here')")
+        found = list(of_peer("ir_measures", [VECTORS["everyday"]]))
+        assert {one.verdict for one in found} == {AGREES}
+        assert {parse_measure(one.measure).name for one in found} >= {"ndcg", "rr"}
+        assert not {parse_measure(one.measure).name for one in found} & {"alpha_ndcg", "strec"}
+
     def test_memory_is_limited(self) -> None:
         assert asking.MEMORY <= 2**33
 

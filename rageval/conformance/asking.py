@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
-from rageval.conformance.peers import NotAsked, peer_named
+from rageval.conformance.peers import Lacks, NotAsked, peer_named
 from rageval.conformance.vectors import AnswerVector, RunVector
 
 LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
@@ -35,6 +35,7 @@ class Reply(msgspec.Struct, frozen=True):
     values: dict[str, dict[str, float | None]] | None = None
     failure: str = ""
     not_asked: bool = False
+    lacks: bool = False
 
 
 class PeerProcess:
@@ -115,6 +116,8 @@ def reply_to(name: str, question: Question) -> Reply:
         return Reply(peer_named(name).values(measures, vector))  # type: ignore[arg-type]
     except NotAsked as error:
         return Reply(failure=str(error), not_asked=True)
+    except Lacks as error:
+        return Reply(failure=str(error), lacks=True)
     except Exception as error:  # whatever a tool may raise is what it says
         return Reply(failure=f"{type(error).__name__}: {error!s:.100}")
 

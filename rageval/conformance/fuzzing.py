@@ -117,7 +117,7 @@ def _with_values(vector: RunVector, measures: Sequence[str]) -> RunVector:
 def _wrong(process: PeerProcess, peer: Peer, name: str, vector: RunVector) -> list[str]:
     """The measures on which the peer disagrees, or fails and nobody knows why."""
     asked = [(measure, process.ask([measure], vector)) for measure in vector.expected]
-    verdicts = [verdict(name, peer, vector, measure, reply) for measure, reply in asked]
+    verdicts = [verdict(name, peer, vector, measure, reply) for measure, reply in asked if not reply.lacks]
     return [found.measure for found in verdicts if found.verdict == WRONG or _is_odd(found, vector)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from string import ascii_lowercase
 
 from rageval.conformance.peers import peer_named
@@ -14,6 +15,7 @@ from rageval.version import __version__
 Reason = tuple[str, str, str]  # tool, kind of verdict, words
 UNEXPLAINED = "?"
 _SHOWN = 20
+_LETTERS = (*ascii_lowercase, *map("".join, product(ascii_lowercase, repeat=2)))
 
 
 def letters_of(verdicts: Sequence[Verdict]) -> dict[Reason, str]:
@@ -23,7 +25,7 @@ def letters_of(verdicts: Sequence[Verdict]) -> dict[Reason, str]:
     for verdict in verdicts:
         reason = _reason(verdict)
         if verdict.verdict not in (AGREES, WRONG) and reason not in letters:
-            letters[reason] = ascii_lowercase[used[verdict.tool] % len(ascii_lowercase)]
+            letters[reason] = _LETTERS[used[verdict.tool] % len(_LETTERS)]
             used[verdict.tool] += 1
     return letters
 

@@ -57,7 +57,7 @@ def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[Verdict]:
             together = isinstance(vector, RunVector) and vector.together
             for measures in [known] if together and known else [[measure] for measure in known]:
                 reply = process.ask(measures, vector)
-                for measure in measures:
+                for measure in () if reply.lacks else measures:
                     yield verdict(name, peer, vector, measure, reply)
 
 

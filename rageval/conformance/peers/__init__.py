@@ -19,6 +19,10 @@ class NotAsked(RagevalError):
     """A question that must not be put to this tool: it would not survive."""
 
 
+class Lacks(RagevalError):
+    """A measure that this tool would have if more of it were installed."""
+
+
 class Peer(Protocol):
     """A module of this package."""
 

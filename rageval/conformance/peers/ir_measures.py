@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval.conformance.peers import ByMeasure
+from rageval.conformance.peers import ByMeasure, Lacks
 from rageval.conformance.peers.data import document_grades, only
 from rageval.conformance.peers.pyndeval import normalised
 from rageval.conformance.vectors import RunVector
@@ -49,6 +49,10 @@ def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
     import ir_measures
 
     names = {str(measure): ir_measures.parse_measure(_name(measure, vector)) for measure in measures}
+    providers = [one for one in ir_measures.providers.registry.values() if one.is_available()]
+    for measure in names.values():
+        if not any(provider.supports(measure) for provider in providers):
+            raise Lacks(f"no provider of {measure} is installed")
     run = [ir_measures.ScoredDoc(query, doc, float(score)) for query, doc, score in vector.run]
     of_documents = all(measure.name in _OF_DOCUMENTS for measure in measures)
     found = ir_measures.calc(list(names.values()), _qrels(vector, of_documents), run)
