@@ -13,18 +13,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fair_judge import data_in, fair, said
+from rageval import clusters
 from rageval.errors import UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 from rageval.judges.base import Reply, Request
-from rageval.judges.cluster import crew, model
-from rageval.judges.cluster.asker import Wanted
+from rageval.judges.cluster import crew
 from rageval.judges.cluster.worker import Worker
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, ScriptedModel, openai_error
@@ -333,7 +332,7 @@ def test_workers_that_mean_another_model(dask: tuple[str, str], monkeypatch: pyt
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     outcome = command(*ALONE, *dask, "-o", "judged")
     assert_refused(outcome, "the worker tcp://", "and not openai:m at http://127.0.0.1:9/v1")
-    monkeypatch.setattr(model, "Wanted", partial(Wanted, version="9.9"))
+    monkeypatch.setattr(clusters, "__version__", "9.9")
     assert_refused(command(*ALONE, *dask, "-o", "judged"), "expected rageval 9.9 there as well, found 0.")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import rageval
+from rageval import clusters
 from rageval.errors import RagevalError, UsageError
 from rageval.files.borders import Grain
 from rageval.files.cutting import cut
@@ -182,3 +183,12 @@ def test_an_address_where_nobody_answers(monkeypatch: pytest.MonkeyPatch, place:
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     with pytest.raises(UsageError, match=f"{place}: no cluster answers there"):
         OnDask(place)
+
+
+def test_workers_with_another_rageval(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would die of tasks that they cannot unpack, and the units be blamed for it."""
+    monkeypatch.setattr(clusters, "__version__", "9.9")
+    with pytest.raises(
+        UsageError, match=r"the worker tcp://.*: expected rageval 9\.9 there as well, found 0\."
+    ):
+        OnDask(address)

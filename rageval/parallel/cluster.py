@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Self, TypeVar
 
-from rageval.clusters import connecting
+from rageval.clusters import asking_for_rageval, connecting, require_rageval
+from rageval.errors import UsageError
 from rageval.parallel.forking import WorkerDied, died
 
 Unit = TypeVar("Unit")
@@ -41,7 +42,21 @@ class OnDask:
         self._address = address
         with connecting(address):
             self._client = self._connected(PATIENCE)
+        try:
+            self._require_rageval()
+        except BaseException:
+            self._client.close()
+            raise
         self.width = max(1, sum(self._client.nthreads().values()))
+
+    def _require_rageval(self) -> None:
+        for worker, found in self._client.run(asking_for_rageval(), on_error="return").items():
+            try:
+                require_rageval(found)
+            except UsageError as error:
+                raise UsageError(f"--dask {self._address}: the worker {worker}: {error}") from None
+            except OSError:  # it went away; Dask does without it
+                continue
 
     def __enter__(self) -> Self:
         return self

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from importlib import import_module
 from typing import Any
 
-from rageval.clusters import connecting
+from rageval.clusters import asking_for_rageval, connecting, require_rageval
 from rageval.errors import UsageError
 from rageval.judges.base import Fatal, Reply, Request
 from rageval.judges.cluster.asker import Asker, Wanted
@@ -108,7 +107,8 @@ class Crew:
     async def _engage(self, address: str) -> None:
         """All that one worker does, until it goes."""
         try:
-            await self._require_rageval(address)
+            said = await self._client.run(asking_for_rageval(), workers=[address], on_error="return")
+            require_rageval(said.get(address))
             where: dict[str, Any] = {"workers": [address], "allow_other_workers": False}
             asker = await self._client.submit(Asker, self._wanted, actor=True, pure=False, **where)
         except Exception as error:
@@ -126,19 +126,6 @@ class Crew:
             why = await worker.serve()
         finally:
             self._gone(worker, f"{self._wanted.name}: its worker was lost ({address}: {why})")
-
-    async def _require_rageval(self, address: str) -> None:
-        """A task that a worker cannot import would cost its life, so it is asked in words that it knows."""
-
-        def version() -> Any:  # within a function, so that it travels as code and not as a name
-            return import_module("rageval.version").__version__
-
-        said = await self._client.run(version, workers=[address], on_error="return")
-        found = said.get(address)
-        if isinstance(found, OSError):
-            raise found
-        if found != self._wanted.version:
-            raise UsageError(f"expected rageval {self._wanted.version} there as well, found {found!s:.100}")
 
     def _gone(self, worker: Worker, why: str) -> None:
         """Without this worker; if they die one after the other while they ask, nobody is to ask any more."""
