@@ -34,7 +34,6 @@ class Reply(msgspec.Struct, frozen=True):
 
     values: dict[str, dict[str, float | None]] | None = None
     failure: str = ""
-    not_asked: bool = False
     lacks: bool = False
 
 
@@ -115,7 +114,7 @@ def reply_to(name: str, question: Question) -> Reply:
     try:
         return Reply(peer_named(name).values(measures, vector))  # type: ignore[arg-type]
     except NotAsked as error:
-        return Reply(failure=str(error), not_asked=True)
+        return Reply(failure=str(error))
     except Lacks as error:
         return Reply(failure=str(error), lacks=True)
     except Exception as error:  # whatever a tool may raise is what it says

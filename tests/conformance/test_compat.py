@@ -11,6 +11,8 @@ import pytest
 import pytrec_eval
 
 import rageval
+from rageval.conformance.peers.pyndeval import WITH_CUTOFF as NDEVAL
+from rageval.conformance.peers.pyndeval import WITHOUT_CUTOFF as NDEVAL_TO_THE_END
 from rageval.scores import Score
 from strategies import case
 
@@ -18,15 +20,6 @@ Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, dict[str, int]]]
 
 TOLERANCE = 1e-12
-NDEVAL = {
-    "alpha_ndcg": "alpha-nDCG",
-    "alpha_dcg": "alpha-DCG",
-    "err_ia": "ERR-IA",
-    "nerr_ia": "nERR-IA",
-    "p_ia": "P-IA",
-    "strec": "strec",
-}
-NDEVAL_TO_THE_END = {"nrbp": "NRBP", "nnrbp": "nNRBP", "map_ia": "MAP-IA"}
 TREC_EVAL = {
     "ndcg": "ndcg",
     "ndcg@3": "ndcg_cut_3",

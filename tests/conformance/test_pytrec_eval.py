@@ -8,20 +8,13 @@ import pytest
 import pytrec_eval
 
 import rageval
+from rageval.conformance.peers.pytrec_eval import WITH_CUTOFF, WITHOUT_CUTOFF
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
 TOLERANCE = 1e-12
 CUTOFFS = (1, 2, 3, 5, 10, 20, 100, 1000)
-WITH_CUTOFF = {
-    "ndcg": "ndcg_cut",
-    "ap": "map_cut",
-    "p": "P",
-    "recall": "recall",
-    "success": "success",
-}
-WITHOUT_CUTOFF = {"ndcg": "ndcg", "ap": "map", "rr": "recip_rank", "recall": "set_recall", "p": "set_P"}
 
 
 def pairs(k: int) -> list[tuple[str, str]]:

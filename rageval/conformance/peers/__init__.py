@@ -16,7 +16,7 @@ ByMeasure = dict[str, dict[str, float]]
 
 
 class NotAsked(RagevalError):
-    """A question that must not be put to this tool: it would not survive."""
+    """A question that cannot be put to this tool as a whole."""
 
 
 class Lacks(RagevalError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval.conformance.peers import ByMeasure, NotAsked
+from rageval.conformance.peers import ByMeasure
 from rageval.conformance.peers.data import queries_of, run_of
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
@@ -61,12 +61,7 @@ def _value(measure: Measure, query: str, by_nugget: Any, nuggets: Any, grades: A
     one = {query: run[query]} if query in run else {}
     if measure.name == "hole":
         return float(metrics.hole(grades, run, [k])[query][f"Hole@{k}"])
-    if measure.name in ("recall", "ndcg"):
-        compute = getattr(metrics, measure.name)
-        return float(compute({query: grades[query]}, one, [k])[f"{NAMES[measure.name]}@{k}"])
-    compute = getattr(metrics, measure.name)
-    found = compute(by_nugget, {query: nuggets[query]}, one, [k])
-    name = f"{NAMES[measure.name]}@{k}"
-    if name not in found:
-        raise NotAsked(f"it leaves out cut-offs beyond 20: {name}")
-    return float(found[name])
+    of_documents = measure.name in ("recall", "ndcg")
+    judged = ({query: grades[query]},) if of_documents else (by_nugget, {query: nuggets[query]})
+    found = getattr(metrics, measure.name)(*judged, one, [k])
+    return float(found[f"{NAMES[measure.name]}@{k}"])

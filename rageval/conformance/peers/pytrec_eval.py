@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval.conformance.peers import ByMeasure, NotAsked, with_cutoff
+from rageval.conformance.peers import ByMeasure, with_cutoff
 from rageval.conformance.peers.data import document_grades, only, run_of
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
@@ -17,7 +17,6 @@ TOLERANCE = 1e-12
 OPTIONS = {"judged_only"}
 WITH_CUTOFF = {"ndcg": "ndcg_cut", "ap": "map_cut", "p": "P", "recall": "recall", "success": "success"}
 WITHOUT_CUTOFF = {"ndcg": "ndcg", "ap": "map", "rr": "recip_rank", "recall": "set_recall", "p": "set_P"}
-_LARGEST = 2**20
 
 
 def has(measure: Measure) -> bool:
@@ -30,13 +29,10 @@ def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
     """All in one call."""
     import pytrec_eval
 
-    grades = document_grades(vector)
-    if any(grade > _LARGEST for docs in grades.values() for grade in docs.values()):
-        raise NotAsked("a counter for each grade up to the highest would take all memory")
     names = {str(measure): _name(measure) or "" for measure in measures}
     options: dict[str, Any] = {"judged_docs_only_flag": 1} if vector.options.get("judged_only") else {}
     evaluator = pytrec_eval.RelevanceEvaluator(
-        grades, set(names.values()), relevance_level=measures[0].rel or 1, **options
+        document_grades(vector), set(names.values()), relevance_level=measures[0].rel or 1, **options
     )
     found = evaluator.evaluate(run_of(vector))
     return {

@@ -21,7 +21,6 @@ from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import Fatal, Model, Reply, Request, Transient
 from rageval.judges.models import model_named
 from rageval.judges.stored import as_json, reply_as_record, reply_of, secrets_in, without
-from rageval.version import __version__
 
 PULSE = 5.0  # seconds without news after which a worker says that there are none
 Outcome = Reply | Exception
@@ -35,7 +34,6 @@ class Wanted:
     spec: str
     name: str
     endpoint: str
-    version: str = __version__
 
 
 class Asker:
@@ -81,8 +79,6 @@ class Asker:
 
 def made(wanted: Wanted) -> Model:
     """The model, if the worker means the same by its name; errors are of a kind that can travel."""
-    if wanted.version != __version__:
-        raise UsageError(f"has rageval {__version__}, expected {wanted.version} as where the job was begun")
     try:
         model = model_named(wanted.spec)
     except MissingPackage as error:
