@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,12 +63,13 @@ class Rules:
 
 
 def evaluate_answers(
-    measures: object, judgements: Any = None, *, answers: Any = None, **rules: Any
+    measures: object, judgements: Any = None, *, answers: Any = None, nuggets: Any = None, **rules: Any
 ) -> dict[str, Scores]:
     """Score judged answers: `{run_id: Scores}`.
 
     `judgements` and `answers` are paths (or several), tables made by `read_judgements`, or dicts with the
-    keys of the files; the options are those of `Rules`.
+    keys of the files; `nuggets` is a file, the id of a data set or records of `Nugget`, which know the
+    importance and the weight that judgements do not say; the options are those of `Rules`.
 
     >>> judged = [{"query_id": "q", "run_id": "ours", "label": "perfect"},
     ...           {"query_id": "q", "run_id": "theirs", "label": "incorrect"}]
@@ -80,7 +82,10 @@ def evaluate_answers(
         known = list(Rules.__dataclass_fields__)
         unknown = next(name for name in rules if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
-    grades = read_judgements(judgements, answers=answers)
+    grades = read_judgements(judgements, answers=answers, nuggets=nuggets)
+    if nuggets is not None:
+        for remark in grades.remarks:
+            warnings.warn(remark, stacklevel=2)
     if checked.groups is not None:
         require_groups(checked.groups, grades.queries, "groups")
         if checked.weights is not None:
@@ -89,10 +94,12 @@ def evaluate_answers(
     return {scores.run: scores for scores in evaluate_all(measures_of_answers(measures), grades, checked)}
 
 
-def read_judgements(judgements: Any = None, *, answers: Any = None, limits: Limits = DEFAULT) -> Grades:
-    """The table of judgements in files or dicts, with the answers they speak of, if these are given."""
+def read_judgements(
+    judgements: Any = None, *, answers: Any = None, nuggets: Any = None, limits: Limits = DEFAULT
+) -> Grades:
+    """The table of judgements in files or dicts, with the answers and nuggets they speak of, if given."""
     if isinstance(judgements, Grades):
-        return judgements
+        return _weighed(judgements, nuggets, limits)
     found = _listed(judgements)
     paths = [item for item in found if not isinstance(item, Mapping)]
     grades = Grades(", ".join(map(str, paths)) or "judgements")
@@ -106,7 +113,16 @@ def read_judgements(judgements: Any = None, *, answers: Any = None, limits: Limi
         add_answers(grades, path, limits)
     if not grades.runs:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
-    return grades.finish()
+    return _weighed(grades.finish(), nuggets, limits)
+
+
+def _weighed(grades: Grades, nuggets: Any, limits: Limits) -> Grades:
+    if nuggets is not None:
+        from rageval.datasets.standing import standing_for
+        from rageval.files.weighing import weigh
+
+        weigh(grades, standing_for(nuggets, "nuggets"), limits)
+    return grades
 
 
 def measures_of_answers(measures: object) -> list[Measure]:

@@ -622,7 +622,7 @@ class TestHostileText:
                     judged("1", aspect=evil, label="support"),
                     judged("1", "s", aspect="other", label="support"),
                 ],
-                "v_strict",
+                "a_strict",
             ),
         ]
         for outcome in outcomes:

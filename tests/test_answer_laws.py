@@ -130,9 +130,8 @@ def nuggets(w: World) -> Table:
     rng = w.rng
     banks: dict[str, list[Row]] = {
         query: [
-            {"aspect": f"n{at}"}
-            | rng.choice(({"importance": "vital"}, {"importance": "okay"}, {"importance": "vital"}, {}))
-            | rng.choice(({}, {"weight": rng.choice(NUMBERS)}))
+            {"aspect": f"n{at}", "weight": rng.choice(NUMBERS)}
+            | rng.choice(({"importance": "vital"}, {"importance": "okay"}, {"importance": "vital"}))
             for at in range(rng.randint(1, 6))
         ]
         for query in w.queries

@@ -128,7 +128,6 @@ class TestNuggets:
         faults = [row(aspect=str(w), weight=w, label=SUPPORT) for w in (1, -5)]
         assert values("rubric_score rubric_score(floor=zero)", faults) == [-4.0, 0.0]
         assert math.isnan(value("rubric_score", faults[1:]))
-        assert value("rubric_score", [row(aspect="a", label=SUPPORT), row(aspect="b", label=NOT)]) == 0.5
 
     @pytest.mark.parametrize(("on_missing", "expected"), [("worst", (1 - 2) / 3), ("best", 3 / 3)])
     def test_the_worst_of_a_fault_is_that_it_is_there(self, on_missing: str, expected: float) -> None:

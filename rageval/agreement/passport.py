@@ -72,10 +72,12 @@ def passport(
     kind: str = "none",
     measure: str | None = None,
     lengths: Mapping[tuple[str, str], float] | None = None,
+    nuggets: Any = None,
 ) -> Passport:
     """How far the judge agrees with gold on what both judged.
 
-    Systems are ranked by `measure`, or by their mean grade; `lengths` are those of the answers, by query and
+    Systems are ranked by `measure`, for which `nuggets` know importance and weights, or by their mean grade;
+    `lengths` are those of the answers, by query and
     system, for seeing whether the judge leans on them.
     """
     both = [key for key in judged if key in gold and _is_graded(judged[key]) and _is_graded(gold[key])]
@@ -93,7 +95,7 @@ def passport(
         **_counts(judged, gold, both),
         "bias": float((one - other).mean()),
         "by_label": _by_label(labels, table),
-        **_alike(judged, gold, both, one, other, measure),
+        **_alike(judged, gold, both, one, other, measure, nuggets),
         **_leanings(judged, both, one - other, lengths),
         **_spent(judged),
     }
@@ -128,11 +130,17 @@ def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]
 
 
 def _alike(
-    judged: Judged, gold: Judged, both: list[Place], one: Float, other: Float, measure: str | None
+    judged: Judged,
+    gold: Judged,
+    both: list[Place],
+    one: Float,
+    other: Float,
+    measure: str | None,
+    nuggets: Any,
 ) -> dict[str, Any]:
     """How alike the two rank systems, on what both judged."""
     if measure is not None:
-        values = [scored(measure, [source[key] for key in both]) for source in (judged, gold)]
+        values = [scored(measure, [source[key] for key in both], nuggets) for source in (judged, gold)]
     else:
         values = [
             mean_grades((key[0], key[1], grade) for key, grade in zip(both, grades.tolist(), strict=True))

@@ -46,11 +46,11 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
     }
 
 
-def scored(measure: str, judgements: Iterable[Mapping[str, Any]]) -> Values:
+def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
     """The values of a measure by these judgements; what is missing is left out."""
     from rageval.answers import evaluate_answers
 
-    found = evaluate_answers(measure, list(judgements), on_missing="skip")
+    found = evaluate_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
     return {run: next(iter(scores.values())).by_query for run, scores in found.items()}
 
 

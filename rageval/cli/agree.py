@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.files import ANSWERS, METAVAR, nuggets_option
 from rageval.cli.printing import on_terminal, print_lines
 from rageval.text import visible
 
@@ -29,11 +30,21 @@ STYLES = ("table", "md", "json")
 )
 @click.option("-m", "measure", metavar="MEASURE", help="Rank systems by this, instead of by mean grades.")
 @click.option(
-    "--answers", metavar="FILE", help="The answers, to see whether the judge leans on their length."
+    "--answers",
+    type=ANSWERS,
+    metavar=METAVAR,
+    help="The answers, to see whether the judge leans on their length.",
 )
+@nuggets_option("The nuggets that were judged, for a measure that needs their importance or weight.")
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else md.")
 def agree(
-    judged: str, gold: str, weights: str, measure: str | None, answers: str | None, style: str | None
+    judged: str,
+    gold: str,
+    weights: str,
+    measure: str | None,
+    answers: Any,
+    nuggets: Any,
+    style: str | None,
 ) -> None:
     """The passport of a judge: how far JUDGED agrees with GOLD, beyond chance.
 
@@ -48,7 +59,8 @@ def agree(
     """
     from rageval.agreement.passport import passport, read
 
-    found = passport(read(judged), read(gold), weights, measure, _lengths(answers) if answers else None)
+    lengths = _lengths(answers) if answers else None
+    found = passport(read(judged), read(gold), weights, measure, lengths, nuggets)
     style = style or ("table" if on_terminal() else "md")
     print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
 
@@ -68,7 +80,7 @@ def _lines(found: Passport, style: str) -> Iterator[str]:
     yield from _sentences(found.as_dict())
 
 
-def _lengths(answers: str) -> dict[tuple[str, str], float]:
+def _lengths(answers: Any) -> dict[tuple[str, str], float]:
     from rageval.files.answers import read_answers
 
     return {

@@ -36,7 +36,9 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
             raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
     if options["compat"] not in (None, "nuggetizer"):
         raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
-    return read_judgements(inputs.answers, answers=options["answers"], limits=reading.limits)
+    return read_judgements(
+        inputs.answers, answers=options["answers"], nuggets=options["nuggets"], limits=reading.limits
+    )
 
 
 def scored(
@@ -51,6 +53,7 @@ def scored(
 
 def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:
     """What a careful reader would ask about."""
+    yield from grades.remarks
     yield from differences(grades)
     for scores in results:
         for score in scores.scores:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.files import nuggets_option
 from rageval.cli.printing import on_terminal, print_lines
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ STYLES = ("table", "md", "latex", "csv", "json")
     "--compat", type=click.Choice(("ragnarok",)), help="Elo ratings as Ragnarök's arena keeps them."
 )
 @click.option("--matrix", is_flag=True, help="Wins, ties and losses of each pair of systems.")
-def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix: bool) -> None:
+@nuggets_option("The nuggets by which answers were compared: says where the judgements differ from them.")
+def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix: bool, nuggets: Any) -> None:
     """Rank systems by judgements that compare their answers.
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
@@ -37,7 +39,9 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
     """
     from rageval.answers import read_judgements
 
-    grades = read_judgements(list(files))
+    grades = read_judgements(list(files), nuggets=nuggets)
+    for remark in grades.remarks:
+        click.echo(f"rageval: {remark}", err=True)
     if matrix:
         grid, labels = _matrix(grades), 1
     elif compat:

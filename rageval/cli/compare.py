@@ -21,6 +21,7 @@ FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
+_SHARED |= {"nuggets"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -114,11 +115,12 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
 def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[Scores], list[str]]:
-    from rageval.cli.running import prepared, said_of, said_of_ideals
+    from rageval.cli.running import prepared, refuse_nuggets, said_of, said_of_ideals
     from rageval.cli.whatifs import under_every_completion, without_nuggets
     from rageval.comparison import compare
     from rageval.comparison.likeness import WatchedSource, absent, alike
 
+    refuse_nuggets(options)
     evaluator, found = prepared(inputs, measures, options, reading)
     settings = _settings(options, evaluator.qrels.query_ids, [])
     sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in found]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.files import ANSWERS, METAVAR, QRELS, nuggets_option
 from rageval.cli.printing import on_terminal, print_lines
 
 if TYPE_CHECKING:
@@ -19,11 +20,25 @@ STYLES = ("table", "md", "csv", "json")
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
-@click.option("--gold", multiple=True, required=True, metavar="FILE", help="What people said: judgements.")
+@click.option(
+    "--gold",
+    multiple=True,
+    required=True,
+    type=QRELS,
+    metavar=METAVAR,
+    help="What people said: judgements.",
+)
 @click.option(
     "-m", "--measure", "measures", multiple=True, required=True, metavar="MEASURES", help="What to measure."
 )
-@click.option("--answers", multiple=True, metavar="FILE", help="The answers, for measures that need them.")
+@click.option(
+    "--answers",
+    multiple=True,
+    type=ANSWERS,
+    metavar=METAVAR,
+    help="The answers, for measures that need them.",
+)
+@nuggets_option()
 @click.option(
     "--on-missing",
     type=click.Choice(("error", "skip", "worst", "best")),
@@ -52,10 +67,11 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])
-    judgements = read_judgements(list(judged), answers=answers)
-    gold = read_judgements(list(options["gold"]), answers=answers)
+    nuggets = options["nuggets"]
+    judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
+    gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
     found = corrected(measures, judgements, gold, Rules(options["on_missing"]), options["level"])
-    for remark in remarks(found, judgements):
+    for remark in [*judgements.remarks, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if on_terminal() else "csv")
     print_lines(_lines(found, style, options["places"]))

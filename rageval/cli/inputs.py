@@ -90,13 +90,13 @@ def _expectation(inputs: Inputs) -> str:
 class _Dataset:
     """Judgements of an ir_datasets id."""
 
-    def __init__(self, name: str, dataset: Any) -> None:
-        self.name, self._dataset = name, dataset
+    def __init__(self, dataset: Any) -> None:
+        self.name, self.dataset = dataset.name, dataset
 
     def load(self) -> Any:
         from rageval.tables.qrels import Qrels
 
-        return Qrels.from_records(self._dataset.qrels_iter(), self.name)
+        return Qrels.from_records(self.dataset.qrels_iter(), self.name)
 
 
 class _Umbrela:
@@ -126,39 +126,18 @@ def _source(word: str) -> Any:
 
 def _place_name(word: str, inputs: Inputs) -> None:
     """A word that is no file: a measure, or the id of a data set."""
+    from rageval.datasets.standing import dataset_of, looks_like_id
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 
     try:
         spelled(word)
     except MeasureError as error:
-        if not _looks_like_id(word):
+        if not looks_like_id(word):
             raise InputError(f"{word}: no such file, and no measure either ({error})") from None
-        inputs.qrels.append(_dataset(word))
+        inputs.qrels.append(_Dataset(dataset_of(word, "qrels")))
     else:
         inputs.measures.append(word)
-
-
-def _looks_like_id(word: str) -> bool:
-    return "/" in word and not word.startswith(("/", ".")) and "@" not in word
-
-
-def _dataset(name: str) -> _Dataset:
-    from rageval.datasets.catalogue import UnknownDataset
-    from rageval.datasets.loading import load
-    from rageval.errors import MissingPackage
-
-    try:
-        dataset = load(name)
-    except MissingPackage:
-        raise InputError(
-            f"{name}: no such file; if it is an ir_datasets id: pip install 'rageval[datasets]'"
-        ) from None
-    except UnknownDataset as error:
-        raise InputError(f"{name}: no such file, and {error.reason}") from None
-    if "qrels" not in dataset.holds:
-        raise InputError(f"{name}: this data set has no judgements")
-    return _Dataset(name, dataset)
 
 
 def _kind(source: Any, word: str, reading: Reading) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli.compare import compare
+from rageval.cli.files import METAVAR, QRELS, nuggets_option
 from rageval.errors import UsageError
 from rageval.text import visible
 
@@ -56,11 +57,16 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page.")
 @click.option("--title", default="Evaluation report", show_default=True, help="What the page is called.")
 @click.option("--by", metavar="FIELDS", help="Slices by fields of the questions: domain,question_type.")
-@click.option("--nuggets", metavar="FILE", help="The nuggets, for their texts and which of them are vital.")
+@nuggets_option("The nuggets: their texts, which of them are vital, of what weight they are.")
 @click.option(
     "--evidence", multiple=True, metavar="FILE", help="Judgements of documents, for quotes and reasons."
 )
-@click.option("--gold", metavar="FILE", help="Judgements of people: how far each judge agrees with them.")
+@click.option(
+    "--gold",
+    type=QRELS,
+    metavar=METAVAR,
+    help="Judgements of people: how far each judge agrees with them.",
+)
 @click.option(
     "--details",
     type=click.IntRange(0),

@@ -23,12 +23,19 @@ def run_scores(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[list[Scores], list[str], list[str]]:
     """The scores of every run, what should be said of them, and the judged queries."""
+    refuse_nuggets(options)
     evaluator, sources = prepared(inputs, measures, options, reading)
     results, said = [], []
     for scores in _evaluated(evaluator, sources, options["jobs"], options["dask"]):
         results.append(scores)
         said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
     return results, [*said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
+
+
+def refuse_nuggets(options: dict[str, Any]) -> None:
+    """Runs are scored by judgements of documents, which name the nuggets."""
+    if options["nuggets"]:
+        raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
 
 
 def prepared(

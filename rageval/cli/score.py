@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.files import ANSWERS, METAVAR, QUESTIONS, nuggets_option
 from rageval.errors import MeasureError, UsageError
 from rageval.text import visible
 
@@ -91,10 +92,12 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     type=click.Choice(("ndeval", "freshstack", "trec_eval", "nuggetizer")),
     help="Another tool's rules, to match its numbers.",
 )
+@nuggets_option()
 @click.option(
     "--answers",
     multiple=True,
-    metavar="FILE",
+    type=ANSWERS,
+    metavar=METAVAR,
     help="The answers that were judged: for their lengths, sentences and citations.",
 )
 @click.option(
@@ -109,7 +112,9 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     metavar="FIELDS",
     help="A row for each value of a field, such as domain,question_type, with interval.",
 )
-@click.option("--questions", metavar="FILE", help="JSON lines that know the fields for --by and --group-by.")
+@click.option(
+    "--questions", type=QUESTIONS, metavar=METAVAR, help="What knows the fields for --by and --group-by."
+)
 @click.option(
     "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
 )

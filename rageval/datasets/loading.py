@@ -35,6 +35,11 @@ class Dataset:
     documents_from: str = ""
     store: Callable[[], Any] | None = None
 
+    @property
+    def name(self) -> str:
+        """What messages call it where it stands for a file."""
+        return self.id
+
     def questions(self) -> Iterator[Question]:
         """The questions, with the answers that are right and what else is known of them."""
         return self._content("questions")

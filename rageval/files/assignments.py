@@ -40,6 +40,7 @@ def add_assignments(grades: Grades, source: Source, limits: Limits = DEFAULT) ->
     name = name_of(source)
     for lines, answers in read_batches(source, Assignment, EXPECTED, limits):
         grades.add(_rows(name, lines, answers))
+        grades.by_text.add(len(grades.sources) - 1)
         for answer in answers:
             _measure(grades, str(answer.qid), str(answer.run_id), answer)
 
@@ -56,7 +57,7 @@ def _rows(name: str, lines: Sequence[int], answers: Sequence[Assignment]) -> Row
         run=[str(answers[at].run_id) for at in of_answer],
         judge=[""] * number,
         item=["answer"] * number,
-        aspect=[text for answer in answers for text in _distinct([n.text for n in answer.nuggets])],
+        aspect=[text for answer in answers for text in distinct([n.text for n in answer.nuggets])],
         label=[None if nugget.assignment == "failed" else nugget.assignment for nugget in nuggets],
         grade=[None] * number,
         status=["error" if nugget.assignment == "failed" else "ok" for nugget in nuggets],
@@ -75,7 +76,7 @@ def _measure(grades: Grades, query: str, run: str, answer: Assignment) -> None:
         facts.lengths = {"nfkc": float(answer.response_length)}
 
 
-def _distinct(texts: list[str]) -> list[str]:
+def distinct(texts: list[str]) -> list[str]:
     """The texts, a repeated one with a number behind it."""
     if len(set(texts)) == len(texts):
         return texts

@@ -118,8 +118,12 @@ FRESHSTACK = Form(
 def read_nuggets(source: Source, limits: Limits = DEFAULT) -> Iterator[Nugget]:
     """The nuggets (or the criteria of rubrics) of a file, query by query.
 
-    A nugget without an id is called after its place, from 0; an importance that "failed" is None.
+    A nugget without an id is called after its place, from 0; an importance that "failed" is None. A data set
+    that holds nuggets may stand for a file.
     """
+    if callable(content := getattr(source, "nuggets", None)):
+        yield from content()
+        return
     records = read_forms(source, (LISTS, RUBRICS, FRESHSTACK), "nuggets", limits)
     for _, nuggets in once(records, source, _query):
         yield from nuggets
@@ -132,8 +136,8 @@ def _query(nuggets: list[Nugget]) -> str | None:
 def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None = None) -> Iterator[str]:
     """AutoNuggetizer lines, one a query; `questions` are the texts of the queries.
 
-    The nuggets of a query stand together. An importance of None is written as "failed", an id only where it
-    is not the nugget's place.
+    The nuggets of a query stand together. An importance of None is left out, an id written only where
+    it is not the nugget's place.
     """
     seen: set[str] = set()
     for query, found in groupby(nuggets, key=lambda nugget: nugget.query_id):
@@ -151,6 +155,7 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
             f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}: has a weight, for which the format of"
             " AutoNuggetizer has no place; expected nuggets with an importance"
         )
-    record: dict[str, Any] = {"text": nugget.text, "importance": nugget.importance or "failed"}
+    record: dict[str, Any] = {"text": nugget.text}
+    record |= {"importance": nugget.importance} if nugget.importance is not None else {}
     record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(at) else {}
     return record | ({"mapped_sub_narrative": nugget.group} if nugget.group is not None else {})

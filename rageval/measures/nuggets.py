@@ -9,7 +9,7 @@ import numpy as np
 from rageval.measures.base import Between, Values, measure
 from rageval.tables.graded import Float, Graded, Selection, quotient
 from rageval.tables.grades import IMPORTANCE
-from rageval.tables.scales import SUPPORT
+from rageval.tables.scales import SUPPORT, Scale
 
 VITAL, OKAY = (IMPORTANCE.index(name) for name in ("vital", "okay"))
 WORDS = ("nfkc", "split")
@@ -52,7 +52,7 @@ def nugget_recall(
     [0.5, 0.3333, 0.75, 0.5, 0.6]
     """
     found = graded.on(SUPPORT, "nugget_recall")
-    weight = weights_of(found, importance)
+    weight = weights_of(graded, found, SUPPORT, importance, "nugget_recall")
     worth = found.grade if credit == "partial" else (found.grade == 1).astype(np.float64)
     return graded.ratio(found.query, weight * worth, weight)
 
@@ -108,7 +108,7 @@ def nugget_f(graded: Graded, *, beta: Annotated[float, Between(0.0, 1000.0)] = 5
     """
     found = graded.on(SUPPORT, "nugget_f")
     supported = (found.grade == 1).astype(np.float64)
-    vital = weights_of(found, "vital")
+    vital = weights_of(graded, found, SUPPORT, "vital", "nugget_f")
     recall = graded.ratio(found.query, vital * supported, vital)
     length, allowance = graded.lengths("nonspace"), _ALLOWANCE * graded.sum(found.query, supported)
     precision = np.where(length <= allowance, 1.0, quotient(allowance, length))
@@ -129,7 +129,8 @@ def rubric_score(graded: Graded, *, floor: Literal["none", "zero"] = "none") -> 
     Parameters:
         floor: `zero` raises a negative value to 0
 
-    Judgements carry the criterion's `weight`; one without a weight counts 1.
+    Judgements carry the criterion's `weight`, or the file of nuggets (`--nuggets`) does; without it there is
+    no score, as a fault would count as a merit.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "aspect": aspect, "weight": weight, "label": "support"}
@@ -138,14 +139,16 @@ def rubric_score(graded: Graded, *, floor: Literal["none", "zero"] = "none") -> 
     0.6667
     """
     found = graded.on(SUPPORT, "rubric_score", weighed=True)
-    weight = np.where(np.isnan(found.weight), 1.0, found.weight)
-    value = graded.ratio(found.query, weight * found.grade, np.maximum(weight, 0.0))
+    graded.require_weights(SUPPORT, "rubric_score")
+    value = graded.ratio(found.query, found.weight * found.grade, np.maximum(found.weight, 0.0))
     return np.maximum(value, 0.0) if floor == "zero" else value
 
 
-def weights_of(found: Selection, importance: str) -> Float:
+def weights_of(graded: Graded, found: Selection, scale: Scale, importance: str, measure: str) -> Float:
+    """What each nugget counts; `UsageError` if that hangs on an importance which nothing says."""
     if importance == "all":
         return np.ones(len(found.query))
+    graded.require_importance(scale, f"{measure} (importance={importance})")
     vital, okay = found.importance == VITAL, found.importance == OKAY
     of_vital, of_okay = {"vital": (1.0, 0.0), "okay": (0.0, 1.0), "weighted": (1.0, 0.5)}[importance]
     weights: Float = of_vital * vital + of_okay * okay

@@ -35,7 +35,7 @@ def lexical_recall(
     0.75
     """
     found = graded.on(LEXICAL, "lexical_recall")
-    weight = weights_of(found, importance)
+    weight = weights_of(graded, found, LEXICAL, importance, "lexical_recall")
     return graded.ratio(found.query, weight * found.grade, weight)
 
 

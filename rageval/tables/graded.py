@@ -8,13 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.errors import UsageError
 from rageval.tables.codes import NONE
 from rageval.tables.grades import ABSENT, Grades, require_rows
 from rageval.tables.scales import CITATION, OUTCOME, Scale
+from rageval.text import visible
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Float = NDArray[np.float64]
+
+
+_GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a data set; nuggets= in Python)"
 
 
 class Selection(NamedTuple):
@@ -75,6 +80,24 @@ class Graded:
         if self.leaves_out and not whole:
             everything, failed = everything[~failed], failed[~failed]
         return self._filled(scale, everything, failed, weighed)
+
+    def require_importance(self, scale: Scale, measure: str) -> None:
+        """`UsageError` if no judgement of any system says which nuggets are vital."""
+        if not self._only_here and not self.grades.says_importance(scale):
+            raise UsageError(
+                f"{measure}: needs to know which nuggets are vital and which okay; nothing says so in"
+                f" {visible(self.grades.name)}: {_GIVE}"
+            )
+
+    def require_weights(self, scale: Scale, measure: str) -> None:
+        """`UsageError` if a judgement of any system has no weight."""
+        row = self.grades.first_without_weight(scale)
+        if row is not None:
+            aspect = self.grades.aspects.words[self.grades.aspect[row]]
+            raise UsageError(
+                f"{self.grades.where(row)}: {measure} needs the weight of every criterion, and nothing says"
+                f" that of {visible(aspect)[:60]!r}: {_GIVE}"
+            )
 
     @property
     def leaves_out(self) -> bool:

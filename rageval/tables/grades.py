@@ -74,6 +74,8 @@ class Grades:
         self.importances = Codes(IMPORTANCE)
         self.facts: dict[tuple[int, int], AnswerFacts] = {}  # by run and query
         self.sources: list[str] = []
+        self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
+        self.remarks: list[str] = []  # what should be said of the table
         self._parts: list[dict[str, NDArray[Any]]] = []
         self._kept: dict[Any, Any] = {}
 
@@ -152,6 +154,10 @@ class Grades:
         found: Int = self.keep(("rows", scale.name, scale.aspects), lambda: self._checked_rows(scale))
         return found
 
+    def belonging(self, scale: Scale) -> Int:
+        """The rows of this scale, whatever they say."""
+        return np.flatnonzero(self._belongs(scale))
+
     def rows_for(self, scale: Scale, run: int, judge: int) -> Int:
         """The rows of this scale that one judge gave one system."""
         rows = self.rows_of(scale)
@@ -207,6 +213,16 @@ class Grades:
         found: Int = self.keep(("bank", scale.name, scale.aspects), first_of_each)
         return found
 
+    def says_importance(self, scale: Scale) -> bool:
+        """Whether anything says which aspects are vital."""
+        return bool((self.importance[self.rows_of(scale)] != NONE).any())
+
+    def first_without_weight(self, scale: Scale) -> int | None:
+        """The first row whose aspect has no weight; None if all have one."""
+        rows = self.rows_of(scale)
+        lacking = rows[np.isnan(self.weight[rows])]
+        return int(lacking[0]) if len(lacking) else None
+
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """A value computed from the table, once."""
         if key not in self._kept:
@@ -238,7 +254,7 @@ class Grades:
         )
 
     def _checked_rows(self, scale: Scale) -> Int:
-        rows = np.flatnonzero(self._belongs(scale))
+        rows = self.belonging(scale)
         labelled = self.label[rows] != NONE
         graded = self.is_graded[rows]
         if scale.labels:

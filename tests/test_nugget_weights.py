@@ -1,0 +1,259 @@
+"""Importance and weights come from judgements or nuggets; a measure that needs them is refused without."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.datasets import loading
+from rageval.datasets.loading import Dataset
+from rageval.errors import UsageError
+from rageval.files.nuggets import read_nuggets, write_nuggets
+from rageval.records import Nugget
+
+SUPPORT, NOT = "support", "not_support"
+RUBRICS = [
+    {
+        "qid": query,
+        "rubrics": [{"criterion": "says it", "weight": 3}, {"criterion": "invents", "weight": -2}],
+    }
+    for query in ("q1", "q2")
+]
+NUGGETS = [
+    {
+        "qid": query,
+        "nuggets": [{"text": "a", "importance": "vital"}, {"text": "b", "importance": "okay"}],
+    }
+    for query in ("q1", "q2")
+]
+NEEDS_IMPORTANCE = ("v_strict", "v", "w", "nugget_recall(importance=okay)", "nugget_f")
+WAY_OUT = "--nuggets FILE"
+
+
+def judged(**more: Any) -> list[dict[str, Any]]:
+    """`good` says it and invents nothing; `bad` only invents."""
+    said = {"good": (SUPPORT, NOT), "bad": (NOT, SUPPORT)}
+    return [
+        {"query_id": query, "run_id": run, "aspect": str(at), "label": label, "rubric": "rubric", **more}
+        for query in ("q1", "q2")
+        for run, labels in said.items()
+        for at, label in enumerate(labels)
+    ]
+
+
+def lines(path: Path, records: list[Any]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words), prog_name="rageval")
+
+
+def refused(done: Result, *expected: str) -> None:
+    assert done.exit_code == 2, done.output
+    for text in expected:
+        assert text in done.stderr
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path: Path) -> Callable[[str], str]:
+    named = {"judged": judged(), "rubrics": RUBRICS, "nuggets": NUGGETS}
+    return lambda name: lines(tmp_path / f"{name}.jsonl", named[name])
+
+
+COMMANDS: dict[str, Callable[[str, Path], list[str]]] = {
+    "score": lambda path, _: ["score", path],
+    "compare": lambda path, _: ["compare", path],
+    "report": lambda path, place: ["report", path, "-o", str(place / "page.html")],
+    "correct": lambda path, _: ["correct", path, "--gold", path],
+    "agree": lambda path, _: ["agree", path, path],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("measure", ["rubric_score", "v_strict"])
+def test_without_weights_there_is_no_score_and_with_the_nuggets_there_is(
+    command: str, measure: str, files: Callable[[str], str], tmp_path: Path
+) -> None:
+    words = [*COMMANDS[command](files("judged"), tmp_path), "-m", measure]
+    refused(run(*words), measure if measure == "rubric_score" else "nugget_recall", WAY_OUT)
+    file = files("rubrics" if measure == "rubric_score" else "nuggets")
+    done = run(*words, "--nuggets", file)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("measure", NEEDS_IMPORTANCE)
+def test_every_measure_that_needs_importance_is_refused_without(measure: str) -> None:
+    with pytest.raises(UsageError, match=WAY_OUT):
+        rageval.evaluate_answers(measure, judged())
+
+
+def test_so_is_one_of_what_no_model_judged() -> None:
+    rows = [{"query_id": "q", "run_id": "r", "aspect": "n", "grade": 0.5, "rubric": "lexical"}]
+    with pytest.raises(UsageError, match=WAY_OUT):
+        rageval.evaluate_answers("lexical_recall(importance=vital)", rows)
+    known = [Nugget("q", "n", "a", "vital")]
+    scores = rageval.evaluate_answers("lexical_recall(importance=vital)", rows, nuggets=known)
+    assert scores["r"].scores[0].value == 0.5
+
+
+def test_one_criterion_without_a_weight_is_enough_to_refuse(files: Callable[[str], str]) -> None:
+    rows = judged(weight=1.0)
+    del rows[-1]["weight"]
+    with pytest.raises(UsageError, match=r"judgements:8: rubric_score .*'1'"):
+        rageval.evaluate_answers("rubric_score", rows)
+
+
+def test_faults_are_never_merits(files: Callable[[str], str]) -> None:
+    done = run(files("judged"), "-m", "rubric_score", "--nuggets", files("rubrics"))
+    values = {line.split()[0]: float(line.split()[-1]) for line in done.stdout.splitlines()}
+    assert values == {"good": 1.0, "bad": pytest.approx(-2 / 3, abs=1e-4)}
+
+
+def test_a_file_and_judgements_that_say_the_same_score_the_same(files: Callable[[str], str]) -> None:
+    """Joining is the same as writing importance and weight into every judgement."""
+    weight = {"0": 3, "1": -2}
+    own = [row | {"weight": weight[row["aspect"]]} for row in judged()]
+    joined = rageval.evaluate_answers("rubric_score", judged(), nuggets=files("rubrics"))
+    for name, scores in rageval.evaluate_answers("rubric_score", own).items():
+        assert scores["rubric_score"].by_query == joined[name]["rubric_score"].by_query
+    both = rageval.evaluate_answers("rubric_score", own, nuggets=files("rubrics"))
+    assert both["bad"]["rubric_score"].value == joined["bad"]["rubric_score"].value
+
+
+def test_nuggets_may_be_records(files: Callable[[str], str]) -> None:
+    nuggets = [Nugget(query, str(at), "…", weight=w) for query in ("q1", "q2") for at, w in ((0, 3), (1, -2))]
+    scores = rageval.evaluate_answers("rubric_score", judged(), nuggets=nuggets)
+    assert scores["good"]["rubric_score"].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("own", "file", "words"),
+    [
+        ({"importance": "okay"}, "nuggets", ("is okay here", "vital in")),
+        ({"weight": 1.0}, "rubrics", ("of weight 1 here", "of weight 3 in")),
+    ],
+)
+def test_a_conflict_names_both(
+    own: dict[str, Any], file: str, words: tuple[str, str], files: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = lines(tmp_path / "own.jsonl", judged(**own))
+    done = run(path, "-m", "a_strict", "--nuggets", files(file))
+    refused(done, f"{path}:", f"{file}.jsonl", "nugget '0' of query 'q1'", *words)
+
+
+def test_what_only_one_side_knows_is_said(files: Callable[[str], str], tmp_path: Path) -> None:
+    extra = [
+        record | {"nuggets": [*record["nuggets"], {"text": "c", "importance": "vital"}]} for record in NUGGETS
+    ]
+    strange = [
+        *judged(),
+        {"query_id": "q1", "run_id": "good", "aspect": "x9", "label": SUPPORT, "rubric": "rubric"},
+    ]
+    path = lines(tmp_path / "judged.jsonl", strange)
+    nuggets = lines(tmp_path / "more.jsonl", extra)
+    done = run(path, "-m", "v_strict", "--nuggets", nuggets, "--on-missing", "skip")
+    assert done.exit_code == 0, done.stderr
+    assert "1 judged nuggets are not in" in done.stderr
+    assert "'x9' of query 'q1'" in done.stderr
+    assert "2 nuggets of" in done.stderr
+    assert "'2' of query 'q1'" in done.stderr
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rageval.evaluate_answers("v_strict", path, nuggets=nuggets, on_missing="skip")
+    assert ["x9" in str(warning.message) for warning in caught] == [True, False]
+
+
+def test_nuggets_of_other_queries_are_refused(files: Callable[[str], str], tmp_path: Path) -> None:
+    other = lines(tmp_path / "other.jsonl", [NUGGETS[0] | {"qid": "q9"}])
+    refused(
+        run(files("judged"), "-m", "a_strict", "--nuggets", other), "none of its nuggets was judged", "q9"
+    )
+
+
+def test_assignments_are_joined_by_text(tmp_path: Path) -> None:
+    """Nuggetizer's files have no ids; '1' is a text here, and the id of another nugget."""
+    listed = [{"text": "1", "importance": "vital"}, {"text": "two", "importance": "okay"}]
+    nuggets = lines(tmp_path / "nuggets.jsonl", [{"qid": "q", "nuggets": listed}])
+    assigned = [{"text": "1", "assignment": "support"}, {"text": "two", "assignment": "not_support"}]
+    path = lines(tmp_path / "assigned.jsonl", [{"qid": "q", "run_id": "r", "nuggets": assigned}])
+    refused(run(path, "-m", "v_strict"), WAY_OUT)
+    done = run(path, "-m", "v_strict", "--nuggets", nuggets)
+    assert done.stdout.split()[-1] == "1.0000", done.output
+
+
+def test_an_id_stands_for_the_file(files: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def nuggets(what: str) -> Iterator[Nugget]:
+        assert what == "nuggets"
+        return read_nuggets(files("rubrics"))
+
+    known = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
+    monkeypatch.setattr(loading, "load", known.__getitem__)
+    done = run(files("judged"), "-m", "rubric_score", "--nuggets", "my/bench")
+    assert done.stdout.split()[-1] == "-0.6667", done.output
+    scores = rageval.evaluate_answers("rubric_score", judged(), nuggets="my/bench")
+    assert scores["good"]["rubric_score"].value == 1.0
+
+
+def test_an_id_without_nuggets_is_refused(
+    files: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = Dataset("my/bench", ("questions",), lambda _: iter(()))
+    monkeypatch.setattr(loading, "load", lambda _: bare)
+    refused(run(files("judged"), "-m", "w", "--nuggets", "my/bench"), "has no nuggets; it has questions")
+
+
+def test_runs_have_no_use_for_them(files: Callable[[str], str]) -> None:
+    words = [
+        "examples/data/run.trec",
+        "examples/data/baseline.trec",
+        "examples/data/qrels.nugget",
+        "-m",
+        "rr",
+    ]
+    for command in ("score", "compare"):
+        refused(run(command, *words, "--nuggets", files("nuggets")), "--nuggets is about judged answers")
+
+
+def test_the_arena_says_where_its_judgements_differ(files: Callable[[str], str], tmp_path: Path) -> None:
+    sides = [("good", "win"), ("bad", "loss")]
+    rows = [
+        {"query_id": "q1", "run_id": run, "aspect": aspect, "label": label, "rubric": "pairwise"}
+        for aspect in ("0", "7")
+        for run, label in sides
+    ]
+    path = lines(tmp_path / "pairs.jsonl", rows)
+    done = run("arena", path, "--matrix", "--nuggets", files("nuggets"))
+    assert done.exit_code == 0
+    assert "1 judged nuggets are not in" in done.stderr
+    whole = lines(tmp_path / "whole.jsonl", [row | {"aspect": "ours-theirs"} for row in rows[:2]])
+    refused(run("arena", whole, "--nuggets", files("nuggets")), "none of its nuggets was judged")
+
+
+def test_no_importance_is_written_where_there_is_none() -> None:
+    bank = [Nugget("q", "0", "a", "vital"), Nugget("q", "1", "b")]
+    (line,) = write_nuggets(bank)
+    assert "failed" not in line
+    assert json.loads(line)["nuggets"][1] == {"text": "b"}
+
+
+def test_failed_importance_as_0_1_wrote_it_is_none(tmp_path: Path) -> None:
+    old = {
+        "qid": "q",
+        "nuggets": [{"text": "a", "importance": "failed"}, {"text": "b", "importance": "vital"}],
+    }
+    path = lines(tmp_path / "old.jsonl", [old])
+    assert [nugget.importance for nugget in read_nuggets(path)] == [None, "vital"]
+    rows = [{"query_id": "q", "run_id": "r", "aspect": str(at), "label": SUPPORT} for at in range(2)]
+    done = run(lines(tmp_path / "judged.jsonl", rows), "-m", "v_strict", "--nuggets", path)
+    assert done.stdout.split()[-1] == "1.0000"
+    assert "1 judged nuggets have neither importance nor weight" in done.stderr
