@@ -25,7 +25,7 @@ from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 
-HASTY = Patience(first_pause=0.002, longest_pause=0.05, rounds=4)
+HASTY = Patience(first_pause=0.002, longest_pause=0.05, away=0.1)
 PATIENT = Patience(tries=4, deadline=0.05, first_pause=0.002)
 Said = Callable[[Request], Any]
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from rageval.cli.signals import ending_in_good_order
 from rageval.errors import RagevalError
 from rageval.text import visible
 from rageval.version import __version__
@@ -64,7 +65,8 @@ class Commands(click.Group):
         """Run, and leave with the documented exit code: no traceback for anything a user can cause."""
         kwargs["standalone_mode"] = False
         try:
-            code = super().main(*args, **kwargs)
+            with ending_in_good_order():
+                code = super().main(*args, **kwargs)
         except RagevalError as error:
             _say(str(error))
             code = error.exit_code
@@ -89,7 +91,7 @@ def _say(message: str) -> None:
     epilog="Exit codes: 0 fine; 1 a gate failed (--fail-under), a file is not valid, or tools differ"
     " and nobody knows why;"
     " 2 usage or input error; 3 judgements are missing, or a judge failed; 4 the budget is reached;"
-    " 130 interrupted.",
+    " 130 interrupted (SIGINT, SIGTERM, SIGHUP).",
 )
 @click.version_option(__version__, message="rageval %(version)s")
 def main() -> None:

@@ -11,7 +11,23 @@ if TYPE_CHECKING:
     from rageval.judges.panel import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-NAMES = ("store", "concurrency", "max_cost", "max_calls", "refresh", "quiet", "batch", "poll_every", "vote")
+NAMES = (
+    *("store", "concurrency", "max_cost", "max_calls", "refresh", "quiet", "batch", "poll_every", "vote"),
+    *("timeout", "patience"),
+)
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="That one call may take (default: 120, and five times as long for the files of batches).",
+)
+patience_option = click.option(
+    "--patience",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="To go on trying when a judge that has answered answers no more (default: 240)."
+    " One that never answers ends the job at once.",
+)
 _OPTIONS = (
     click.option("--store", metavar="FILE", help="Where replies are kept (default: the user's cache)."),
     click.option("--concurrency", type=click.IntRange(1), default=16, help="Calls at a time."),
@@ -19,6 +35,8 @@ _OPTIONS = (
     click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after so many calls."),
     click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day."),
     click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks."),
+    timeout_option,
+    patience_option,
     click.option("--refresh", is_flag=True, help="Ask again what is in the store."),
     click.option(
         "--vote", type=click.Choice(("mean", "median", "majority")), default="mean", help="Of several judges."

@@ -23,18 +23,21 @@ class Patience:
     """How long to go on asking.
 
     A request is given up, with the status `error`, after so many `tries` or `total` seconds; being throttled
-    is no try. The model is given up after so many `rounds`: pauses in a row after which it failed again.
+    is no try, and neither is a server that is away. A model that has answered once is given up after `away`
+    seconds without an answer; one that has never answered, as soon as nobody is there.
     """
 
     tries: int = 6
     deadline: float = 300.0  # seconds for one try, whatever the model itself allows
     total: float = 1800.0
-    rounds: int = 8
+    away: float = 240.0
     first_pause: float = FIRST_PAUSE
     longest_pause: float = LONGEST_PAUSE
 
 
 USUAL = Patience()
+GRACE = 2.0  # seconds that calls under way may take to come back once the job is to end
+_TIDYING = 10.0  # seconds that may be spent on closing connections
 
 
 def check(model: Model, budget: Budget, shard: Shard | None) -> None:
@@ -53,6 +56,14 @@ def shared(
         key = request.key(model.name, model.endpoint)
         if shard is None or int(key[:16], 16) % shard[1] == shard[0]:
             yield number, key, request
+
+
+async def close(model: Model) -> None:
+    """Leave no connection behind; one that cannot be closed in time holds nobody up."""
+    if hasattr(model, "aclose"):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TIDYING):
+                await model.aclose()
 
 
 async def keep_beating(store: Store, show: Callable[[], None]) -> None:

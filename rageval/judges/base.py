@@ -140,5 +140,9 @@ class Lost(Transient):
     """Lost with who carried it: nobody knows what it cost, and it says nothing of the model."""
 
 
+class Unreachable(Transient):
+    """Nobody is there: no connection could be made, so nothing was sent and nothing has to be paid."""
+
+
 class Fatal(Exception):
     """No key, no such model, no money left: every further call would fail in the same way."""

@@ -15,8 +15,19 @@ from functools import partial
 from typing import TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, UsageError
-from rageval.judges.asking import USUAL, Patience, Shard, check, keep_beating, shared
-from rageval.judges.base import ENDED, ERROR, OK, BatchModel, Fatal, Reply, Request, Transient, Usage
+from rageval.judges.asking import USUAL, Patience, Shard, check, close, keep_beating, shared
+from rageval.judges.base import (
+    ENDED,
+    ERROR,
+    OK,
+    BatchModel,
+    Fatal,
+    Reply,
+    Request,
+    Transient,
+    Unreachable,
+    Usage,
+)
 from rageval.judges.batches import DONE, FAILED, OPEN, Batch
 from rageval.judges.bridge import in_a_thread
 from rageval.judges.budget import Budget, Reservation
@@ -249,16 +260,22 @@ class _Batches:
 
     async def _patiently(self, work: Callable[[], Awaitable[Item]]) -> Item:
         """What comes of the work, tried again after failures that pass."""
-        tries = 0
+        tries, loop = 0, asyncio.get_running_loop()
+        until = loop.time() + self._patience.away
         while True:
             try:
-                return await work()
+                done = await work()
+                self._budget.answering.add(self._model.name)
+                return done
             except Fatal as error:
                 raise JudgeFailed(f"{error} ({self._way_on()})") from error
             except Transient as error:
                 tries += 1
                 self._tally.troubles["throttled" if error.throttled else "no answer"] += 1
-                if tries >= self._patience.tries:
+                is_away = isinstance(error, Unreachable)
+                if is_away and self._model.name not in self._budget.answering:
+                    raise JudgeFailed(f"{error} ({self._way_on()})") from error
+                if loop.time() >= until if is_away else tries >= self._patience.tries:
                     raise JudgeFailed(f"{error} (after {tries} tries; {self._way_on()})") from error
                 pause = sane(error.retry_after, self._patience.longest_pause)
             await asyncio.sleep(pause or backoff(tries, self._patience.first_pause))
@@ -276,8 +293,7 @@ class _Batches:
         await asyncio.gather(beating, return_exceptions=True)
         for reserved in self._reserved.values():
             self._budget.settle(reserved, None, self._model.name)
-        if hasattr(self._model, "aclose"):
-            await self._model.aclose()
+        await close(self._model)
         self._show()
         self._progress.close(self._tally)
 

@@ -33,6 +33,7 @@ class Budget:
         self.calls = 0
         self.spent = 0.0
         self.unpriced = 0  # calls to a model without a price
+        self.answering = set[str]()  # models that have answered: silence after that is an outage
         self._reserved: set[Reservation] = set()
         self._held = 0.0  # what all of these may cost
 

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from rageval.errors import InputError, UsageError
+from rageval.judges.asking import USUAL, Patience
 from rageval.judges.base import Model, Reply, Request
 from rageval.judges.batching import ask_in_batches
 from rageval.judges.budget import Budget, limits_of_share
 from rageval.judges.canaries import check_with_canaries
 from rageval.judges.judging import Asked, Judge, decided, judge
-from rageval.judges.models import model_named
+from rageval.judges.models import is_remote, model_named
 from rageval.judges.nuggetizing import Written, nuggetize
 from rageval.judges.offline import NAMES, is_offline, judge_offline
 from rageval.judges.progress import Progress
@@ -30,7 +31,8 @@ class Settings:
 
     `canaries` are items whose verdict is known, judged first; `batch` hands requests over in batches, which
     cost half and may take a day; `dask` is the address of a cluster whose workers ask. With `shard` the
-    limits are those of all shards together.
+    limits are those of all shards together. `timeout` is how many seconds one call may take, `patience` how
+    long to go on trying when a model that has answered answers no more.
     """
 
     store: str | None = None
@@ -46,6 +48,8 @@ class Settings:
     batch: bool = False
     poll_every: float = 60.0
     dask: str | None = None
+    timeout: float | None = None
+    patience: float | None = None
 
 
 def judged_by(
@@ -140,6 +144,7 @@ def _said_by(
 
 def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
     model = _model(who, settings)
+    patience = _patience(settings)
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
@@ -153,19 +158,30 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
                 budget=budget,
                 refresh=settings.refresh,
                 progress=Progress(quiet=settings.quiet),
+                patience=patience,
             )
 
     return Judge(model.name, ask, model.endpoint, _shard(settings.shard))
 
 
 def _model(who: str | Model, settings: Settings) -> Model:
+    is_timed = settings.timeout is not None and isinstance(who, str) and is_remote(who)
+    options: dict[str, Any] = {"timeout": settings.timeout} if is_timed else {}
     if settings.dask is None:
-        return model_named(who) if isinstance(who, str) else who
+        return model_named(who, **options) if isinstance(who, str) else who
     if settings.batch:
         raise UsageError("workers cannot help with batches, which are handed over at once: leave out --dask")
     from rageval.judges.cluster import OnCluster
 
-    return OnCluster(who, settings.dask)
+    return OnCluster(who, settings.dask, **options)
+
+
+def _patience(settings: Settings) -> Patience:
+    return replace(
+        USUAL,
+        deadline=USUAL.deadline if settings.timeout is None else settings.timeout,
+        away=USUAL.away if settings.patience is None else settings.patience,
+    )
 
 
 def _third(

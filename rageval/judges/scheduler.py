@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from rageval.errors import JudgeFailed, UsageError
-from rageval.judges.asking import USUAL, Patience, Shard, check, keep_beating, shared
-from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Usage
+from rageval.judges.asking import GRACE, USUAL, Patience, Shard, check, close, keep_beating, shared
+from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.bridge import in_a_thread
 from rageval.judges.budget import Budget, Reservation
 from rageval.judges.commits import Commits
@@ -99,6 +99,7 @@ class _Job:
         self._gate = Gate(concurrency, patience.first_pause, patience.longest_pause)
         self._commits = Commits(self._store)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
+        self._last_heard = asyncio.get_running_loop().time()
         self._tally.total = self._tally.total or total
         beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
@@ -182,10 +183,10 @@ class _Job:
                         return await self._called(key, request, begun)
                     except Transient as error:
                         self._note(key, error)
-                        tries += not error.throttled
+                        tries += not (error.throttled or isinstance(error, Unreachable))
                         if tries >= self._patience.tries or loop.time() > until:
                             return self._settle(Reply(ERROR, detail=str(error)))
-                        pause = 0.0 if error.throttled else backoff(tries, self._patience.first_pause)
+                        pause = 0.0 if error.throttled else backoff(max(tries, 1), self._patience.first_pause)
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
 
@@ -203,15 +204,15 @@ class _Job:
         try:
             reply = await self._model_says(request, begun)
             usage = reply.usage
+            self._heard()
             self._gate.went_well(begun)
-            self._failing.clear()
             if reply.status in STORABLE:
                 who = (self._model.name, self._model.endpoint, self._budget.job)
                 put = partial(self._store.put, key, request, reply, *who)
                 reply = await self._commits.do(put, even_if_left=True)
             return self._settle(reply)
         except Transient as error:
-            usage = Usage() if error.throttled else None
+            usage = Usage() if error.throttled or isinstance(error, Unreachable) else None
             raise
         except asyncio.CancelledError:
             usage = None
@@ -247,14 +248,24 @@ class _Job:
         return found
 
     def _note(self, key: str, error: Transient) -> None:
-        """Count a failed try; `JudgeFailed` if nothing but failures has come back for long enough."""
+        """Count a failed try; `JudgeFailed` if nobody is there, or nobody has been for long enough."""
         self._tally.troubles["throttled" if error.throttled else _kind(error, self._model.name)] += 1
         self._failing.add(key)
         self._show()
-        if self._gate.rounds >= self._patience.rounds and len(self._failing) >= _OTHERS:
+        is_away = isinstance(error, Unreachable)
+        if is_away and self._model.name not in self._budget.answering:
+            raise JudgeFailed(f"{error} ({self._way_on()})") from error
+        silence = asyncio.get_running_loop().time() - self._last_heard
+        if silence >= self._patience.away and (is_away or len(self._failing) >= _OTHERS):
             raise JudgeFailed(
-                f"{error} (after {self._gate.rounds} pauses the model was still failing; {self._way_on()})"
+                f"{error} (nothing but failures for {silence:,.0f} seconds; {self._way_on()})"
             ) from error
+
+    def _heard(self) -> None:
+        """The model has answered."""
+        self._last_heard = asyncio.get_running_loop().time()
+        self._budget.answering.add(self._model.name)
+        self._failing.clear()
 
     def _way_on(self) -> str:
         return f"what was answered is stored in {self._store.path}: the same command goes on from there"
@@ -285,18 +296,27 @@ class _Job:
             task.exception()  # or Python would complain that nobody looked
 
     async def _end(self, beating: asyncio.Task[None]) -> None:
-        """Leave no call, no claim and no connection behind."""
+        """Leave no call, no claim and no connection behind; what is under way and paid for may still land."""
         beating.cancel()
+        if self._tasks:
+            self._stop(asyncio.CancelledError())
+            await self._let_land()
         tasks = [*self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(beating, *tasks, return_exceptions=True)
-        if hasattr(self._model, "aclose"):
-            await self._model.aclose()
+        await close(self._model)
         if self._store.damaged:
             self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
         self._show()
         self._progress.close(self._tally)
+
+    async def _let_land(self) -> None:
+        if self._flying:
+            self._progress.say(
+                f"stopping: {len(self._flying):,} calls under way may come back within {GRACE:g} seconds"
+            )
+            await asyncio.wait([*self._flying], timeout=GRACE)
 
 
 def _kind(error: Transient, model: str) -> str:

@@ -29,9 +29,14 @@ def each_in_a_process(task: Callable[[Item], Result], items: Sequence[Item], job
     done = 0
     try:
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork")) as pool:
-            for result in pool.map(_run, range(len(items))):
-                done += 1
-                yield result
+            try:
+                for result in pool.map(_run, range(len(items))):
+                    done += 1
+                    yield result
+            except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
+                for process in [*pool._processes.values()]:
+                    process.terminate()
+                raise
     except BrokenExecutor as error:
         raise WorkerDied(died(str(items[done]))) from error
     finally:

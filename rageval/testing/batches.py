@@ -51,6 +51,12 @@ class Batches:
         """The names of the files that were not deleted."""
         return [*self._files]
 
+    def end(self) -> None:
+        """All batches have been worked on."""
+        with self._lock:
+            for batch in self._batches.values():
+                batch.polls = 0
+
     def answer(self, asked: Asked, of_model: Answer) -> Saying | None:
         """The answer to what concerns batches, None to anything else; `of_model` answers what is in them."""
         for method, path, handle in self._routes:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval.errors import MissingPackage, UsageError
-from rageval.judges.base import Fatal, Model, Reply, Request, Transient
+from rageval.judges.base import Fatal, Model, Reply, Request, Transient, Unreachable
 from rageval.judges.models import model_named
 from rageval.judges.stored import as_json, reply_as_record, reply_of, secrets_in, without
 
@@ -34,6 +34,7 @@ class Wanted:
     spec: str
     name: str
     endpoint: str
+    options: tuple[tuple[str, float], ...] = ()  # for who makes the model
 
 
 class Asker:
@@ -80,7 +81,7 @@ class Asker:
 def made(wanted: Wanted) -> Model:
     """The model, if the worker means the same by its name; errors are of a kind that can travel."""
     try:
-        model = model_named(wanted.spec)
+        model = model_named(wanted.spec, **dict(wanted.options))
     except MissingPackage as error:
         raise UsageError(str(error)) from None
     if (model.name, model.endpoint) != (wanted.name, wanted.endpoint):
@@ -97,7 +98,8 @@ async def outcome(asked: Coroutine[Any, Any, Reply], secrets: list[str]) -> Outc
         said = as_json(reply_as_record(await asked))
         return reply_of(json.loads(without(said, secrets)))
     except Transient as error:
-        return Transient(without(str(error), secrets), error.retry_after, error.throttled)
+        kind = Unreachable if isinstance(error, Unreachable) else Transient
+        return kind(without(str(error), secrets), error.retry_after, error.throttled)
     except Fatal as error:
         return Fatal(without(str(error), secrets))
     except Exception:  # a bug of the model: it is told where the job was begun

@@ -17,16 +17,16 @@ class OnCluster:
     The cluster is joined when the first request is asked, and left by `aclose`.
     """
 
-    def __init__(self, who: str | Model, cluster: str) -> None:
+    def __init__(self, who: str | Model, cluster: str, **options: float) -> None:
         if not isinstance(who, str):
             raise UsageError(
                 f"the model {who.name} is an object of this process, but on a cluster ({cluster}) every"
                 " worker makes its own: name the judge, such as openai:MODEL"
             )
-        model = model_named(who)  # only for its name: nothing is asked from here
+        model = model_named(who, **options)  # only for its name: nothing is asked from here
         self.name, self.endpoint = model.name, model.endpoint
         self._cluster = cluster
-        self._wanted = Wanted(who, self.name, self.endpoint)
+        self._wanted = Wanted(who, self.name, self.endpoint, (*options.items(),))
         self._crew: asyncio.Task[Crew] | None = None
 
     async def ask(self, request: Request) -> Reply:

@@ -53,6 +53,11 @@ def model_named(spec: str, **options: Any) -> Model:
     return _remote(make, name, options)
 
 
+def is_remote(spec: str) -> bool:
+    """Whether a spec names a model behind a network, which takes the option `timeout`."""
+    return spec.strip().partition(":")[0].lower().replace("-", "_") in _REMOTE
+
+
 def _remote(make: Callable[..., Model], name: str, options: dict[str, Any]) -> Model:
     """A model behind a network, at its provider's or at the address behind the `@`."""
     parts = _WITH_ADDRESS.fullmatch(name)

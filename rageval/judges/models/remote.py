@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -17,11 +18,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from rageval.errors import MissingPackage, UsageError
-from rageval.judges.base import Fatal, Reply, Request, Transient
+from rageval.judges.base import Fatal, Reply, Request, Transient, Unreachable
 from rageval.judges.models.hosts import Home, Provider, home_of, only_needed_headers
 from rageval.judges.models.responses import Response, broken, failure, words
 
 TIMEOUT = 120.0  # seconds for one request, all fall-backs together
+CONNECTING = 10.0  # seconds of these for making a connection
+_UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
 SCHEMA, TEXT = "json_schema", "text"  # the mode that binds a model most, and the one every model knows
 _REFUSES = re.compile(
     r"not? (?:be )?(?:supported|support|permitted|allowed|available)|does not|unsupported|unrecognized"
@@ -139,14 +142,24 @@ class RemoteModel(ABC):
         except sdk.APIStatusError as error:
             return Response.of(error.response)
         except sdk.APIConnectionError as error:
-            cause = type(error.__cause__).__name__
-            failed = Transient(f"{self.name}: no answer from {self.endpoint} ({cause})")
+            failed = self._unanswered(error.__cause__)
         except (TypeError, getattr(sdk, self.provider.error)) as error:
             if isinstance(error, TypeError) and "authentication" not in str(error):
                 raise
             said = self.home.shown(str(error))
             failed = Fatal(f"{self.name}: {said}; the key is read from {self.home.key_variable}")
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
+
+    def _unanswered(self, cause: BaseException | None) -> Transient:
+        """What it means that no answer came: nobody there to be asked, or nobody knows what became of it."""
+        kind = type(cause).__name__
+        if kind not in _UNCONNECTED:
+            return Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
+        why = self.home.shown(_reason(cause), 100) or f"no connection within {CONNECTING:g} seconds"
+        return Unreachable(
+            f"{self.name}: no server at {self.endpoint} ({why});"
+            " start it, or check the address and the network"
+        )
 
     def _client(self, sdk: Any) -> Any:
         """The client of the running loop: connections cannot move to another."""
@@ -157,7 +170,7 @@ class RemoteModel(ABC):
             self._clients[loop] = getattr(sdk, self.client)(
                 api_key=key,
                 base_url=self.home.url,
-                timeout=self.timeout,
+                timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
                 max_retries=0,
                 http_client=sdk.DefaultAsyncHttpxClient(
                     follow_redirects=False, event_hooks={"request": guard}
@@ -196,6 +209,16 @@ class RemoteModel(ABC):
     @abstractmethod
     def _read(self, body: Mapping[str, Any]) -> Reply:
         """Status, text and usage of a reply."""
+
+
+def _reason(cause: BaseException | None) -> str:
+    """What the system says of a connection that could not be made, below what libraries make of it."""
+    said = ""
+    while cause is not None:
+        number = getattr(cause, "errno", None) or 0  # negative where names are looked up
+        said = os.strerror(number) if number > 0 else getattr(cause, "strerror", None) or said or str(cause)
+        cause = cause.__cause__ or cause.__context__
+    return said
 
 
 def sendable(text: str) -> str:
