@@ -56,14 +56,15 @@ def headline(measure: Measure) -> str:
 
 
 def section(measure: Measure) -> str:
-    """One measure: signature, page, and what ir_measures calls it."""
+    """One measure: signature, page, which way is better, and what ir_measures calls it."""
     text, _, example = measure.page.partition(">>> ")
     body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
     known = IR_MEASURES_NAMES.get(measure.name)
+    better = f"**Better:** {measure.directions}\n"
     also = f"\nIn ir_measures: `{known}`.\n" if known else ""
     code = f"```python\n>>> {example.rstrip()}\n```\n"
-    return f"### {measure.name}\n\n`{headline(measure)}`\n\n{body.rstrip()}\n{also}\n{code}"
+    return f"### {measure.name}\n\n`{headline(measure)}`\n\n{body.rstrip()}\n\n{better}{also}\n{code}"
 
 
 def main() -> None:

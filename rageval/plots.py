@@ -37,8 +37,8 @@ def plot_scores(results: Sequence[Scores], path: Path) -> None:
         families.setdefault(_family(score), []).append(at)
     figure, axes = _figure(len(families))
     for axis, (name, columns) in zip(axes, families.items(), strict=True):
-        alone = str(results[0].scores[columns[0]].measure)
-        axis.set_title(_text(name if len(columns) > 1 else alone), fontsize=9)
+        first = results[0].scores[columns[0]].measure
+        axis.set_title(_titled(name if len(columns) > 1 else str(first), first.better), fontsize=9)
         if len(columns) >= _CURVE:
             _curves(axis, results, columns)
         else:
@@ -53,19 +53,31 @@ def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) ->
     for axis, measure in zip(axes, found.measures, strict=False):
         cells = [found.cell(run, measure) for run in found.runs]
         _intervals(axis, list(found.runs), [(cell.value, cell.low, cell.high) for cell in cells])
-        axis.set_title(_text(measure), fontsize=9)
+        axis.set_title(_titled(measure, found.better[measure]), fontsize=9)
     scored = {scores.run: scores for scores in results}
     for axis, pair in zip(axes[len(found.measures) :], pairs, strict=True):
         one, other = (scored[run][pair.measure].by_query for run in (pair.run, pair.other))
         gaps = np.array([one[query] - other[query] for query in one if query in other])
         gaps = np.sort(gaps[~np.isnan(gaps)])[::-1]
-        colours = [_COLOURS[0] if gap >= 0 else _COLOURS[1] for gap in gaps.tolist()]
+        colours = [_colour_of(gap, found.better[pair.measure]) for gap in gaps.tolist()]
         axis.bar(np.arange(len(gaps)), gaps, width=1.0, color=colours)
         axis.axhline(0, color="black", linewidth=0.6)
         axis.set_xticks([])
         axis.set_xlabel(f"{len(gaps):,} queries", fontsize=8)
         axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}"), fontsize=9)
     _save(figure, path)
+
+
+def _titled(measure: str, better: str) -> str:
+    """The measure, and that low is good where it is."""
+    return _text(measure) + (" (low is good)" if better == "lower" else "")
+
+
+def _colour_of(gap: float, better: str) -> str:
+    """One colour where the first run is the better one, another where it is not, grey where neither is."""
+    if better == "neither":
+        return _COLOURS[-1]
+    return _COLOURS[0] if (gap <= 0 if better == "lower" else gap >= 0) else _COLOURS[1]
 
 
 def _family(score: Score) -> str:

@@ -84,9 +84,11 @@ def test_the_best_run_is_by_measure_and_low_is_good_for_holes() -> None:
     found = compare([rageval.evaluate("hole@1, rr", table, qrels) for table in tables])
     assert [cell.run for cell in found.cells if cell.is_best] == ["knows", "knows"]
     assert [(p.run, p.other, p.verdict) for p in found.pairs] == [
-        ("guesses", "knows", "higher"),
+        ("guesses", "knows", "worse"),
         ("guesses", "knows", "lower"),
     ]
+    assert [pair.better_run for pair in found.pairs] == ["knows", "knows"]
+    assert [(pair.wins, pair.losses) for pair in found.pairs] == [(0, len(QUERIES))] * 2
     assert found.lower_is_better("hole@1")
 
 

@@ -139,7 +139,7 @@ def values(parameter: Parameter) -> str:
 
 
 def facts(measure: Measure) -> str:
-    """What it scores, what else it is called, where it is reported, what to cite."""
+    """What it scores, which way is better, what else it is called, where it is reported, what to cite."""
     also = [alias for alias, name in ALIASES.items() if name == measure.name]
     short = [name for name, meant in SHORT.items() if parse_measure(meant).name == measure.name]
     sets = [
@@ -151,6 +151,7 @@ def facts(measure: Measure) -> str:
     rows = [
         ("Family", f"[{name}](index.md)"),
         ("Scores", "judged answers" if measure.of_answers else "runs, by judgements of documents"),
+        ("Better", plain(measure.directions)),
         ("Also called", ", ".join(f"`{name}`" for name in also)),
         ("Short names", ", ".join(f"`{name}`" for name in short)),
         ("Reported by", ", ".join(f"`official:{name}`" for name in sets)),

@@ -19,7 +19,7 @@ from rageval.files.opening import Source
 from rageval.judges.base import Usage
 from rageval.judges.prices import cost
 from rageval.judges.votes import GRADED, Place, place
-from rageval.tables.scales import ALL
+from rageval.tables.scales import ALL, FAULTS
 
 Float = NDArray[np.float64]
 Judged = Mapping[Place, Mapping[str, Any]]
@@ -87,16 +87,17 @@ def passport(
             " expected the same query_id, run_id, item_id and aspect"
         )
     one, other = (np.array([_grade(source[key]) for key in both]) for source in (judged, gold))
+    good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
     levels = np.unique(np.concatenate((one, other)))
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
     table = table_of(one, other, levels)
     facts = {
         **_counts(judged, gold, both),
-        "bias": float((one - other).mean()),
+        "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
-        **_alike(judged, gold, both, one, other, measure, nuggets),
-        **_leanings(judged, both, one - other, lengths),
+        **_alike(judged, gold, both, good * one, good * other, measure, nuggets),
+        **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
@@ -138,7 +139,7 @@ def _alike(
     measure: str | None,
     nuggets: Any,
 ) -> dict[str, Any]:
-    """How alike the two rank systems, on what both judged."""
+    """How alike the two rank systems, on what both judged; high grades are good ones."""
     if measure is not None:
         values = [scored(measure, [source[key] for key in both], nuggets) for source in (judged, gold)]
     else:

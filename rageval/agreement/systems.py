@@ -47,11 +47,16 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
 
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
-    """The values of a measure by these judgements; what is missing is left out."""
+    """The values of a measure, turned so that high is good; what is missing is left out."""
     from rageval.answers import evaluate_answers
 
     found = evaluate_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
-    return {run: next(iter(scores.values())).by_query for run, scores in found.items()}
+    turned = {}
+    for run, scores in found.items():
+        score = next(iter(scores.values()))
+        sign = -1.0 if score.measure.better == "lower" else 1.0
+        turned[run] = {query: sign * value for query, value in score.by_query.items()}
+    return turned
 
 
 def _by_topic(judged: Values, gold: Values, systems: list[str]) -> Iterable[float]:

@@ -56,7 +56,7 @@ def _standing(grades: Grades) -> Grid:
 
     if has_rankings(grades):
         points = _values(grades)
-        rows = sorted(points.items(), key=lambda item: -item[1][0])
+        rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, -item[1][0]))  # those without last
         return [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
     found = strengths(games(grades))
     head = ["system", "strength", "low", "high", "win_rate", "games"]

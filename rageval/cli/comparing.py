@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rageval.cli.grids import csv_line, latex_text, md_lines, table_lines
 from rageval.comparison import Cell, Comparison, Pair
-from rageval.comparison.results import HIGHER
+from rageval.measures.base import LOWER, NEITHER
 from rageval.text import visible
 
 _TESTS = {"randomisation": "sign-flip randomisation", "t": "paired t-test", "wilcoxon": "Wilcoxon's test"}
+_WAYS = {LOWER: "low is good", NEITHER: "neither high nor low is good"}
 _ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "none": "not adjusted"}
 
 
@@ -28,7 +29,7 @@ def md(found: Comparison, places: int) -> Iterator[str]:
 def latex(found: Comparison, places: int) -> Iterator[str]:
     """A LaTeX tabular for booktabs: best in bold, superscripts name the runs that are significantly worse."""
     yield f"% {found.signature}"
-    yield f"% {_legend(found)}"
+    yield from (f"% {line}" for line in _legend(found))
     yield f"\\begin{{tabular}}{{ll{'r' * len(found.measures)}}}"
     yield "\\toprule"
     yield " & ".join(["", "run", *map(latex_text, found.measures)]) + r" \\"
@@ -43,14 +44,14 @@ def latex(found: Comparison, places: int) -> Iterator[str]:
 def csv(found: Comparison, places: int) -> Iterator[str]:
     """A row a pair and measure, at full precision of p."""
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
-    yield head + "wins,ties,losses,detectable,needed,verdict,why,every_completion"
+    yield head + "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run"
     for pair in found.pairs:
         values = [found.cell(run, pair.measure).value for run in (pair.run, pair.other)]
         numbers = [f"{value:.{places}f}" for value in values] + [str(pair.queries)]
         numbers += [f"{value:.{places}f}" for value in (pair.difference, pair.low, pair.high)]
         numbers += [f"{pair.p:.6g}", f"{pair.adjusted:.6g}", f"{pair.effect:.4f}"]
         numbers += [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.detectable:.{places}f}"]
-        words = [pair.verdict, pair.why, pair.every_completion or ""]
+        words = [pair.verdict, pair.why, pair.every_completion or "", pair.better_run or ""]
         number = str(pair.needed) if pair.needed is not None else ""
         yield csv_line([pair.run, pair.other, pair.measure], [*numbers, number, csv_line(words)])
 
@@ -84,7 +85,7 @@ def _two_tables(
     for pair in found.pairs:
         if pair.why:
             yield f"{visible(pair.run)} and {visible(pair.other)}, {pair.measure}: {visible(pair.why)}"
-    yield _legend(found)
+    yield from _legend(found)
     yield found.signature
 
 
@@ -105,16 +106,9 @@ def _beaten(cell: Cell, found: Comparison) -> list[str]:
     letters = _letters(found)
     beaten = []
     for pair in found.of(cell.measure):
-        if pair.is_significant and cell.run in (pair.run, pair.other):
-            higher = pair.run if pair.verdict == HIGHER else pair.other
-            better = higher if not found.lower_is_better(cell.measure) else _other(pair, higher)
-            if better == cell.run:
-                beaten.append(letters[_other(pair, cell.run)])
+        if pair.better_run == cell.run:
+            beaten.append(letters[pair.other if cell.run == pair.run else pair.run])
     return sorted(beaten, key=lambda letter: (len(letter), letter))
-
-
-def _other(pair: Pair, run: str) -> str:
-    return pair.other if run == pair.run else pair.run
 
 
 def _shown(cell: Cell, found: Comparison, places: int) -> str:
@@ -151,10 +145,14 @@ def _p(value: float) -> str:
     return f"{value:.1e}" if value < 0.001 and not math.isnan(value) else f"{value:.4f}"
 
 
-def _legend(found: Comparison) -> str:
+def _legend(found: Comparison) -> Iterator[str]:
     settings = found.settings
-    return (
+    yield (
         f"'> a' means significantly better than a ({_TESTS[settings.test]}, {_ADJUSTMENTS[settings.adjust]},"
         f" {1 - settings.level:.3g}); intervals {settings.level:.4g}; detectable and needed at power"
         f" {settings.power:g}"
     )
+    for way, said in _WAYS.items():
+        names = [measure for measure, better in found.better.items() if better == way]
+        if names:
+            yield f"{said}: {', '.join(names)}"

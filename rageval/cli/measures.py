@@ -10,7 +10,7 @@ from rageval.cli.printing import print_lines
 @click.command()
 @click.argument("name", required=False)
 def measures(name: str | None) -> None:
-    """List the measures, or show the page of NAME: formula, range, caveats, how peers differ."""
+    """List the measures, or show the page of NAME: formula, range, caveats, peers, which way is better."""
     print_lines([_page(name) if name else _listing()])
 
 
@@ -30,6 +30,7 @@ def _listing() -> str:
     lines += ["", "Named sets:"]
     lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
     lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or IPrec@0.1."]
+    lines += ["High values are good, of some measures low ones: see the page of a measure."]
     lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
     return "\n".join(lines)
 
@@ -46,7 +47,8 @@ def _page(name: str) -> str:
     if not isinstance(measure, Measure):
         return (
             f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
+            f"\n\nBetter: {measure.better}"
         )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
     head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k" * measure.takes_k
-    return f"{head}\n\n{measure.page}"
+    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}"

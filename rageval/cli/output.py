@@ -187,6 +187,7 @@ def record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         "run": scores.run,
         "measure": str(score.measure),
         "value": _json_number(score.value),
+        "better": score.measure.better,
         "queries": score.queries,
         "undefined": score.undefined,
         "missing": score.missing,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval.cli.files import ANSWERS, METAVAR, QUESTIONS, nuggets_option
-from rageval.errors import MeasureError, UsageError
-from rageval.text import visible
+from rageval.errors import UsageError
 
 if TYPE_CHECKING:
     from rageval.cli.output import Layout
@@ -119,7 +117,16 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
 )
 @click.option(
-    "--fail-under", multiple=True, metavar="MEASURE=VALUE", help="Exit 1 if the mean of any run is lower."
+    "--require",
+    multiple=True,
+    metavar="GATE",
+    help="Exit 1 unless the mean of every run is so: 'hallucination<=0.1', 'coverage@20>=0.9'.",
+)
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="MEASURE=VALUE",
+    help="Exit 1 if the mean of any run is lower; refused where low is good.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Also write the value of every query, as .parquet.")
 @click.option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
@@ -160,7 +167,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     rageval judged.jsonl -m crag_score --by domain
     """
-    from rageval.cli import output, printing
+    from rageval.cli import gates, output, printing
     from rageval.cli.exporting import checked_output, write_scores
     from rageval.cli.inputs import sorted_out
     from rageval.files.limits import Limits
@@ -169,10 +176,10 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
 
     plot = checked_path(options["plot"]) if options["plot"] else None
     output_path = checked_output(options["output"]) if options["output"] else None
-    gates = [_gate(text) for text in options["fail_under"]]
+    wanted = gates.gates(options["require"], options["fail_under"])
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
-    measures = _measures([*options["measures"], *inputs.measures], gates)
+    measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
     if inputs.answers:
         from rageval.cli.answering import answer_scores as scored
     else:
@@ -185,7 +192,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     if output_path is not None:
         write_scores(results, output_path)
     style = options["style"] or ("table" if printing.on_terminal() else "trec")
-    passed = _gates_passed(results, gates)
+    passed, said = gates.passed(results, wanted, len(queries))
+    for text in said:
+        click.echo(f"rageval: {text}", err=True)
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
     layout = output.Layout(places, options["by_query"], not options["no_summary"])
     lines = output.FORMATS[style](results, layout)
@@ -195,15 +204,15 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     ctx.exit(0 if passed else GATE_FAILED)
 
 
-def _measures(typed: list[str], gates: list[tuple[Any, float]]) -> list[Any]:
+def _measures(typed: list[str], gated: list[Any]) -> list[Any]:
     """All measures asked for, each once."""
     from rageval.measures.parsing import parse_measures
 
-    if not typed and not gates:
+    if not typed and not gated:
         raise UsageError(
             "no measure named; say -m alpha_ndcg@10, or -m official:freshstack (see: rageval measures)"
         )
-    return list(dict.fromkeys([*parse_measures(typed), *(measure for measure, _ in gates)]))
+    return list(dict.fromkeys([*parse_measures(typed), *gated]))
 
 
 def _sliced(
@@ -222,32 +231,3 @@ def _sliced(
         raise UsageError(f"--by {options['by']!r}: expected one or more fields of the questions")
     groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
     return sliced.lines(results, groups, layout, style)
-
-
-def _gate(text: str) -> tuple[Any, float]:
-    from rageval.measures.parsing import parse_measure
-
-    name, equals, value = text.rpartition("=")
-    try:
-        least = float(value)
-        if not equals or math.isnan(least):
-            raise ValueError
-        return parse_measure(name), least
-    except MeasureError:
-        raise
-    except ValueError:
-        raise UsageError(f"--fail-under {text!r}: expected MEASURE=VALUE, as in alpha_ndcg@10=0.5") from None
-
-
-def _gates_passed(results: list[Scores], gates: list[tuple[Any, float]]) -> bool:
-    """Whether every run passed every gate; a word on each that failed."""
-    passed = True
-    for scores in results:
-        for measure, least in gates:
-            value = scores[measure].value
-            if not value >= least:
-                passed = False
-                click.echo(
-                    f"rageval: {visible(scores.run)}: {measure} is {value:.4f}, below {least:g}", err=True
-                )
-    return passed

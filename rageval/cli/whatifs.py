@@ -61,6 +61,7 @@ def under_every_completion(
     """The comparison with what holds of each pair whatever the unjudged documents are."""
     from dataclasses import replace
 
+    from rageval.comparison.verdicts import worded
     from rageval.uncertainty.dominance import verdict
 
     pairs = []
@@ -70,5 +71,5 @@ def under_every_completion(
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
         certain = verdict(measure, evaluator.topics(measure), one, other)
-        pairs.append(replace(pair, every_completion=certain))
+        pairs.append(replace(pair, every_completion=worded(certain, measure.better)))
     return replace(found, pairs=pairs)

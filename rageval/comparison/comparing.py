@@ -10,9 +10,10 @@ from rageval.comparison.pairing import Known, pairs_of
 from rageval.comparison.results import Cell, Comparison
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.tables import Table, tables
-from rageval.comparison.verdicts import Absent, Alike, failures, lower_is_better
+from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
 from rageval.intervals.resampling import intervals
+from rageval.measures.base import NEITHER
 from rageval.names import suggestion
 from rageval.scores import Scores
 from rageval.text import visible
@@ -44,16 +45,16 @@ def compare(
     settings = settings or Settings()
     runs = [scores.run for scores in results]
     _check(results, runs, settings)
-    found = tables(results, settings)
     known = Known(failures(results), absent or {}, alike or {})
+    found = tables(results, settings, known.failed)
     return Comparison(
         runs,
         [str(score.measure) for score in results[0].scores],
         [cell for table in found for cell in _cells(table, runs, settings)],
         [pair for table in found for pair in pairs_of(table, runs, settings, known)],
-        [*known.failed.values(), *_remarks(found, settings)],
+        [*known.failed.values(), *_remarks(found, runs, settings)],
         settings,
-        frozenset(str(score.measure) for score in results[0].scores if lower_is_better(score)),
+        {str(score.measure): score.measure.better for score in results[0].scores},
     )
 
 
@@ -90,14 +91,19 @@ def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
             high=float(high[at]),
             queries=score.queries,
             undefined=score.undefined,
-            is_best=at == table.best,
+            is_best=at in table.best,
             signature=score.signature,
         )
 
 
-def _remarks(found: list[Table], settings: Settings) -> Iterator[str]:
+def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterator[str]:
     for table in found:
         name = str(table.scores[0].measure)
+        if table.better == NEITHER and settings.baseline == BEST and not settings.all_pairs:
+            yield (
+                f"{name}: neither high nor low is good, so no run is the best; the others are compared with"
+                f" {visible(runs[table.base])}"
+            )
         partly = int(np.isnan(table.sample.values).any(axis=1).sum())
         if partly:
             yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"

@@ -16,11 +16,13 @@ from rageval.comparison.verdicts import (
     Absent,
     Alike,
     Ruling,
+    better_of,
     doubt_of_losses,
     outcomes,
     refused,
     ruling,
     without_difference,
+    worded,
 )
 from rageval.intervals.resampling import intervals
 from rageval.scores import mean
@@ -38,16 +40,17 @@ class Known:
 def pairs_of(table: Table, runs: list[str], settings: Settings, known: Known) -> list[Pair]:
     """Every pair that is shown."""
     table = table.shown(settings)
-    columns = table.differences()
+    columns, better = table.differences(), table.better
     low, high = intervals(columns, settings.interval, settings.level, settings.resamples, settings.seed)
     error, effect = standard_error(columns), cohens_d(columns)
     units = (columns.sizes() > 0).sum(axis=0)
     found = []
     for at, (first, second) in enumerate(table.pairs.tolist()):
-        won, tied, lost = outcomes(columns.values[:, at])
+        won, tied, lost = outcomes(columns.values[:, at], better)
         gap = mean(columns.values[:, at])
         strength = float(error[at]), int(units[at]), settings.level, settings.power
-        verdict, why = _ruling(table, at, runs, settings, known)
+        ruled, why = _ruling(table, at, runs, settings, known)
+        verdict = worded(ruled, better)
         pair = Pair(
             run=runs[first],
             other=runs[second],
@@ -66,6 +69,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: Known) ->
             needed=needed(gap, *strength),
             verdict=verdict,
             why=why,
+            better_run=better_of(runs[first], runs[second], verdict, better),
         )
         found.append(pair)
     return found
@@ -79,7 +83,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     if why:
         return refused(why)
     gaps = table.sample.values[:, first] - table.sample.values[:, second]
-    won, tied, lost = outcomes(gaps)
+    won, tied, lost = outcomes(gaps, table.better)
     if not won + tied + lost:
         return refused("there is no query on which both are defined")
     same = without_difference(won, lost, known.alike.get(frozenset(names)))

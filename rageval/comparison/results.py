@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rageval.comparison.settings import Settings
+from rageval.measures.base import LOWER as LOW_IS_GOOD
+from rageval.measures.base import NEITHER
 
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
+BETTER, WORSE = "better", "worse"
 IDENTICAL, TIES_ONLY, REFUSED = "identical", "ties only", "refused"
 
 
@@ -34,9 +37,11 @@ class Pair:
 
     `difference` is run − other, on the `queries` where both are defined; `p` the test's, `adjusted` for all
     comparisons by this measure; `effect` in standard deviations of the differences; `wins`, `ties` and
-    `losses` count queries; `detectable` is the smallest difference so many queries show, `needed` how many
-    (clusters, where there are any) the observed one needs. `verdict` says what may be claimed, `why` what
-    else should be known. `every_completion` is the verdict over all ways to judge the unjudged documents.
+    `losses` count queries, won where the value is the better one (the higher one, if neither way is better);
+    `detectable` is the smallest difference so many queries show, `needed` how many (clusters, where there are
+    any) the observed one needs. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
+    good when low `worse` or `better` instead; `why` what else should be known. `every_completion` is the
+    verdict over all ways to judge the unjudged documents. `better_run` is the run that may be called better.
     """
 
     run: str
@@ -57,16 +62,20 @@ class Pair:
     verdict: str
     why: str = ""
     every_completion: str | None = None
+    better_run: str | None = None
 
     @property
     def is_significant(self) -> bool:
-        """Whether one of the two may be called better."""
-        return self.verdict in (HIGHER, LOWER)
+        """Whether more than chance is behind the difference."""
+        return self.verdict in (HIGHER, LOWER, BETTER, WORSE)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All runs by all measures, and the pairs that were compared; `falling` measures are good when low."""
+    """All runs by all measures, and the pairs that were compared.
+
+    `better` says of each measure which values are good: `higher`, `lower` or `neither`.
+    """
 
     runs: Sequence[str]
     measures: Sequence[str]
@@ -74,7 +83,7 @@ class Comparison:
     pairs: Sequence[Pair]
     remarks: Sequence[str]
     settings: Settings
-    falling: frozenset[str] = frozenset()
+    better: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def cell(self, run: str, measure: str) -> Cell:
         """The value of a run by a measure."""
@@ -82,7 +91,11 @@ class Comparison:
 
     def lower_is_better(self, measure: str) -> bool:
         """Whether a low value of this measure is a good one."""
-        return measure in self.falling
+        return self.better.get(measure) == LOW_IS_GOOD
+
+    def has_direction(self, measure: str) -> bool:
+        """Whether one way of this measure is the better one."""
+        return self.better.get(measure) != NEITHER
 
     def of(self, measure: str) -> list[Pair]:
         """The pairs by one measure."""
@@ -99,6 +112,7 @@ class Comparison:
             "signature": self.signature,
             "runs": list(self.runs),
             "measures": list(self.measures),
+            "better": dict(self.better),
             "values": [_plain(asdict(cell)) for cell in self.cells],
             "pairs": [_plain(asdict(pair)) for pair in self.pairs],
             "remarks": list(self.remarks),

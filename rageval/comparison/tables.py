@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,28 +11,38 @@ from rageval.comparison.adjustment import holm
 from rageval.comparison.parametric import t_test, wilcoxon
 from rageval.comparison.randomisation import max_t, sign_flip
 from rageval.comparison.settings import BEST, Settings
-from rageval.comparison.verdicts import lower_is_better
+from rageval.comparison.verdicts import SLACK
 from rageval.intervals.samples import Float, Int, Sample, sample
+from rageval.measures.base import LOWER, NEITHER
 from rageval.scores import Score, Scores, mean
 
 
 class Table(NamedTuple):
-    """The values by one measure; `pairs` are (run, other) and were adjusted together."""
+    """The values by one measure; `pairs` are (run, other) and were adjusted together.
+
+    `best` are the runs that no other is better than, `base` is the run that the others are compared with.
+    """
 
     scores: list[Score]
     sample: Sample
-    best: int
+    best: frozenset[int]
+    base: int
     pairs: Int
     p: Float
     adjusted: Float
 
+    @property
+    def better(self) -> str:
+        """Which values of the measure are good."""
+        return self.scores[0].measure.better
+
     def shown(self, settings: Settings) -> Table:
-        """The pairs that were asked for; where they are with the best run, that one comes second."""
+        """The pairs that were asked for; where they are with the best run, that comes second."""
         if settings.all_pairs or settings.baseline != BEST:
             return self
-        rows = np.flatnonzero((self.pairs == self.best).any(axis=1))
+        rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
         pairs = self.pairs[rows]
-        pairs = np.where(pairs[:, :1] == self.best, pairs[:, ::-1], pairs)
+        pairs = np.where(pairs[:, :1] == self.base, pairs[:, ::-1], pairs)
         return self._replace(pairs=pairs, p=self.p[rows], adjusted=self.adjusted[rows])
 
     def differences(self) -> Sample:
@@ -40,17 +50,19 @@ class Table(NamedTuple):
         return differences(self.sample, self.pairs)
 
 
-def tables(results: Sequence[Scores], settings: Settings) -> list[Table]:
-    """A table for each measure."""
+def tables(results: Sequence[Scores], settings: Settings, failed: Collection[str] = ()) -> list[Table]:
+    """A table for each measure; a run that failed is never the best."""
     runs = [scores.run for scores in results]
     family = _family(runs, settings)
     found = []
+    able = [at for at, run in enumerate(runs) if run not in failed]
     for at in range(len(results[0].scores)):
         scores = [result.scores[at] for result in results]
         values = sample(scores, settings.clusters)
         p = p_values(values, family, settings)
         adjusted = holm(p) if settings.adjust == "holm" else p
-        found.append(Table(scores, values, _best(scores, values), family, p, adjusted))
+        best, base = _best(scores[0].measure.better, values, able)
+        found.append(Table(scores, values, best, base, family, p, adjusted))
     return _with_max_t(found, runs, settings) if settings.adjust == "max_t" else found
 
 
@@ -82,10 +94,21 @@ def _family(runs: list[str], settings: Settings) -> Int:
     return np.array([(run, base) for run in range(len(runs)) if run != base])
 
 
-def _best(scores: list[Score], values: Sample) -> int:
-    means = [mean(column) for column in values.values.T]
-    sign = -1.0 if lower_is_better(scores[0]) else 1.0
-    return int(np.argmax([sign * value if value == value else -np.inf for value in means]))
+def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
+    """The best of the runs that are able to be it, and the run that the others are compared with.
+
+    Runs that share the best value are all best; if that is every run, or no way is better, none is, and the
+    first stands where the best one would.
+    """
+    means = {at: mean(values.values[:, at]) for at in able}
+    known = {at: value for at, value in means.items() if value == value}
+    first = next(iter(known or means), 0)
+    if not known or better == NEITHER:
+        return frozenset(), first
+    top = (min if better == LOWER else max)(known.values())
+    best = [at for at, value in known.items() if abs(value - top) <= SLACK]
+    shared = len(best) == len(known) > 1
+    return frozenset() if shared else frozenset(best), best[0]
 
 
 def _with_max_t(found: list[Table], runs: list[str], settings: Settings) -> list[Table]:

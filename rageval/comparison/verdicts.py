@@ -11,13 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.comparison.results import HIGHER, IDENTICAL, LOWER, REFUSED, TIES_ONLY, UNDECIDED
+from rageval.comparison.results import (
+    BETTER,
+    HIGHER,
+    IDENTICAL,
+    LOWER,
+    REFUSED,
+    TIES_ONLY,
+    UNDECIDED,
+    WORSE,
+)
 from rageval.intervals.samples import Float
+from rageval.measures.base import HIGHER as HIGH_IS_GOOD
+from rageval.measures.base import LOWER as LOW_IS_GOOD
+from rageval.measures.base import NEITHER
 from rageval.scores import Score, Scores
 from rageval.text import visible
 
-_SLACK = 1e-12  # of a tie between two values
-_FAULTS = ("incorrect", "missing")
+SLACK = 1e-12  # of a tie between two values
 
 Absent = Mapping[str, Collection[str]]
 Alike = Mapping[frozenset[str], str]
@@ -30,16 +41,26 @@ class Ruling(NamedTuple):
     why: str = ""
 
 
-def lower_is_better(score: Score) -> bool:
-    """Whether a low value of the measure is a good one: holes, and shares of bad answers."""
-    parameters = getattr(score.measure, "parameters", {})
-    return score.measure.name == "hole" or parameters.get("label") in _FAULTS
+def worded(verdict: str, better: str) -> str:
+    """The verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
+
+    >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
+    ('worse', 'higher', 'undecided')
+    """
+    return {HIGHER: WORSE, LOWER: BETTER}.get(verdict, verdict) if better == LOW_IS_GOOD else verdict
 
 
-def outcomes(differences: Float) -> tuple[int, int, int]:
+def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
+    """The run that may be called better, if either may."""
+    if better == NEITHER:
+        return None
+    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(verdict)
+
+
+def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
     """Queries won, tied and lost."""
-    known = differences[~np.isnan(differences)]
-    won, lost = int((known > _SLACK).sum()), int((known < -_SLACK).sum())
+    known = differences[~np.isnan(differences)] * (-1.0 if better == LOW_IS_GOOD else 1.0)
+    won, lost = int((known > SLACK).sum()), int((known < -SLACK).sum())
     return won, len(known) - won - lost, lost
 
 
@@ -50,9 +71,13 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
         values = [score.values for score in scores.scores]
         if all(np.isnan(value).all() for value in values):
             found[scores.run] = f"{visible(scores.run)} has no value for any query: it failed"
-        elif all((value == 0).all() for value in values) and not all(map(lower_is_better, scores.scores)):
+        elif all((value == 0).all() for value in values) and any(map(_high_is_good, scores.scores)):
             found[scores.run] = f"{visible(scores.run)} scores 0 on every query: it produced nothing"
     return found
+
+
+def _high_is_good(score: Score) -> bool:
+    return score.measure.better == HIGH_IS_GOOD
 
 
 def ruling(adjusted: float, difference: float, level: float) -> Ruling:

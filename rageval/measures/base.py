@@ -5,6 +5,8 @@
 
     coverage @ 20            coverage(rel=2) @ 20            str(coverage @ 20) == "coverage@20"
 
+Which way is better is declared with it, and nowhere else: `@measure(better="lower")`.
+
 The keyword-only arguments are the parameters: their annotations say what is allowed, their defaults
 what is meant when nothing is said, the docstring is the measure's page. A measure of runs takes a `Judged`;
 one whose first argument is annotated as `Graded` is a measure of answers.
@@ -26,6 +28,9 @@ from rageval.names import suggestion
 from rageval.tables.graded import Graded
 from rageval.tables.judged import Judged
 
+HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
+_FEW_LEVELS = 16  # of a whole number, which are named one by one
+
 
 class Between(NamedTuple):
     """The range a number parameter must lie in."""
@@ -37,6 +42,7 @@ class Between(NamedTuple):
 Alpha = Annotated[float, Between(0.0, 1.0)]
 Grade = Annotated[int, Between(-(10**6), 10**6)]
 Values = NDArray[np.float64]
+Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 
 
 class Function(Protocol):
@@ -53,6 +59,14 @@ class Parameter(NamedTuple):
     default: Any
     choices: tuple[Any, ...] = ()
     limits: Between | None = None
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """Every value, where these are few: the choices, or the whole numbers within the limits."""
+        if self.choices or self.kind is not int or self.limits is None:
+            return self.choices
+        low, high = (int(limit) for limit in self.limits)
+        return tuple(range(low, high + 1)) if high - low < _FEW_LEVELS else ()
 
     def read(self, value: Any, measure: str) -> Any:
         """The value checked, and read from text where it is text."""
@@ -89,10 +103,12 @@ class Measure:
         function: Callable[..., Values],
         parameters: Mapping[str, Any] | None = None,
         k: int | None = None,
+        better: Better = HIGHER,
     ) -> None:
         self.function = function
         self.name = function.__name__
         self.k = k
+        self._better = better if callable(better) else checked_direction(better, self.name)
         self._given = {name: self._read(name, value) for name, value in (parameters or {}).items()}
 
     def _read(self, name: str, value: Any) -> Any:
@@ -106,14 +122,14 @@ class Measure:
     def __call__(self, **parameters: Any) -> Measure:
         """The same measure with other parameters."""
         k = parameters.pop("k", self.k)
-        changed = Measure(self.function, self.changed | parameters)
+        changed = Measure(self.function, self.changed | parameters, better=self._better)
         return changed if k is None else changed @ k
 
     def __matmul__(self, k: int) -> Measure:
         """The measure at cut-off k: `coverage @ 20`."""
         if not self.takes_k:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
-        return Measure(self.function, self.changed, checked_cutoff(k, self.name))
+        return Measure(self.function, self.changed, checked_cutoff(k, self.name), self._better)
 
     def compute(self, judged: Judged | Graded) -> Values:
         """One value a query."""
@@ -151,6 +167,33 @@ class Measure:
     def rel(self) -> int | None:
         """The lowest grade that counts as relevant, if the measure has that notion."""
         return self.parameters.get("rel")
+
+    @property
+    def better(self) -> str:
+        """Which values are the good ones: `higher`, `lower` or `neither`."""
+        if not callable(self._better):
+            return self._better
+        try:
+            better = self._better(self.parameters)
+        except Exception as error:  # a plug-in's function may fail in any way
+            raise MeasureError(f"{self}: its function better(parameters) failed: {error!r:.200}") from error
+        return checked_direction(better, self.name)
+
+    @property
+    def directions(self) -> str:
+        """Which values are good, and where its parameters change that, in words.
+
+        >>> from rageval.measures import crag_share, recall
+        >>> recall.directions, crag_share.directions
+        ('higher', 'higher; neither with label=acceptable; lower with label=missing, label=incorrect')
+        """
+        other: dict[str, list[str]] = {}
+        for parameter in self.declared.values():
+            for level in parameter.levels:
+                better = self(**{parameter.name: level}).better
+                if better != self.better:
+                    other.setdefault(better, []).append(f"{parameter.name}={level}")
+        return "; ".join([self.better, *(f"{way} with {', '.join(when)}" for way, when in other.items())])
 
     @property
     def totals(self) -> bool:
@@ -202,8 +245,22 @@ class Measure:
         return hash(self._identity())
 
 
-def measure(function: Callable[..., Values]) -> Measure:
+@typing.overload
+def measure(function: Callable[..., Values], /) -> Measure: ...
+
+
+@typing.overload
+def measure(*, better: Better = HIGHER) -> Callable[[Callable[..., Values]], Measure]: ...
+
+
+def measure(
+    function: Callable[..., Values] | None = None, /, *, better: Better = HIGHER
+) -> Measure | Callable[[Callable[..., Values]], Measure]:
     """Make a measure of a function `f(judged, *, k=None, …)` that returns one value a query.
+
+    `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
+    the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
+    the best, and none is called better.
 
     >>> import rageval
     >>> @rageval.measure
@@ -212,8 +269,30 @@ def measure(function: Callable[..., Values]) -> Measure:
     ...     return judged.sum(judged.hits(1, rel).query)
     >>> rageval.evaluate(first_find, {"q": {"d": 1.0}}, {"q": {"d": 1}})["first_find"].value
     1.0
+    >>> @rageval.measure(better="lower")
+    ... def documents(judged, *, k=None):
+    ...     "How many documents were retrieved."
+    ...     return judged.retrieved.astype(float)
+    >>> first_find.better, documents.better
+    ('higher', 'lower')
     """
-    return Measure(function)
+    if function is None:
+        return lambda function: Measure(function, better=better)
+    if not callable(function):
+        raise MeasureError(
+            f"@measure: expected a function, found {function!r:.80}; say better={function!r:.80}"
+        )
+    return Measure(function, better=better)
+
+
+def checked_direction(better: Any, name: str) -> str:
+    """One of the three words for which way is better."""
+    if better not in DIRECTIONS:
+        raise MeasureError(
+            f"{name}: better={better!r:.80}, expected one of {', '.join(DIRECTIONS)}, or a function of the"
+            " parameters that returns one"
+        )
+    return str(better)
 
 
 def checked_cutoff(k: Any, name: str) -> int:

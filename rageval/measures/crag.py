@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rageval.measures.base import Values, measure
+from rageval.measures.base import HIGHER, LOWER, NEITHER, Values, measure
 from rageval.tables.graded import Graded
 from rageval.tables.scales import CRAG
 
 _ACCURATE = ("perfect", "acceptable", "accurate")
+# More acceptable answers may come of better ones or of worse ones.
+_BETTER = {"accurate": HIGHER, "perfect": HIGHER, "acceptable": NEITHER, "missing": LOWER, "incorrect": LOWER}
 
 
 @measure
@@ -35,7 +37,7 @@ def crag_score(graded: Graded) -> Values:
     return graded.ratio(found.query, found.grade)
 
 
-@measure
+@measure(better=lambda parameters: _BETTER[parameters["label"]])
 def crag_share(
     graded: Graded,
     *,
@@ -47,7 +49,7 @@ def crag_share(
         crag_share = |answers with the label| / |answers|
 
     Range: 0 to 1. `accurate` counts perfect and acceptable answers, and those that the three-way form calls
-    accurate.
+    accurate. Low is good of `missing` and `incorrect`; of `acceptable` neither is.
 
     Short names: `accuracy`, `hallucination` (incorrect), `missing`.
 

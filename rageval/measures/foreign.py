@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import MeasureError, MissingPackage, UsageError
-from rageval.measures.base import Measure, checked_cutoff
+from rageval.measures.base import HIGHER, NEITHER, Measure, checked_cutoff, checked_direction
 
 # Measures of ours that ir_measures computes too, for --provider.
 IR_MEASURES_NAMES = {
@@ -35,6 +35,8 @@ IR_MEASURES_NAMES = {
     "judged": "Judged",
 }
 _OF_NUGGETS = ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
+# Counts that ir_measures reports beside measures: more of them is neither better nor worse.
+_COUNTS = ("NumQ", "NumRel", "NumRet")
 
 
 class ForeignMeasure:
@@ -50,6 +52,16 @@ class ForeignMeasure:
         self.totals = type(measure.aggregator()).__name__ == "SumAgg"  # counts are added up, not averaged
         cutoff = measure.params.get("cutoff")
         self.k: int | None = checked_cutoff(cutoff, self.name) if cutoff is not None else None
+
+    @property
+    def better(self) -> str:
+        """Which values are good. ir_measures does not say: all but the counts are good when high.
+
+        A measure that somebody defined for ir_measures may have an attribute `better` of its own.
+        """
+        counts = self.name in _COUNTS and not (self.name == "NumRet" and "rel" in self.measure.params)
+        said = getattr(self.measure, "better", NEITHER if counts else HIGHER)
+        return checked_direction(said, self.name)
 
     @property
     def wants_nuggets(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from rageval.errors import UsageError
-from rageval.measures.base import Values, measure
+from rageval.measures.base import NEITHER, Values, measure
 from rageval.tables.graded import Graded
 
 
-@measure
+@measure(better=NEITHER)
 def length(graded: Graded, *, rule: Literal["nfkc", "split", "nonspace", "characters"] = "nfkc") -> Values:
     """Length of the answer, in words or characters, by one of the field's counting rules.
 
@@ -19,7 +19,7 @@ def length(graded: Graded, *, rule: Literal["nfkc", "split", "nonspace", "charac
         nonspace     characters that are no white space, as TREC QA 2003 counts them
         characters   characters
 
-    Range: 0 upwards; undefined for an answer whose text is not known.
+    Range: 0 upwards; undefined for an answer whose text is not known. Long is neither good nor bad.
 
     >>> import rageval
     >>> answers = [{"query_id": "q", "run_id": "r", "answer": "Yes: it is safe."}]

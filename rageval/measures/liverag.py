@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rageval.measures.base import Between, Values, measure
+from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, Values, measure
 from rageval.tables.graded import Graded
 from rageval.tables.scales import CORRECTNESS, FAITHFULNESS
+
+# A level between the best and those that earn nothing may grow at the cost of either.
+_OF_CORRECTNESS = {2: HIGHER, 1: NEITHER, 0: LOWER, -1: LOWER}
+_OF_FAITHFULNESS = {1: HIGHER, 0: NEITHER, -1: LOWER}
 
 
 @measure
@@ -49,14 +53,15 @@ def faithfulness(graded: Graded) -> Values:
     return graded.ratio(found.query, found.grade)
 
 
-@measure
+@measure(better=lambda parameters: _OF_CORRECTNESS[parameters["level"]])
 def correctness_share(graded: Graded, *, level: Annotated[int, Between(-1, 2)] = 2) -> Values:
     """Share of the answers at one level of correctness (RAGtifier's Table 1).
 
     Formula:
         correctness_share = |answers graded exactly level| / |answers|
 
-    Range: 0 to 1. A grade between two levels counts for neither.
+    Range: 0 to 1. A grade between two levels counts for neither. Low is good of the levels 0 (abstained) and
+    −1 (wrong); of 1, which may be won from below or lost from above, neither is.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "correctness", "grade": grade}
@@ -68,14 +73,14 @@ def correctness_share(graded: Graded, *, level: Annotated[int, Between(-1, 2)] =
     return graded.ratio(found.query, found.grade == level)
 
 
-@measure
+@measure(better=lambda parameters: _OF_FAITHFULNESS[parameters["level"]])
 def faithfulness_share(graded: Graded, *, level: Annotated[int, Between(-1, 1)] = 1) -> Values:
     """Share of the answers at one level of faithfulness (RAGtifier's Table 1).
 
     Formula:
         faithfulness_share = |answers graded exactly level| / |answers|
 
-    Range: 0 to 1. A grade between two levels counts for neither.
+    Range: 0 to 1. A grade between two levels counts for neither. Low is good of level −1; of 0 neither is.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}

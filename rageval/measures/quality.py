@@ -6,9 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from rageval.measures.base import Values, measure
+from rageval.measures.base import HIGHER, LOWER, NEITHER, Values, measure
 from rageval.tables.graded import Graded, quotient
 from rageval.tables.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
+
+_BETTER = {"relevant": HIGHER, "partially_relevant": NEITHER, "non_relevant": LOWER}
 
 
 @measure
@@ -73,7 +75,7 @@ def bank_groundedness(graded: Graded) -> Values:
     return graded.ratio(found.query, 1.0 - found.grade)
 
 
-@measure
+@measure(better=lambda parameters: _BETTER[parameters["label"]])
 def audit_share(
     graded: Graded, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
 ) -> Values:
@@ -83,6 +85,7 @@ def audit_share(
         audit_share = |pairs with the label| / |pairs audited|, a question
 
     Range: 0 to 1. The mean is over questions; over pairs it would weigh questions by their pairs.
+    Low is good of `non_relevant`; of `partially_relevant` neither is.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "llm", "item_id": doc, "aspect": "n1", "label": label}

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.measures.base import Grade, Values, measure
+from rageval.measures.base import LOWER, Grade, Values, measure
 from rageval.tables.judged import Judged
 
 
@@ -172,7 +172,7 @@ def judged(judged: Judged, *, k: int | None = None) -> Values:
     return divided(judged.sum(judged.hits(k, rel=None).query), _retrieved(judged, k))
 
 
-@measure
+@measure(better=LOWER)
 def hole(judged: Judged, *, k: int | None = None) -> Values:
     """Share of the top k that nobody judged.
 

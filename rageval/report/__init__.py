@@ -5,6 +5,7 @@ whole, and can be taken out of it again (`reading`). What it holds, some of it o
 
 format, title     "rageval-report/1", and what the page is called
 runs, measures    names, in the order of the command
+better            which values are good by each measure: higher, lower or neither
 cells             a record a run and measure: value, interval, queries, what it is better than, signature
 comparison        signature, settings and pairs, as `rageval compare --format json` has them
 queries           ids, texts, and values by measure and run (packed numbers, see `columns`)

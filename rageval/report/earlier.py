@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison import Settings
-from rageval.comparison.verdicts import lower_is_better
+from rageval.comparison.verdicts import better_of, worded
 from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, chunks, name_of
+from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.report.columns import plain, repacked, with_columns
 from rageval.report.gathering import FORMAT, Beside, Report, finished
@@ -41,7 +42,7 @@ def is_earlier(start: bytes) -> bool:
 
 def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:
     """One report on everything that the files say."""
-    report: Report = {"runs": [], "measures": [], "cells": [], "remarks": []}
+    report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []
     for file in files:
         found = read_json(file, extra.limits)
@@ -84,6 +85,10 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
         if report["cells"]:
             raise UsageError(f"{name}: is a whole report; expected no other file beside it")
         report |= with_columns(found, repacked)
+        if report.get("comparison"):
+            pairs, _ = _with_better_runs({**found, **report["comparison"]})
+            report["comparison"] = {**report["comparison"], "pairs": pairs}
+        report["better"] = {name: _direction(name, found.get("better", {})) for name in found["measures"]}
     else:
         raise InputError(f"{name}: expected {EXPECTED}, found the keys {', '.join(map(str, found)):.200}")
     return []
@@ -97,6 +102,8 @@ def _take_scores(found: Mapping[str, Any], report: Report, name: str, settings: 
     else:
         _add(report, {"cells": [_cell(record) for record in records]})
         report["remarks"].append(_ONLY_MEANS.format(name))
+        said = {record["measure"]: record["better"] for record in records if "better" in record}
+        report["better"] |= {name: _direction(name, said) for name in report["measures"]}
     given = {(record["run"], record["measure"]): record for record in records}
     for cell in report["cells"]:
         record = given.get((cell["run"], cell["measure"]), {})
@@ -127,7 +134,8 @@ def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
 
 
 def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
-    worse = beaten(found["pairs"], [name for name in found["measures"] if _falls(name)])
+    pairs, better = _with_better_runs(found)
+    worse = beaten(pairs)
     cells = [
         {
             **_cell(value),
@@ -138,15 +146,28 @@ def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
         }
         for value in found["values"]
     ]
-    _add(report, {"cells": cells, "comparison": comparison_record(found), "remarks": found["remarks"]})
+    compared = comparison_record({**found, "pairs": pairs})
+    _add(report, {"cells": cells, "comparison": compared, "remarks": found["remarks"], "better": better})
 
 
-def _falls(name: str) -> bool:
-    """Whether a low value of this measure is a good one; of a measure that is not known here, it is not."""
+def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The pairs as they are printed today, and which values are good by each measure."""
+    better = {name: _direction(name, found.get("better", {})) for name in found["measures"]}
+    pairs = []
+    for pair in found["pairs"]:
+        way = better.get(pair["measure"], NEITHER)
+        verdict = worded(pair["verdict"], way)
+        winner = better_of(pair["run"], pair["other"], verdict, way)
+        pairs.append({**pair, "verdict": verdict, "better_run": winner})
+    return pairs, better
+
+
+def _direction(name: str, said: Mapping[str, str]) -> str:
+    """Which values are good, as the file says or the measure; of a measure that is not known, neither are."""
     try:
-        return lower_is_better(Score(parse_measure(name), [], np.zeros(0), 0, ""))
+        return checked_direction(said[name], name) if name in said else parse_measure(name).better
     except MeasureError:
-        return False
+        return NEITHER
 
 
 def _cell(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,12 +195,13 @@ def _passport(found: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _add(report: Report, found: Mapping[str, Any]) -> None:
     """What another file says; of a run and measure that are there already, the later file counts."""
     cells = {(cell["run"], cell["measure"]): cell for cell in [*report["cells"], *found["cells"]]}
-    kept = {key: value for key, value in found.items() if key not in ("cells", "remarks")}
+    kept = {key: value for key, value in found.items() if key not in ("cells", "remarks", "better")}
     runs, measures = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
     report |= {
         **kept,
         "cells": [cells[run, measure] for run in runs for measure in measures if (run, measure) in cells],
         "runs": runs,
         "measures": measures,
+        "better": {**report["better"], **found.get("better", {})},
         "remarks": [*report["remarks"], *found.get("remarks", ())],
     }

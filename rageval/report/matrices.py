@@ -1,8 +1,9 @@
 """What was found where: the nuggets of a query by the documents that were retrieved, or by the answers.
 
 A matrix has `rows` (nuggets, or whatever else was judged), `columns` (documents, or runs) and `cells`, which
-name a row and a column by number and what was said there. A matrix of documents has `rankings`, too: each
-run's documents by column number, best first. A matrix of answers has `judges`, which cells name by number.
+name a row and a column by number and what was said there; in a row that is a `fault`, 1 is bad. A matrix of
+documents has `rankings`, too: each run's documents by column number, best first. A matrix of answers has
+`judges`, which cells name by number.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rageval.tables.qrels import Qrels
 from rageval.tables.ranked import ranked_documents
 from rageval.tables.ranking import Order
 from rageval.tables.run import Run
+from rageval.tables.scales import FAULTS
 
 Record = dict[str, Any]
 Bank = Mapping[tuple[str, str], Nugget]  # by query and nugget id
@@ -92,7 +94,8 @@ def of_answers(queries: Sequence[str], grades: Grades, bank: Bank, notes: Notes)
         listed = places[query]
         if (item, aspect) not in listed:
             listed[item, aspect] = len(listed)
-            found[query]["rows"].append(_row(query, aspect, bank, item, _importance(grades, row)))
+            shown = _row(query, aspect, bank, item, _importance(grades, row))
+            found[query]["rows"].append(shown | ({"fault": True} if aspect in FAULTS else {}))
         run, judge = words["runs"][grades.run[row]], words["judges"][grades.judge[row]]
         found[query]["cells"].append(
             {

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
-from rageval.comparison.results import HIGHER
-from rageval.comparison.verdicts import Absent, Alike, lower_is_better
+from rageval.comparison.verdicts import Absent, Alike
 from rageval.intervals.resampling import intervals
 from rageval.intervals.samples import sample
 from rageval.report.columns import packed, plain
@@ -32,9 +31,7 @@ def measured(
     report: Record = {
         "runs": [scores.run for scores in results],
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
-        "lower_is_better": sorted(
-            {str(score.measure) for scores in results for score in scores.scores if lower_is_better(score)}
-        ),
+        "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
         "cells": list(_cells(results, settings, found)),
         "queries": columns(results),
     }
@@ -52,20 +49,18 @@ def comparison_record(found: Mapping[str, Any], settings: Settings | None = None
     return record
 
 
-def beaten(pairs: Sequence[Mapping[str, Any]], falling: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
     """For each run and measure, the runs that are significantly worse.
 
-    >>> pair = {"run": "a", "other": "b", "measure": "rr", "verdict": "lower"}
-    >>> beaten([pair], []), beaten([pair], ["rr"])
-    ({('b', 'rr'): ['a']}, {('a', 'rr'): ['b']})
+    >>> beaten([{"run": "a", "other": "b", "measure": "rr", "verdict": "lower", "better_run": "b"}])
+    {('b', 'rr'): ['a']}
     """
     found: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
-        if pair["verdict"] not in ("higher", "lower"):
-            continue
-        is_first = (pair["verdict"] == HIGHER) != (pair["measure"] in falling)
-        better, worse = (pair["run"], pair["other"]) if is_first else (pair["other"], pair["run"])
-        found.setdefault((better, pair["measure"]), []).append(worse)
+        better = pair["better_run"]
+        if better is not None:
+            worse = pair["other"] if better == pair["run"] else pair["run"]
+            found.setdefault((better, pair["measure"]), []).append(worse)
     return found
 
 
@@ -100,7 +95,7 @@ def _is_mean(score: Score) -> bool:
 
 def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[Record]:
     compared = {(cell.run, cell.measure): cell for cell in found.cells} if found else {}
-    worse = beaten(found.as_dict()["pairs"], sorted(found.falling)) if found else {}
+    worse = beaten(found.as_dict()["pairs"]) if found else {}
     for scores in results:
         for score in scores.scores:
             key = scores.run, str(score.measure)

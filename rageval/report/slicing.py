@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rageval.measures.base import LOWER
 from rageval.report.columns import plain
 from rageval.scores import Scores
 from rageval.slices import slices
@@ -41,5 +42,8 @@ def most_telling(results: Sequence[Scores], number: int) -> list[str]:
     queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
     values = np.array([[score.by_query.get(query, np.nan) for query in queries] for score in scores])
     known = np.where(np.isnan(values), 0.0, values)
-    spread = known.max(axis=0) - known.min(axis=0) if len(scores) > 1 else -known[0]
+    if len(scores) > 1:
+        spread = known.max(axis=0) - known.min(axis=0)
+    else:
+        spread = known[0] if scores[0].measure.better == LOWER else -known[0]
     return [queries[at] for at in np.argsort(-spread, kind="stable")[:number].tolist()]

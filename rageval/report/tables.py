@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any
 
+from rageval.measures.base import LOWER, NEITHER
+
 SHADES = 8  # of the heat map
 Record = Mapping[str, Any]
 
 
 def tables(report: Record) -> dict[str, Any]:
-    """Letters for the runs, a row a run, heat maps, signatures."""
+    """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
+    better = report.get("better") or {}
     return {
         "letters": letters(report["runs"]),
         "overview": [
@@ -21,6 +24,8 @@ def tables(report: Record) -> dict[str, Any]:
         ],
         "queries": len(queries.get("ids", ()))
         or max((cell["queries"] for cell in cells.values()), default=0),
+        "low": [measure for measure in report["measures"] if better.get(measure) == LOWER],
+        "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
         "heat": heat_maps(report.get("slices") or ()),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
         "lost": [cell for cell in cells.values() if cell.get("lost")],

@@ -69,6 +69,11 @@ function column(measure, run) {
   return columns.get(key);
 }
 
+// 1 where a high value of the measure is good, -1 where a low one is, 0 where neither is.
+function wayOf(measure) {
+  return { higher: 1, lower: -1, neither: 0 }[own(report.better, measure)] ?? 0;
+}
+
 function cellOf(run, measure) {
   return report.cells.find((cell) => cell.run === run && cell.measure === measure);
 }

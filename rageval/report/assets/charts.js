@@ -63,20 +63,22 @@ function drawIntervals() {
   });
 }
 
-// `rows` are {query, difference}, sorted; `open` is called with the place of the one that was clicked.
-function drawDifferences(rows, title, open) {
-  const [better, worse] = [colour("better"), colour("worse")];
+// `rows` are {query, difference}, sorted; `way` is that of the measure; `open` is called with the place of the
+// one that was clicked.
+function drawDifferences(rows, title, way, open) {
+  const [above, below] = way === 0 ? [colour("soft"), colour("soft")] : way > 0 ? [colour("better"), colour("worse")] : [colour("worse"), colour("better")];
   const values = rows.map((row) => row.difference);
   const many = rows.length > 300;
-  const bars = { type: "bar", data: values, backgroundColor: values.map((value) => (value < 0 ? worse : value > 0 ? better : colour("soft"))), minBarLength: 2 };
-  const area = { type: "line", data: values, stepped: "middle", pointRadius: 0, borderWidth: 1, borderColor: colour("soft"), fill: { target: "origin", above: better, below: worse } };
+  const bars = { type: "bar", data: values, backgroundColor: values.map((value) => (value < 0 ? below : value > 0 ? above : colour("soft"))), minBarLength: 2 };
+  const area = { type: "line", data: values, stepped: "middle", pointRadius: 0, borderWidth: 1, borderColor: colour("soft"), fill: { target: "origin", above, below } };
+  const order = way === 0 ? "from the highest to the lowest" : "from the best to the worst";
   draw("differences", 260, `${title}; the table below has the numbers`, {
     data: { labels: rows.map((row) => shorter(visible(row.query))), datasets: [many ? area : bars] },
     options: {
       interaction: { mode: "index", axis: "x", intersect: false },
       onClick: (event, hits) => hits.length && open(rows[hits[0].index].at),
       scales: {
-        x: axis(`${rows.length.toLocaleString("en")} queries, from the best to the worst`, { ticks: { display: false }, rest: { grid: { display: false } } }),
+        x: axis(`${rows.length.toLocaleString("en")} queries, ${order}`, { ticks: { display: false }, rest: { grid: { display: false } } }),
         y: axis("difference"),
       },
       plugins: { legend: { display: false }, tooltip: { callbacks: { label: (item) => signed(item.raw) } } },

@@ -14,9 +14,11 @@ function rowsOf({ measure, run, base }) {
   const [mine, theirs] = [column(measure, run), column(measure, base)];
   if (!mine) return [];
   const single = !theirs || run === base;
+  const way = wayOf(measure) || 1;
   return report.queries.ids.map((query, at) => {
     const other = single ? NaN : theirs[at];
-    return { at, query, mine: mine[at], theirs: other, difference: single ? mine[at] : mine[at] - other };
+    const difference = single ? mine[at] : mine[at] - other;
+    return { at, query, mine: mine[at], theirs: other, difference, gain: way * difference };
   });
 }
 
@@ -24,7 +26,7 @@ function isShown(row, wanted, outcome) {
   const text = own(report.queries.texts, row.query) || "";
   if (wanted && !`${visible(row.query)}\n${text}`.toLowerCase().includes(wanted)) return false;
   if (outcome === "") return true;
-  const sign = Math.abs(row.difference) <= 1e-12 ? 0 : Math.sign(row.difference);
+  const sign = Math.abs(row.gain) <= 1e-12 ? 0 : Math.sign(row.gain);
   return sign === Number(outcome);
 }
 
@@ -40,8 +42,8 @@ function showDifferences() {
     : `${visible(chosen.run)} − ${visible(chosen.base)} by ${visible(chosen.measure)}`;
   byId("diff-summary").textContent = `${title}: ${summary(all, single)}`;
   const known = differing.rows.filter((row) => !Number.isNaN(row.difference));
-  known.sort((one, other) => other.difference - one.difference);
-  drawDifferences(known, title, openQuery);
+  known.sort((one, other) => other.gain - one.gain);
+  drawDifferences(known, title, wayOf(chosen.measure), openQuery);
   showHeadings(chosen, single);
   showRows(single);
 }
@@ -52,7 +54,8 @@ function summary(rows, single) {
   const shown = `${differing.rows.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} queries shown`;
   if (single) return `mean ${number(mean)}; ${shown}.`;
   const count = (sign) => known.filter((row) => isShown(row, "", sign)).length.toLocaleString("en");
-  return `mean difference ${signed(mean)}; ${count("1")} won, ${count("0")} tied, ${count("-1")} lost; ${shown}.`;
+  const [won, lost] = wayOf(chosenColumns().measure) === 0 ? ["higher", "lower"] : ["won", "lost"];
+  return `mean difference ${signed(mean)}; ${count("1")} ${won}, ${count("0")} tied, ${count("-1")} ${lost}; ${shown}.`;
 }
 
 function showHeadings({ run, base }, single) {
@@ -76,13 +79,14 @@ function sortDifferences(heading, key) {
 }
 
 function showRows(single) {
+  const way = wayOf(chosenColumns().measure);
   const rows = differing.rows.slice(0, differing.shown).map((row) => {
     const link = make("a", { href: `#q${row.at}` }, visible(row.query));
     const asked = own(report.queries.texts, row.query);
     const text = asked ? make("small", {}, " " + visible(asked)) : null;
     const cells = [make("td", { class: "number" }, number(row.mine))];
     if (!single) {
-      const tone = row.difference > 0 ? "up" : row.difference < 0 ? "down" : "";
+      const tone = way * row.difference > 0 ? "up" : way * row.difference < 0 ? "down" : "";
       cells.push(make("td", { class: "number" }, number(row.theirs)));
       cells.push(make("td", { class: `number ${tone}` }, signed(row.difference)));
     }

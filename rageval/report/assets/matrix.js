@@ -104,7 +104,7 @@ function nuggetHeading(row) {
 }
 
 // What a judgement looks like: its class, its mark, and the mark in words.
-function lookOf(cell) {
+function lookOf(cell, isFault = false) {
   if (cell.status) return ["lost", "?", cell.status];
   const label = cell.label;
   const grade = cell.grade;
@@ -112,12 +112,13 @@ function lookOf(cell) {
   if (/^partial|^(acceptable|tie)$/.test(label || "")) return ["part", "◐", label];
   if (label === "incorrect" || (grade !== undefined && grade < 0)) return ["wrong", "✗", label || `grade ${grade}`];
   if (label) return ["full", "✓", label];
+  if (isFault) return grade > 0 ? ["wrong", "✗", `grade ${grade}`] : ["full", "✓", `grade ${grade}`];
   return grade > 0 ? ["full", "✓", `grade ${grade}`] : ["none", "–", `grade ${grade}`];
 }
 
 function matrixCell(matrix, cells, row, at, graded, evidence) {
   if (!cells.length) return make("td", { class: "none" }, make("span", { "aria-label": "nothing known" }, "·"));
-  const looks = cells.map(lookOf);
+  const looks = cells.map((cell) => lookOf(cell, row.fault));
   const plain = graded && matrix.kind === "documents";
   const mark = looks.map(([, sign], i) => (plain || !cells[i].label && !cells[i].status && cells[i].grade !== 1 ? `${sign} ${cells[i].grade}` : sign)).join(" ");
   const words = looks.map(([, , word]) => visible(word)).join(", ");
@@ -129,7 +130,7 @@ function matrixCell(matrix, cells, row, at, graded, evidence) {
 
 function showEvidence(place, cells, row, name, judges) {
   const parts = cells.map((cell) => {
-    const [, , word] = lookOf(cell);
+    const [, , word] = lookOf(cell, row.fault);
     const who = judges && judges[cell.judge] ? `${visible(judges[cell.judge])}: ` : "";
     return make("div", {},
       make("p", {}, make("strong", {}, who + visible(word))),

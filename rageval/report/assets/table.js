@@ -15,10 +15,10 @@ function markSorted(heading, direction) {
   heading.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
 }
 
-// Numbers are looked at from the highest, texts from A.
+// Numbers are looked at from the highest (from the lowest, where low is good), texts from A.
 function nextDirection(heading, isNumber) {
   const now = heading.getAttribute("aria-sort");
-  if (!now) return isNumber ? -1 : 1;
+  if (!now) return isNumber && !heading.querySelector("[data-low]") ? -1 : 1;
   return now === "ascending" ? -1 : 1;
 }
 

@@ -1,0 +1,184 @@
+"""Gates on the command line: which runs pass, what is said of them, and which gates are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval.cli import main
+
+# Of four questions `bad` has one hallucination, one answer is missing; `good` has neither.
+LABELS = {"good": ["perfect"] * 4, "bad": ["perfect", "perfect", "missing", "incorrect"]}
+
+
+def command(*words: str, code: int) -> Result:
+    done = CliRunner().invoke(main, list(words), catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(name="judged")
+def judged_(tmp_path: Path) -> str:
+    return write(
+        tmp_path / "judged.jsonl",
+        [
+            {"query_id": f"q{at}", "run_id": run, "label": label}
+            for run, labels in LABELS.items()
+            for at, label in enumerate(labels)
+        ],
+    )
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture(name="runs")
+def runs_(tmp_path: Path) -> list[str]:
+    """Of `full` everything in the top two is judged, of `holey` half."""
+    for name, docs in {"full": "ab", "holey": "ax"}.items():
+        lines = [f"q{q} Q0 {doc} {at} {9 - at} {name}\n" for q in range(4) for at, doc in enumerate(docs)]
+        (tmp_path / name).write_text("".join(lines))
+    (tmp_path / "qrels").write_text("".join(f"q{q} 0 {doc} 1\n" for q in range(4) for doc in "ab"))
+    return [str(tmp_path / name) for name in ("full", "holey", "qrels")]
+
+
+@pytest.mark.parametrize("name", ["hallucination", "missing", "crag_share(label=incorrect)"])
+def test_at_least_is_refused_where_low_is_good(judged: str, name: str) -> None:
+    done = command(judged, "--fail-under", f"{name}=0.1", code=2)
+    assert f"say --require '{name}<=0.1'" in done.stderr
+    assert done.stdout == ""
+
+
+def test_at_most_is_a_gate_of_answers(judged: str) -> None:
+    done = command(judged, "--require", "hallucination<=0.1", code=1)
+    assert "bad: crag_share(label=incorrect) is 0.2500, above 0.1" in done.stderr
+    assert "good:" not in done.stderr
+    assert "bad\tcrag_share(label=incorrect)\tall\t0.2500" in done.stdout
+    command(judged, "--require", "hallucination<=0.25", code=0)
+
+
+def test_at_most_is_a_gate_of_runs(runs: list[str]) -> None:
+    done = command(*runs, "--require", "hole@2<=0.4", code=1)
+    assert done.stderr.splitlines()[-1] == "rageval: holey: hole@2 is 0.5000, above 0.4"
+    command(*runs, "--require", "hole@2<=0.5", code=0)
+    assert "say --require 'hole@2<=0.4'" in command(*runs, "--fail-under", "hole@2=0.4", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("gate", "code"),
+    [
+        ("hole@2<=0.5", 0),
+        ("hole@2<0.5", 1),
+        ("hole@2 <= 0.5", 0),
+        ("recall@2>=0.5", 0),
+        ("recall@2>0.5", 1),
+        ("recall@2>=.5,hole@2<=.5", 0),
+        ("recall@2>=.5, hole@2<.5", 1),
+        ("alpha_ndcg(alpha=0.5,rel=1)@2>=0.1,rr>0.1", 0),
+    ],
+)
+def test_a_gate_has_four_signs_and_a_text_several_gates(runs: list[str], gate: str, code: int) -> None:
+    command(*runs, "--require", gate, code=code)
+
+
+def test_gates_of_both_kinds_must_all_be_passed(runs: list[str]) -> None:
+    done = command(*runs, "--fail-under", "recall@2=0.9", "--require", "hole@2<0.1", code=1)
+    assert [line.partition("holey: ")[2] for line in done.stderr.splitlines()[-2:]] == [
+        "hole@2 is 0.5000, not below 0.1",
+        "recall@2 is 0.5000, below 0.9",
+    ]
+
+
+@pytest.mark.parametrize("gate", ["hallucination>=0.1", "hallucination>0.1", "crag_score<=0.5", "missing>0"])
+def test_a_gate_that_stops_the_good_ones_is_refused(judged: str, gate: str) -> None:
+    done = command(judged, "--require", gate, code=2)
+    assert gate.translate(str.maketrans("<>", "><")) in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--require", "missing>=0.1,missing<=0.3"],
+        ["--require", "missing<=0.3", "--require", "missing>=0.1"],
+        ["--fail-under", "crag_score=0.1", "--require", "crag_score<=0.9"],
+    ],
+)
+def test_a_limit_on_the_other_side_counts_beside_one_on_the_right_side(judged: str, words: list[str]) -> None:
+    done = command(judged, *words, code=1)  # good is outside the range
+    assert done.stderr.count("\n") == 1
+    assert "good: " in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--fail-under", "length=1"], ["--require", "length<=9,length>0"]])
+def test_where_neither_way_is_good_both_may_be_asked_for(tmp_path: Path, words: list[str]) -> None:
+    answers = write(tmp_path / "answers.jsonl", [{"query_id": "q", "run_id": "r", "answer": "It is safe."}])
+    judged = write(tmp_path / "judged.jsonl", [{"query_id": "q", "run_id": "r", "label": "perfect"}])
+    command(judged, "--answers", answers, *words, code=0)
+
+
+def vital_in_one_of_four() -> list[dict[str, object]]:
+    return [
+        {
+            "query_id": f"q{at}",
+            "run_id": "r",
+            "aspect": "n",
+            "importance": "vital" if at == 0 else "okay",
+            "label": "support",
+        }
+        for at in range(4)
+    ]
+
+
+def test_a_gate_says_on_how_many_queries_a_value_rests(tmp_path: Path) -> None:
+    judged = write(tmp_path / "judged.jsonl", vital_in_one_of_four())
+    done = command(judged, "--fail-under", "v_strict=0.5", code=0)
+    assert "passes 'v_strict>=0.5' (over 1 of 4 queries)" in done.stderr
+    done = command(judged, "--require", "v_strict>1", code=1)
+    assert "is 1.0000, not above 1 (over 1 of 4 queries)" in done.stderr
+    assert command(judged, "--fail-under", "a_strict=0.5", code=0).stderr == ""
+
+
+@pytest.mark.parametrize("gate", [["--fail-under", "v_strict=-1"], ["--require", "v_strict>=-1"]])
+def test_a_gate_on_nothing_fails(tmp_path: Path, gate: list[str]) -> None:
+    judged = write(tmp_path / "judged.jsonl", vital_in_one_of_four()[1:])
+    done = command(judged, *gate, code=1)
+    assert "has no defined value (over 0 of 3 queries), so 'v_strict>=-1' is not passed" in done.stderr
+
+
+def test_a_gate_on_runs_says_that_queries_were_left_out(runs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "half").write_text("".join(f"q{q} Q0 a 1 1 t\n" for q in range(2)))
+    done = command(str(tmp_path / "half"), runs[-1], "--intersection", "--require", "recall@2>=0.5", code=0)
+    assert "which passes 'recall@2>=0.5' (over 2 of 4 queries)" in done.stderr
+
+
+def test_what_is_printed_never_contradicts_the_gate(tmp_path: Path) -> None:
+    """A mean of 0.33333… is not "0.3333, below 0.3333…"; four places would say that it passes."""
+    rows = [{"query_id": str(at), "run_id": "r", "label": label} for at, label in enumerate(["perfect"] * 2)]
+    rows.append({"query_id": "2", "run_id": "r", "label": "incorrect"})
+    judged = write(tmp_path / "judged.jsonl", rows)
+    done = command(judged, "--require", "accuracy>=0.6667", code=1)
+    assert "is 0.6666666666666666, below 0.6667" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        *["hallucination", "hallucination=0.1", "hallucination==0.1", "hallucination=<0.1", "<=0.1"],
+        *["hallucination<=", "hallucination<=x", "hallucination<=nan", "hallucination<=inf"],
+        *["hallucination<=0,1", "accuracy,hallucination<=0.1", "halucination<=0.1", "0.1<=accuracy<=0.5", ""],
+    ],
+)
+def test_what_is_no_gate_is_refused(judged: str, gate: str) -> None:
+    done = command(judged, "--require", gate, code=2)
+    assert done.stderr.startswith("rageval: ")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("gate", ["accuracy>=0.1", "accuracy<0.1", "accuracy=inf", "=0.1"])
+def test_at_least_takes_no_other_sign(judged: str, gate: str) -> None:
+    assert "expected MEASURE=VALUE" in command(judged, "--fail-under", gate, code=2).stderr
