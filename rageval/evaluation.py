@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from rageval.errors import InputError, MeasureError, UsageError
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
-from rageval.measures.novelty import gap_to_greedy
+from rageval.measures.novelty import OF_NUGGETS, gap_to_greedy
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.names import near_misses
 from rageval.scores import Score, Scores, require_groups
@@ -48,7 +49,9 @@ class Rules:
     nothing relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`); `rel`: the lowest grade
     that counts, for measures that do not say; `groups`: the mean of means over groups of queries; `compat`:
     another tool's rules (`ndeval`, `trec_eval`, `freshstack`); `provider`: an ir_measures provider computes;
-    `bounds`: also between what values each mean lies, whatever the unjudged documents of the top k are.
+    `bounds`: also between what values each mean lies, whatever the unjudged documents of the top k are;
+    `nuggets_in_qrels`: whether the second column of the judgements names a nugget (None: it does, with a
+    warning where it looks otherwise).
     """
 
     ties: str = "trec"
@@ -61,6 +64,7 @@ class Rules:
     compat: str | None = None
     provider: str | None = None
     bounds: bool = False
+    nuggets_in_qrels: bool | None = None
 
     def __post_init__(self) -> None:
         if self.ties != EXPECTED:
@@ -87,6 +91,8 @@ class Rules:
             for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")
         }
         changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
+        if self.nuggets_in_qrels is False:
+            changed["nuggets_in_qrels"] = "no"
         if self.groups is not None:
             changed["mean"] = "of-groups"
         ties = EXPECTED if self.ties == EXPECTED else view.order.ties
@@ -121,7 +127,7 @@ class Evaluator:
             from rageval.uncertainty.completions import check_bounded
 
             check_bounded(self.measures)
-        self.qrels: Qrels = as_qrels(qrels, self._floor())
+        self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
         self._judgements = Judgements(self.qrels)
         self._plans = [self._plan(measure) for measure in self.measures]
         self._documents: Any = None
@@ -129,6 +135,21 @@ class Evaluator:
             raise InputError(f"{self.qrels.name}: holds no judgements")
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
+
+    @property
+    def remarks(self) -> list[str]:
+        """What should be said of the judgements, whatever the run."""
+        asks = any(
+            measure.name in OF_NUGGETS or getattr(measure, "wants_nuggets", False)
+            for measure in self.measures
+        )
+        if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
+            return [
+                f"{visible(self.qrels.name)}: every document stands under one number only in the second"
+                " column, which measures of nuggets take for its nugget; if it is none, say"
+                " --nuggets-in-qrels no (nuggets_in_qrels=False in Python), if it is one, yes (True)"
+            ]
+        return []
 
     def evaluate(self, run: Any, executor: Any = None) -> Scores:
         """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records.
@@ -174,6 +195,9 @@ class Evaluator:
         judged = Judged(self._judgements, Hits(nothing, nothing, nothing), nothing)
         return gap_to_greedy(judged, measure.k, measure.parameters["alpha"], measure.parameters["rel"])
 
+    def _with_nuggets(self, qrels: Qrels) -> Qrels:
+        return qrels.without_nuggets() if self.rules.nuggets_in_qrels is False else qrels
+
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
         """The measure at the rules' grade, unless it names its own."""
         rel = self.rules.rel
@@ -191,7 +215,8 @@ class Evaluator:
         return measure, View(order, self.rules.depth, self.rules.judged_only)
 
     def _floor(self) -> int:
-        everything = self.rules.judged_only or self.rules.bounds
+        rules = self.rules
+        everything = rules.judged_only or rules.bounds or rules.nuggets_in_qrels is False
         return lowest_grade(self.measures, self.rules.rel, everything)
 
     def _deepest(self) -> int | None:
@@ -311,7 +336,10 @@ def evaluate(measures: object, run: Any, qrels: Any, *, executor: Any = None, **
     >>> scores["coverage@1"].value
     0.5
     """
-    return Evaluator(measures, qrels, **rules).evaluate(run, executor)
+    evaluator = Evaluator(measures, qrels, **rules)
+    for remark in evaluator.remarks:
+        warnings.warn(remark, stacklevel=2)
+    return evaluator.evaluate(run, executor)
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:

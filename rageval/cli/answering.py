@@ -16,7 +16,10 @@ from rageval.tables.banks import differences
 from rageval.tables.grades import Grades
 from rageval.text import visible
 
-_FOR_RUNS = ("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds")
+_FOR_RUNS = (
+    *("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds"),
+    "nuggets_in_qrels",
+)
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 

@@ -21,7 +21,7 @@ FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
-_SHARED |= {"nuggets"}
+_SHARED |= {"nuggets", "nuggets_in_qrels"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -124,7 +124,7 @@ def _runs_compared(
     evaluator, found = prepared(inputs, measures, options, reading)
     settings = _settings(options, evaluator.qrels.query_ids, [])
     sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in found]
-    results, said = [], []
+    results, said = [], list(evaluator.remarks)
     for source in sources:
         scores = evaluator.evaluate(source)
         results.append(scores)

@@ -6,24 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
+from rageval.measures.novelty import OF_NUGGETS
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.evaluation import Evaluator
     from rageval.scores import Scores
-
-_OF_NUGGETS = {
-    "alpha_ndcg",
-    "alpha_dcg",
-    "coverage",
-    "strec",
-    "err_ia",
-    "nerr_ia",
-    "nrbp",
-    "nnrbp",
-    "map_ia",
-    "p_ia",
-}
 
 
 def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
@@ -46,7 +34,8 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     if notes.rank_conflicts:
         yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries (scores count)"
     yield from _above_one(scores)
-    if not evaluator.qrels.has_nuggets and any(score.measure.name in _OF_NUGGETS for score in scores.scores):
+    of_nuggets = any(score.measure.name in OF_NUGGETS for score in scores.scores)
+    if of_nuggets and not evaluator.qrels.has_nuggets and evaluator.rules.nuggets_in_qrels is None:
         yield "the judgements have one nugget a query everywhere; are these plain qrels?"
 
 

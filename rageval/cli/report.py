@@ -28,7 +28,7 @@ _SETTINGS = (
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
-_SHARED |= {"cluster", *_SETTINGS}
+_SHARED |= {"cluster", "nuggets_in_qrels", *_SETTINGS}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.report.typed"
 _PROVENANCE = {
@@ -162,7 +162,7 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
     sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in given]
     queries = evaluator.qrels.query_ids
     extra = _beside(options, queries, [], reading)
-    results, said = [], []
+    results, said = [], list(evaluator.remarks)
     for source in sources:
         scores = evaluator.evaluate(source)
         results.append(scores)

@@ -29,7 +29,7 @@ def run_scores(
     for scores in _evaluated(evaluator, sources, options["jobs"], options["dask"]):
         results.append(scores)
         said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
-    return results, [*said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
+    return results, [*evaluator.remarks, *said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
 
 
 def refuse_nuggets(options: dict[str, Any]) -> None:
@@ -44,16 +44,17 @@ def prepared(
     """The evaluator, with the judgements read, and the runs, not read yet."""
     if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
         raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
-    floor = lowest_grade(
-        measures, options["rel"], options["judged_only"] or options["bounds"] or bool(options["provider"])
-    )
+    named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
+    everything = options["judged_only"] or options["bounds"] or bool(options["provider"]) or named is False
+    floor = lowest_grade(measures, options["rel"], everything)
     qrels = judgements(inputs, reading, floor)
     groups = None
     if options["group_by"]:
         from rageval.cli.knowledge import groups_of
 
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
-    evaluator = Evaluator(measures, qrels, groups=groups, **{name: options[name] for name in _RULES})
+    rules = {name: options[name] for name in _RULES}
+    evaluator = Evaluator(measures, qrels, groups=groups, nuggets_in_qrels=named, **rules)
     return evaluator, run_sources(inputs.runs, reading, options["dedup"])
 
 

@@ -77,6 +77,12 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     help="A query with nothing relevant: counts as 0, is left out, is undefined.",
 )
 @click.option(
+    "--nuggets-in-qrels",
+    type=click.Choice(("yes", "no")),
+    help="Whether the second column of the judgements names nuggets (default: yes, with a warning where it"
+    " looks otherwise).",
+)
+@click.option(
     "--dedup", type=click.Choice(("first",)), help="Accept documents ranked twice, and keep the first."
 )
 @click.option(

@@ -104,7 +104,10 @@ class Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is the same for all data sets of a benchmark. `terms` must be accepted before the first fetch."""
+    """What is the same for all data sets of a benchmark. `terms` must be accepted before the first fetch.
+
+    `nuggets_in_qrels` says whether the second column of its judgements names a nugget.
+    """
 
     name: str
     title: str
@@ -112,6 +115,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     licence: str
     citation: str
     terms: str = ""
+    nuggets_in_qrels: bool = True
     datasets: tuple[Spec, ...] = ()
     pattern: Pattern | None = None
 

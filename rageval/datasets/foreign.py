@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rageval.datasets.records import Judgement
 from rageval.errors import MissingPackage
 from rageval.records import Nugget, Qrel, Question
 
-_NUGGET_FIELDS = ("subtopic_id", "nugget_id", "iteration")
+_NUGGET_FIELDS = ("subtopic_id", "nugget_id")  # TREC's `iteration` names rounds or assessors, no nugget
 
 
 def ir_datasets_or_error(purpose: str) -> Any:
@@ -60,8 +61,9 @@ def _questions(dataset: Any) -> Iterator[Question]:
 
 
 def _qrels(dataset: Any) -> Iterator[Qrel]:
-    fields = dataset.qrels_cls()._fields
-    nugget = next((name for name in _NUGGET_FIELDS if name in fields), None)
+    kind = dataset.qrels_cls()
+    known = (*_NUGGET_FIELDS, *(("iteration",) if kind is Judgement else ()))
+    nugget = next((name for name in known if name in kind._fields), None)
     for qrel in dataset.qrels_iter():
         name = str(getattr(qrel, nugget)) if nugget else "0"
         yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)

@@ -106,7 +106,10 @@ def own(
         if what == "documents" and spec.documents_from:
             return iter(referred(spec).docs_iter())
         paths = files(reader.role.get(what, what))
-        return _of_split(reader.read[what](paths, raised), what, spec, reader, paths, raised)
+        found = reader.read[what](paths, raised)
+        if what == "qrels" and not benchmark.nuggets_in_qrels:
+            found = (qrel._replace(iteration="0") for qrel in found)
+        return _of_split(found, what, spec, reader, paths, raised)
 
     def store() -> Any:
         if spec.documents_from:

@@ -17,6 +17,9 @@ Discount = Callable[[int], Values]  # depth -> the weights of the ranks 1 to dep
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _SLACK = 1e-12
+# Measures that ask which nugget a document supports.
+OF_NUGGETS = {"alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp"}
+OF_NUGGETS |= {"map_ia", "p_ia"}
 
 
 @measure

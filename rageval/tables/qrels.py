@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -30,9 +32,11 @@ from rageval.tables.ids import (
 from rageval.tables.index import KeyIndex
 from rageval.tables.names import Names
 from rageval.tables.objects import LARGEST_GRADE, columns_of, mappings, text, whole
+from rageval.text import visible
 
 _FIELDS = ("query_id", "doc_id", "relevance")
 _NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 EVERYTHING = -(2**31)
 
 
@@ -61,6 +65,8 @@ class Qrels:
         self.nugget_names = nuggets
         self.floor = floor
         self.judgements = 0
+        self.one_nugget_a_document = True
+        self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
         parts = [self._part(block) for block in blocks]
         self._join(parts)
 
@@ -82,6 +88,7 @@ class Qrels:
                     unsupported.append((query, key))
         qrels = cls._from_columns(list(zip(*rows, strict=True)), name, list(judgements))
         qrels._list_unsupported(unsupported)
+        qrels.declared = True
         return qrels
 
     @classmethod
@@ -91,7 +98,9 @@ class Qrels:
         records = list(records)
         nugget = _nugget_field(records[0]) if records else None
         columns = columns_of(records, (*_FIELDS, nugget) if nugget else _FIELDS)
-        return cls._from_columns(columns if nugget else [*columns, ["0"] * len(records)], name)
+        qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(records)], name)
+        qrels.declared = nugget != _NUGGET_NAMES[0]
+        return qrels
 
     @classmethod
     def from_pandas(cls, frame: Any, name: str = "qrels") -> Qrels:
@@ -103,7 +112,9 @@ class Qrels:
             )
         nugget = [column for column in _NUGGET_NAMES if column in frame.columns]
         columns = [frame[column].tolist() for column in (*_FIELDS, *nugget[-1:])]
-        return cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
+        qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
+        qrels.declared = nugget[-1:] != [_NUGGET_NAMES[0]]
+        return qrels
 
     @classmethod
     def _from_columns(cls, columns: list[Any], name: str, empty_queries: Iterable[str] = ()) -> Qrels:
@@ -122,6 +133,8 @@ class Qrels:
         block = replace(block, hashed=keyed(block.hashed, block.query))
         block = without_repetitions(block, block.hashed, self.queries, self.nugget_names)
         self.judgements += len(block)
+        if self.one_nugget_a_document and len(self.nugget_names) > 1:
+            self.one_nugget_a_document = len(np.unique(block.hashed)) == len(block)
         nugget = block.query * len(self.nugget_names) + block.nugget
         listed = distinct(nugget[np.flatnonzero(np.diff(nugget, prepend=-1))])
         if self.floor != EVERYTHING:
@@ -169,6 +182,35 @@ class Qrels:
     def has_nuggets(self) -> bool:
         """Whether some query has more than one nugget; otherwise these are plain qrels."""
         return bool((self.nuggets_listed > 1).any())
+
+    @property
+    def looks_plain(self) -> bool:
+        """Whether what stands in the nuggets' column is probably none: numbers, one a document everywhere."""
+        if self.declared or not self.has_nuggets or not self.one_nugget_a_document:
+            return False
+        return all(_NUMBER.fullmatch(name) for name in self.nugget_names.to_str())
+
+    def without_nuggets(self) -> Qrels:
+        """The same judgements as of documents alone; grades of one document that differ are an error."""
+        plain = copy(self)
+        plain.nugget_names = Names()
+        plain.nugget_query = np.unique(self.nugget_query)
+        plain.nugget_code = np.full(len(plain.nugget_query), plain.nugget_names.code(b"0"), np.int32)
+        lowest = np.full(len(self.doc_query), LARGEST_GRADE + 1)
+        np.minimum.at(lowest, self.pair_doc, self.pair_grade)
+        unlike = np.flatnonzero(lowest != self.doc_grade)
+        if len(unlike):
+            at = int(unlike[0])
+            raise InputError(
+                f"{visible(self.name)}: document {visible(self.doc_ids.to_str()[at])!r} of query"
+                f" {visible(self.query_ids[self.doc_query[at]])!r} has the grades {int(lowest[at])} and"
+                f" {int(self.doc_grade[at])}; expected one grade a document where the second column is no"
+                " nugget (--nuggets-in-qrels yes if it is one)"
+            )
+        plain.pair_doc = np.arange(len(self.doc_query), dtype=np.int32)
+        plain.pair_nugget = np.searchsorted(plain.nugget_query, self.doc_query).astype(np.int32)
+        plain.pair_grade = self.doc_grade
+        return plain
 
     @cached_property
     def doc_grade(self) -> NDArray[np.int32]:
