@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable
 
 from rageval.errors import UsageError
+from rageval.text import compatible
 
 
 def nfkc(text: str) -> int:
@@ -20,7 +20,7 @@ def nfkc(text: str) -> int:
     >>> nfkc("ten\u2009km"), nfkc("rock\u00b4n roll"), nfkc("  ")
     (2, 3, 0)
     """
-    return len(unicodedata.normalize("NFKC", text.strip()).split())
+    return len(compatible(text.strip()).split())
 
 
 def split(text: str) -> int:

@@ -3,9 +3,45 @@
 from __future__ import annotations
 
 import re
+from unicodedata import combining, normalize
 
 # C0 and C1 controls, DEL, line separators, and what reorders or hides text.
 _HOSTILE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def mended(text: str) -> str:
+    r"""The text as UTF-8 can hold it: each half of a character becomes U+FFFD.
+
+    >>> mended("a\ud800b")
+    'a\ufffdb'
+    """
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+# What is no letter, and what becomes none: marks that sit on a letter are among it.
+_MARKS = re.compile("(?:[^\\w\\s\x00-\x7f]|[\uff9e\uff9f]){31,}")
+_MOST_MARKS = 30  # on one letter; Unicode's own bound for texts that come in a stream
+
+
+def compatible(text: str) -> str:
+    """The text in Unicode's form NFKC, in time that grows as the text does.
+
+    Sorting the marks on one letter takes the square of their number, so more than anybody writes are parted.
+
+    >>> compatible("ﬁne ²")
+    'fine 2'
+    """
+    return text if text.isascii() else normalize("NFKC", _MARKS.sub(_parted, text))
+
+
+def _parted(match: re.Match[str]) -> str:
+    run = match.group()
+    if sum(map(bool, map(combining, run))) <= _MOST_MARKS:
+        return run
+    return "\u034f".join(run[at : at + _MOST_MARKS] for at in range(0, len(run), _MOST_MARKS))
 
 
 def visible(text: str | bytes) -> str:

@@ -16,7 +16,6 @@ from rageval.errors import UsageError
 from rageval.judges.base import (
     ENDED,
     ERROR,
-    FENCE,
     FILTERED,
     OK,
     REFUSED,
@@ -31,6 +30,7 @@ from rageval.judges.models import anthropic_messages
 from rageval.judges.models.anthropic_messages import AnthropicMessages
 from rageval.judges.models.openai_chat import OpenAIChat
 from rageval.judges.models.remote_batches import RemoteBatches
+from rageval.judges.prompts import FENCE, Mark
 from rageval.testing import (
     Asked,
     LlmServer,
@@ -71,7 +71,7 @@ def keyed(request: Request) -> tuple[str, Request]:
 def questions(count: int) -> dict[str, Request]:
     """Questions that can be told apart, by their keys."""
     asked = (
-        replace(REQUEST, system=f"Judge {FENCE}.", user=f"{FENCE}\nnumber {n};\n{FENCE}")
+        Request.of(("Judge ", Mark(), "."), (Mark(), f"\nnumber {n};\n", Mark()), REQUEST.schema)
         for n in range(count)
     )
     return dict(map(keyed, asked))

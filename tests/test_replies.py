@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import time
+from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval.judges.kinds import KINDS, Scale
@@ -78,6 +82,21 @@ def test_repairs_that_change_no_meaning(text: str, expected: dict[str, object]) 
         "{1: 2}",
         "{'a': {1, 2}}",
         "{'a': b'x'}",
+        "{{}}",
+        "{[]: 1}",
+        "{'a': 1_000}",
+        "{'a': u'x'}",
+        "{'a': '\\N{BULLET}'}",
+        "{'a': '\\x4'}",
+        "{'a': '\\U00110000'}",
+        "{'a': 'x' 'y'}",
+        "{'a': True1}",
+        "{'a': (1, 2)}",
+        '{"a": {"b": 1, "b": 1}}',
+        "{'a': [{'b': 1, 'b': 1}]}",
+        '{"a\\ud800": 1, "a\\udfff": 2}',
+        '{"a": 1' + "0" * 5000 + "}",
+        '{"a":' * 51 + "1" + "}" * 51,
         "[" * 100_000,
         '{"a":' * 100_000,
         " " * 10 + "x" * (LONGEST + 1),
@@ -86,6 +105,100 @@ def test_repairs_that_change_no_meaning(text: str, expected: dict[str, object]) 
 def test_what_is_not_one_object_is_invalid(text: str) -> None:
     with pytest.raises(Invalid):
         read_object(text)
+
+
+LETTERS = [*"{}[]:,'\"\\ \n`0123.-+eEuUxNTrueFalsn", "\ud800", "\\ud83d", "\\udc00", "```", "None", "true"]
+SOUP = st.lists(st.sampled_from(LETTERS)).map("".join)
+WRAPPED = SOUP | SOUP.map('{{"a": "{}"}}'.format) | SOUP.map("{{'a': '{}'}}".format)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.none() | st.booleans()
+
+
+@settings(max_examples=500)
+@given(WRAPPED)
+def test_whatever_is_said_is_read_or_invalid(text: str) -> None:
+    """What is read can be written to any file, and reads as `json` or as Python reads it."""
+    try:
+        found, repaired = read_object(text)
+    except Invalid as error:
+        str(error)
+        return
+    assert json.loads(json.dumps(found, ensure_ascii=False).encode()) == found
+    if not repaired:
+        assert found == halves_mended(json.loads(text.strip()))
+
+
+def halves_mended(value: object) -> object:
+    said = json.dumps(value, ensure_ascii=False)
+    return json.loads(re.sub("[\ud800-\udfff]", "\ufffd", said))
+
+
+@given(st.dictionaries(st.text(max_size=8), st.recursive(NUMBERS | st.text(), st.lists, max_leaves=5)))
+def test_python_reads_as_python_does(record: dict[str, object]) -> None:
+    for text in (repr(record), repr(record).replace("]", ",\n]"), repr(record).replace(", ", " ,\n\t")):
+        try:
+            expected = ast.literal_eval(text)
+        except SyntaxError:
+            continue
+        assert read_object(text)[0] == halves_mended(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"{'a': '\n\t\x41\u00e9\U0001f642\101\\\'\"'}", "\n\tA\u00e9\U0001f642A\\'\""),
+        (r"{'a': '\ud83d\ude42 \ud800'}", "\U0001f642 \ufffd"),
+        (r"{'a': '\d \/'}", r"\d \/"),
+        ("{'a': 'one\\\ntwo'}", "onetwo"),
+        (r'{"a": "\ud83d\ude42 \ud800 \\ud800"}', "\U0001f642 \ufffd \\ud800"),
+        ('{"a": "\ud800"}', "\ufffd"),
+        ("{'a': -.5}", -0.5),
+        ("{'a': +1.}", 1.0),
+        ("{'a': 1.e3}", 1000.0),
+        ('{"a": "\\u0000"}', "\x00"),
+    ],
+)
+def test_what_backslashes_and_points_mean(text: str, expected: object) -> None:
+    assert read_object(text)[0] == {"a": expected}
+
+
+ENDLESS = {
+    "quotes": lambda size: '{"a": "' + '\\"' * (size // 2),
+    "backslashes": lambda size: '{"a": "' + "\\" * size,
+    "strings": lambda size: '"a"' * (size // 3) + ",",
+    "single": lambda size: "{'a': '" + "\\'" * (size // 2),
+    "mixed": lambda size: "{" + "'\"" * (size // 2),
+    "commas": lambda size: "{" + ", " * (size // 2),
+    "blanks": lambda size: "{," + " " * size + "x,",
+    "lines": lambda size: "```" + "\n" * size + "x```",
+    "fences": lambda size: "```\n" * (size // 4) + "```",
+    "blanks of fences": lambda size: "```" + " \n" * (size // 2) + "x",
+    "deep": lambda size: "[" * size,
+    "deep objects": lambda size: '{"a":' * (size // 5),
+    "deep python": lambda size: "{'a':" * (size // 5),
+    "minus": lambda size: "{'a': " + "-" * size + "1}",
+    "digits": lambda size: "{'a': " + "1" * size + "}",
+    "words": lambda size: "{'a': " + "True" * (size // 4) + "}",
+    "keys": lambda size: "{" + ",".join(f"'{at}':0" for at in range(size // 9)) + ",}",
+    "escapes": lambda size: "{'a': '" + "\\x41" * (size // 4) + "'}",
+}
+
+
+def seconds(text: str) -> float:
+    """The least processor time of three goes at a text."""
+    found = []
+    for _ in range(3):
+        before = time.process_time()
+        with suppress(Invalid):
+            read_object(text)
+        found.append(time.process_time() - before)
+    return min(found)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None:
+    """Sixty-four times if it were quadratic; what is done in a blink needs no comparison."""
+    long = seconds(ENDLESS[name](LONGEST - 20))
+    assert long < 0.1 or long < 24 * seconds(ENDLESS[name](LONGEST // 8))
 
 
 GOOD = {"id": "n1", "evidence": "", "label": "support"}

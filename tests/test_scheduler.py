@@ -18,10 +18,11 @@ import pytest
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import Patience
-from rageval.judges.base import FENCE, Fatal, Lost, Reply, Request, Transient, Usage
+from rageval.judges.base import Fatal, Lost, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
 from rageval.judges.gate import Gate
 from rageval.judges.models.scripted import ScriptedModel
+from rageval.judges.prompts import Mark
 from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 
@@ -74,7 +75,7 @@ def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_on
 
 
 def test_a_reply_is_stored_before_it_is_seen_and_each_call_has_its_own_fence(store: Store) -> None:
-    requests = [(at, Request("s", f"{FENCE} {at} {FENCE}", {})) for at in range(50)]
+    requests = [(at, Request.of(("s",), (Mark(), f" {at} ", Mark()), {})) for at in range(50)]
     model = ScriptedModel(late())
     with Store(store.path, read_only=True) as other:
         for number, reply in ask_all(requests, model, store):

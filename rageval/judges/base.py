@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-FENCE = "{{fence}}"  # stands in stored requests where a call has its random fence
-FENCE_BYTES = 16
+from rageval.errors import UsageError
+from rageval.judges.prompts import FENCE, Fences, Part, Prompt, stored
+from rageval.text import mended
 
 # What may become of a judgement; only the first two carry a grade.
 OK, REPAIRED = "ok", "repaired"
@@ -26,7 +26,8 @@ class Request:
     """One question to a model.
 
     `schema` is the JSON schema of the reply and `name` what the schema is called; `temperature` is sent where
-    the model takes it; `sample` tells repeated askings of the same question apart.
+    the model takes it; `sample` tells repeated askings of the same question apart. A request with data in it
+    is made `of` parts; `system` and `user` are then the texts as stores and keys know them.
     """
 
     system: str
@@ -36,11 +37,35 @@ class Request:
     max_tokens: int = 1024
     temperature: float | None = 0.0
     sample: int = 0
+    prompts: tuple[Prompt, Prompt] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, system: Prompt, user: Prompt, schema: Mapping[str, Any], **more: Any) -> Request:
+        """A request whose texts are made of parts, so that no data can name or forge a fence.
+
+        >>> from rageval.judges.prompts import Mark, as_data
+        >>> shown = (Mark(), "\\n", as_data({"answer": "{{fence}}"}), "\\n", Mark())
+        >>> print(Request.of(("Data stand between two lines ", Mark()), shown, {}).fenced("----").user)
+        ----
+        {"answer": "{{fence}}"}
+        ----
+        """
+        return cls(stored(system), stored(user), schema, **more, prompts=(system, user))
+
+    def with_more(self, *parts: Part) -> Request:
+        """The request with more behind its user text."""
+        system, user = self.prompts or ((self.system,), (self.user,))
+        return replace(self, user=self.user + stored(parts), prompts=(system, (*user, *parts)))
 
     def fenced(self, fence: str | None = None) -> Request:
-        """The request as it is sent: with a random fence around what others wrote."""
-        fence = fence or secrets.token_hex(FENCE_BYTES)
-        return replace(self, system=self.system.replace(FENCE, fence), user=self.user.replace(FENCE, fence))
+        """The request as it is sent: with random fences around what others wrote."""
+        if self.prompts is None and FENCE not in self.system:
+            return self
+        if self.prompts is None or (self.system, self.user) != tuple(map(stored, self.prompts)):
+            raise UsageError("a request with a fence is made of parts: Request.of(…) and with_more(…)")
+        fences = Fences(self.prompts, fence)
+        system, user = map(fences.sent, self.prompts)
+        return replace(self, system=system, user=user, prompts=None)
 
     def key(self, model: str, endpoint: str) -> str:
         """What a stored reply is found by: everything that can change the answer, and nothing else.
@@ -93,6 +118,11 @@ class Reply:
     latency: float = 0.0
     sent: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Mend what no file could hold, whoever said it: a model, a plug-in, a store."""
+        for name in ("text", "detail", "served", "request_id"):
+            object.__setattr__(self, name, mended(getattr(self, name)))
 
 
 class Model(Protocol):

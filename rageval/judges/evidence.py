@@ -6,14 +6,15 @@ A model that was talked into a verdict, or made one up, seldom has a quote to sh
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval.judges.kinds import Verdict
 from rageval.judges.replies import Invalid
 from rageval.judges.rubric import Rubric
+from rageval.text import compatible
 
+_MOST_PIECES = 50  # each is looked for in the whole text
 _LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
 
 
@@ -41,7 +42,9 @@ def is_quoted(evidence: str, text: str) -> bool:
     """
     pieces = [piece.strip() for piece in _LEFT_OUT.split(evidence) if piece.strip()]
     shown = folded(text)
-    return bool(pieces) and all(piece in text or (folded(piece) or "\n") in shown for piece in pieces)
+    return 0 < len(pieces) <= _MOST_PIECES and all(
+        piece in text or (folded(piece) or "\n") in shown for piece in pieces
+    )
 
 
 def folded(text: str) -> str:
@@ -50,4 +53,4 @@ def folded(text: str) -> str:
     >>> folded("It’s  SAFE.") == folded("it's safe")
     True
     """
-    return re.sub(r"\W+", " ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return re.sub(r"\W+", " ", compatible(text).casefold()).strip()

@@ -7,12 +7,12 @@ that says "I don't know" is missing. Of all others a model or a person must say 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.errors import UsageError
 from rageval.records import Answer, Question, Sentence
+from rageval.text import compatible
 
 INVALID_QUESTION = "invalid question"
 JUDGE, RUBRIC = "exact", "crag"
@@ -33,7 +33,7 @@ def folded(text: str) -> str:
     >>> folded("  “Les Invalides”. ")
     'les invalides'
     """
-    text = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
+    text = compatible(text.translate(_QUOTES)).casefold()
     return " ".join(text.split()).strip(_EDGES)
 
 

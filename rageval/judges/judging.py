@@ -10,6 +10,7 @@ from rageval.judges.base import INVALID, OK, REPAIRED, TRUNCATED, Reply, Request
 from rageval.judges.evidence import require_evidence
 from rageval.judges.exact import first_stage
 from rageval.judges.kinds import Verdict
+from rageval.judges.prompts import Mark, Shown, as_data, as_note
 from rageval.judges.replies import Invalid
 from rageval.judges.rubric import Rubric
 from rageval.judges.tasks import Material, Row, Task, tasks
@@ -99,11 +100,18 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[O
         verdicts, repaired = rubric.read(reply.text, task.ids)
         require_evidence(rubric, verdicts, task.data)
     except Invalid as error:
-        note = f"\n\nYour last reply could not be used: {error}. Reply with the JSON object alone."
-        base = rubric.request(task.data, task.ids)
-        retry = replace(base, user=base.user + note, sample=request.sample + 1)
+        again = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
+        retry = again.with_more(_note(str(error)))
         return Outcome(INVALID, detail=str(error)), retry
     return Outcome(REPAIRED if repaired else OK, tuple(verdicts)), None
+
+
+def _note(trouble: str) -> Shown:
+    """What was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
+    begun, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
+    why = ("; why stands, as data, between the two lines ", Mark(1), " below")
+    shown = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
+    return as_note((begun, *why, end, *shown), f"{begun}: {trouble}{end}")
 
 
 def _rows(rubric: Rubric, task: Task, outcome: Outcome, judge: Judge) -> list[dict[str, Any]]:

@@ -7,15 +7,31 @@ missing or repeated id, a number off the scale: invalid, with a message that a s
 
 from __future__ import annotations
 
-import ast
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
-_FENCED = re.compile(r"\A```[A-Za-z]*\s*\n(?P<inner>.*)\n\s*```\Z", re.DOTALL)
-_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-LONGEST = 200_000
+from rageval.text import mended
+
+LONGEST = 200_000  # characters of a reply
+DEEPEST = 50  # lists and objects within one another
+
+# All of these go over a text once: a string that does not end goes on to the end of the text.
+_FENCE = re.compile(r"```[A-Za-z]*\s*")
+_STRING_OR_LAST_COMMA = re.compile(r'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))|,(?=\s*+[}\]])', re.DOTALL)
+_PYTHON = re.compile(
+    r"""(?P<mark>[{}\[\]:]) | (?P<comma>,)(?P<last>\s*+(?=[}\]]))? | (?P<word>True|False|None)\b
+    | (?P<string>'(?:[^'\\\n]++|\\.)*+' | "(?:[^"\\\n]++|\\.)*+")
+    | (?P<number>[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)""",
+    re.DOTALL | re.VERBOSE | re.ASCII,
+)
+_BLANKS = re.compile(r"\s*+")
+_ESCAPE = re.compile(
+    r"\\(?:(?P<code>[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(?P<one>.))", re.DOTALL
+)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_MEANT = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Invalid(ValueError):
@@ -36,9 +52,8 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     found = _strict(text)
     if found is not None:
         return found, False
-    inner = _FENCED.match(text)
-    text = inner["inner"].strip() if inner else text
-    for attempt in (_strict, _without_trailing_commas, _as_python):
+    text = _without_fence(text)
+    for attempt in (_strict, _without_last_commas, _as_python):
         found = attempt(text)
         if found is not None:
             return found, True
@@ -52,43 +67,86 @@ def _strict(text: str) -> dict[str, Any] | None:
         if isinstance(error, Invalid):
             raise
         return None
-    return found if isinstance(found, dict) else None
+    return _mended(found) if isinstance(found, dict) else None
 
 
-def _without_trailing_commas(text: str) -> dict[str, Any] | None:
+def _mended(value: Any, depth: int = 1) -> Any:
+    """The value in texts that any file can hold, its nesting within bounds."""
+    if isinstance(value, str):
+        return mended(value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth > DEEPEST:
+        raise Invalid(f"expected an object that is nested {DEEPEST} deep at most")
+    if isinstance(value, list):
+        return [_mended(item, depth + 1) for item in value]
+    return _once([(mended(key), _mended(item, depth + 1)) for key, item in value.items()])
+
+
+def _without_fence(text: str) -> str:
+    first, _, rest = text.partition("\n")
+    inner = rest.removesuffix("```").rstrip(" \t\r\f\v")
+    if rest.endswith("```") and inner.endswith("\n") and _FENCE.fullmatch(first):
+        return inner.strip()
+    return text
+
+
+def _without_last_commas(text: str) -> dict[str, Any] | None:
     """The object without commas before a closing bracket; commas inside strings stay."""
-    strings: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        strings.append(match.group())
-        return f'"{len(strings) - 1}"'
-
-    bare = _TRAILING_COMMA.sub(r"\1", _STRING.sub(keep, text))
-    return _strict(re.sub(r'"(\d+)"', lambda match: strings[int(match[1])], bare))
+    return _strict(_STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text))
 
 
 def _as_python(text: str) -> dict[str, Any] | None:
+    """The object as Python writes it: its quotes and words, the rest as in JSON."""
     try:
-        tree = ast.parse(text, mode="eval")
-        found = ast.literal_eval(tree)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return _strict("".join(_from_python(text)))
+    except _NoPython:
         return None
-    if not isinstance(tree.body, ast.Dict) or not isinstance(found, dict):
-        return None
-    if len(found) != len(tree.body.keys):
-        raise Invalid("a key stands twice in the object")
-    return json.loads(json.dumps(found)) if _is_plain(found) else None
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether JSON can hold this."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(inner) for key, inner in value.items())
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return (
-        value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and value == value)
-    )
+class _NoPython(Exception):
+    """Something that no literal of lists, texts and numbers holds."""
+
+
+def _from_python(text: str) -> Iterator[str]:
+    """The pieces of JSON that say what a literal of Python says."""
+    at = _end(_BLANKS, text, 0)
+    while at < len(text):
+        found = _PYTHON.match(text, at)
+        if found is None:
+            raise _NoPython
+        kind, said = found.lastgroup, found[0]
+        if kind == "string":
+            yield json.dumps(_ESCAPE.sub(_meant, said[1:-1]))
+        elif kind == "number":
+            yield _number(said)
+        elif kind != "last":
+            yield _WORDS.get(said, said)
+        at = _end(_BLANKS, text, found.end())
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """What a backslash and what follows it mean in a text of Python."""
+    code, one = escape["code"], escape["one"]
+    if code is None:
+        if one in "xuUN":  # not as it has to be, or by name
+            raise _NoPython
+        return _MEANT.get(one, one if one in "\\'\"" else f"\\{one}")
+    number = int(code, 8) if code[0] not in "xuU" else int(code[1:], 16)
+    if number > 0x10FFFF:
+        raise _NoPython
+    return chr(number)
+
+
+def _number(said: str) -> str:
+    """A number as JSON writes it: Python may leave out digits beside the point."""
+    said = said.removeprefix("+")
+    return repr(float(said)) if re.search(r"(?<!\d)\.|\.(?!\d)", said) else said
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -23,8 +23,9 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, UsageError
-from rageval.judges.base import FENCE, Request
+from rageval.judges.base import Request
 from rageval.judges.kinds import KINDS, Scale, Verdict
+from rageval.judges.prompts import FENCE, Mark, as_data, by_author
 from rageval.judges.replies import read_object
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
@@ -104,9 +105,9 @@ class Rubric:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
         shown = as_data({name: data[name] for name in self.file.sees})
         prompt = self.file.prompt
-        return Request(
-            system=f"{prompt.system.strip()}\n\n{_DATA}",
-            user=f"{FENCE}\n{shown}\n{FENCE}\n\n{prompt.ask.strip()}",
+        return Request.of(
+            by_author(f"{prompt.system.strip()}\n\n{_DATA}"),
+            (Mark(), "\n", shown, "\n", Mark(), "\n\n", *by_author(prompt.ask.strip())),
             schema=KINDS[self.file.kind].schema(self.scale, ids),
             name=self.name.replace("-", "_"),
             max_tokens=self.file.max_tokens,
@@ -117,15 +118,6 @@ class Rubric:
         """(the verdicts in a reply, whether it had to be repaired); `Invalid` if it is not what was asked."""
         found, repaired = read_object(text)
         return KINDS[self.file.kind].read(found, self.scale, ids), repaired
-
-
-def as_data(data: Mapping[str, Any]) -> str:
-    """Data as JSON that can neither end its string nor name the fence.
-
-    >>> as_data({"answer": 'say "{{fence}}"'})
-    '{"answer": "say \\\\"\\\\u007b{fence}}\\\\""}'
-    """
-    return json.dumps(data, ensure_ascii=False, indent=None).replace("{{", "\\u007b{")
 
 
 def rubric_named(name: str) -> Rubric:

@@ -46,7 +46,7 @@ def _filled(record: Any) -> dict[str, Any]:
 
 def request_as_record(request: Request) -> dict[str, Any]:
     """Everything of the request, so that its key can be checked anywhere."""
-    return {field.name: getattr(request, field.name) for field in fields(request)}
+    return {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
 
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
@@ -71,7 +71,8 @@ def _known(kind: type[Any], record: Any) -> dict[str, Any]:
     """What this version knows of a record, which a newer one may have written; checks the types."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
-    known = {field.name: record[field.name] for field in fields(kind) if field.name in record}
+    names = [field.name for field in fields(kind) if field.name in _TYPES]
+    known = {name: record[name] for name in names if name in record}
     for name, value in known.items():
         if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
             raise ValueError(f"expected another type in {name}, found {value!r:.80}")

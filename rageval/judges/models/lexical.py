@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from rageval.judges.models.numerals import numbers_in
+from rageval.text import compatible
 
 NAME = "lexical"
 WINDOW = 2  # sentences; a fact is seldom spread over more
@@ -111,7 +111,7 @@ def stem(word: str) -> str:
 
 
 def _stems(text: str) -> Iterator[str]:
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("'s", "")
+    text = compatible(text).casefold().replace("’", "'").replace("'s", "")
     return (stem(word) for word in _WORD.findall(text) if word not in _COMMON)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from decimal import Decimal
+
+from rageval.text import compatible
 
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _NUMERAL = re.compile(
@@ -23,7 +24,7 @@ def numbers_in(text: str) -> list[Decimal]:
     >>> [str(number) for number in numbers_in("1,000 of 3.5 million in 1998-2003, at -4 °C")]
     ['1000', '3500000', '1998', '2003', '-4']
     """
-    text = unicodedata.normalize("NFKC", _RAISED.sub(r" \g<0> ", text)).replace("−", "-")
+    text = compatible(_RAISED.sub(r" \g<0> ", text)).replace("−", "-")
     text = _RANGE.sub(" to ", text)
     return [_value(match) for match in _NUMERAL.finditer(text) if len(match["digits"]) <= _LONGEST]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from rageval.judges.exact import folded
 from rageval.judges.models.numerals import numbers_in
 
+_WORD, _NO_WORD = re.compile(r"\w"), re.compile(r"\W")
 _ARTICLES = {"a", "an", "the"}
 
 
@@ -31,7 +32,19 @@ def contains(answer: str, gold: Iterable[str]) -> bool:
     """
     said = folded(answer)
     wanted = filter(None, map(folded, gold))
-    return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", said) for text in wanted)
+    return any(_has_words(said, text) for text in wanted)
+
+
+def _has_words(said: str, wanted: str) -> bool:
+    """Whether the text stands there with no letter or digit right before or behind it."""
+    at = said.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not (_WORD.match(said, at - 1) if at else None) and not _WORD.match(said, end):
+            return True
+        border = _NO_WORD.search(said, at)
+        at = said.find(wanted, border.end()) if border else -1
+    return False
 
 
 def number(answer: str, gold: Iterable[str], within: float = 0.0) -> bool:
