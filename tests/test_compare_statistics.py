@@ -12,7 +12,7 @@ from scipy import stats
 from rageval.comparison import power
 from rageval.comparison.adjustment import holm
 from rageval.comparison.parametric import cohens_d, standard_error, t_test, wilcoxon
-from rageval.comparison.randomisation import exact_sign_flip, max_t, sign_flip
+from rageval.comparison.randomisation import exact_sign_flip, max_t, sign_flip, tukey
 from rageval.intervals.resampling import intervals
 from rageval.intervals.samples import Float, Sample
 
@@ -45,21 +45,23 @@ def test_pairs_of_columns_are_compared_and_small_samples_exactly(seed: int) -> N
     values = np.random.default_rng(seed).normal((0.2, 0.1, 0), 1, (9, 3))
     pairs = np.array([[0, 1], [2, 0], [1, 2]])
     exact = [brute_sign_flip(values[:, one] - values[:, other]) for one, other in pairs.tolist()]
-    assert sign_flip(values, pairs) == pytest.approx(exact, abs=1e-15)
+    assert sign_flip(values, pairs).p == pytest.approx(exact, abs=1e-15)
 
 
 def test_differences_of_zero_change_no_p() -> None:
+    """Up to 30 queries not at all, beyond by no more than what is drawn."""
     rng = np.random.default_rng(5)
     drawn = rng.normal(0.4, 1, 12)
-    padded = np.column_stack((np.concatenate((drawn, np.zeros(40))), np.zeros(52)))
-    assert sign_flip(padded, ONE_PAIR)[0] == exact_sign_flip(drawn)
+    for more, error in ((18, 0.0), (40, 0.01)):
+        padded = np.column_stack((np.concatenate((drawn, np.zeros(more))), np.zeros(12 + more)))
+        assert sign_flip(padded, ONE_PAIR).p[0] == pytest.approx(exact_sign_flip(drawn), abs=error)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_drawn_test_agrees_with_scipy(seed: int) -> None:
     values = np.random.default_rng(seed).normal((0.1, 0), 0.6, (40, 2))
     draws = 20_000
-    ours = sign_flip(values, ONE_PAIR, draws, seed)[0]
+    ours = sign_flip(values, ONE_PAIR, draws, seed).p[0]
     theirs = stats.permutation_test(
         (values[:, 0], values[:, 1]),
         lambda x, y, axis: np.mean(x - y, axis=axis),
@@ -73,14 +75,16 @@ def test_the_drawn_test_agrees_with_scipy(seed: int) -> None:
 
 def test_p_is_never_0_and_never_above_1() -> None:
     values = np.column_stack((np.linspace(1, 2, 200), np.zeros(200)))
-    assert sign_flip(values, ONE_PAIR, 999, 1)[0] == 1 / 1000
-    assert max_t([values], ONE_PAIR, None, 999, 1)[0][0] == 1 / 1000
-    assert sign_flip(np.ones((50, 2)), ONE_PAIR)[0] == 1
+    assert sign_flip(values, ONE_PAIR, 999, 1).p[0] == 2 / 2**200  # of Chernoff's bound
+    assert sign_flip(np.repeat(values, 10, axis=0), ONE_PAIR, 999, 1).p[0] > 0
+    assert max_t(values, ONE_PAIR, 999, 1).p[0] == tukey([values], ONE_PAIR, None, 999, 1)[0][0] == 1 / 1000
+    for test in (sign_flip, max_t):
+        assert test(np.ones((50, 2)), ONE_PAIR).p[0] == test(np.ones((5, 2)), ONE_PAIR).p[0] == 1
     assert t_test(column(np.linspace(1, 1 + 1e-9, 5000)))[0] > 0
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_max_t_is_the_range_over_all_shuffles(seed: int) -> None:
+def test_tukey_is_the_range_over_all_shuffles(seed: int) -> None:
     """Three runs and three queries: all 6³ ways to shuffle the values within the queries."""
     values = np.random.default_rng(seed).integers(0, 5, (3, 3)).astype(np.float64)
     shuffles = [np.array(rows).sum(axis=0) for rows in product(*(list(permutations(row)) for row in values))]
@@ -88,18 +92,18 @@ def test_max_t_is_the_range_over_all_shuffles(seed: int) -> None:
     from_first = np.array([np.abs(sums - sums[0]).max() for sums in shuffles])
     pairs = np.array(list(combinations(range(3), 2)))
     seen = np.abs(values.sum(axis=0)[pairs[:, 0]] - values.sum(axis=0)[pairs[:, 1]])
-    (drawn,) = max_t([values], pairs, None, 20_000, seed)
+    (drawn,) = tukey([values], pairs, None, 20_000, seed)
     exact = [(ranges >= each - 1e-9).mean() for each in seen]
     assert drawn == pytest.approx(exact, abs=0.02)
-    (drawn,) = max_t([values], pairs[:2], 0, 20_000, seed)
+    (drawn,) = tukey([values], pairs[:2], 0, 20_000, seed)
     assert drawn == pytest.approx([(from_first >= each - 1e-9).mean() for each in seen[:2]], abs=0.02)
 
 
-def test_max_t_shuffles_several_measures_as_it_would_one() -> None:
+def test_tukey_shuffles_several_measures_as_it_would_one() -> None:
     tables = [np.random.default_rng(seed).random((30, 4)) for seed in range(3)]
     pairs = np.array(list(combinations(range(4), 2)))
-    together = max_t(tables, pairs, None, 500, 3)
-    doubled = max_t([tables[0], tables[0], 2 * tables[0]], pairs, None, 500, 3)
+    together = tukey(tables, pairs, None, 500, 3)
+    doubled = tukey([tables[0], tables[0], 2 * tables[0]], pairs, None, 500, 3)
     assert (doubled[0] == doubled[1]).all()
     assert (doubled[0] == doubled[2]).all()
     assert not (together[0] == together[1]).all()
@@ -251,7 +255,7 @@ def test_clusters_keep_intervals_and_tests_honest() -> None:
     assert ((low <= 0) & (high >= 0)).mean() < 0.85
     sums = np.column_stack((column(values, unit).sums(), np.zeros(30)))
     pairs = np.stack((np.arange(times), np.full(times, times)), axis=1)
-    p = sign_flip(sums, pairs, 999, 1)
+    p = sign_flip(sums, pairs, 999, 1).p
     assert (p <= 0.05).mean() == pytest.approx(0.05, abs=error)
     assert (t_test(column(values, unit)) <= 0.05).mean() == pytest.approx(0.05, abs=error + 0.01)
     assert (t_test(column(values)) <= 0.05).mean() > 0.15
@@ -265,7 +269,7 @@ def test_no_difference_is_found_too_often_where_there_is_none() -> None:
     for name, draw in DRAWN.items():
         values = draw(rng, (30, times)) - draw(rng, (30, times))
         sums = np.column_stack((values, np.zeros(30)))
-        p = sign_flip(sums, np.stack((np.arange(times), np.full(times, times)), axis=1), 999, 1)
+        p = sign_flip(sums, np.stack((np.arange(times), np.full(times, times)), axis=1), 999, 1).p
         found = (p <= 0.05).mean()
         assert found <= 0.05 + error
         assert found >= (0.02 if name == "of_three_values" else 0.05 - error)  # few values tie, and are safe
@@ -279,10 +283,10 @@ def test_family_wise_error_of_holm_and_max_t() -> None:
     alarms = {"none": 0, "holm": 0, "max_t": 0}
     for _ in range(times):
         values = rng.exponential(1, (25, 1)) + rng.exponential(0.5, (25, runs))
-        p = sign_flip(values, pairs, 400, 1)
+        p = sign_flip(values, pairs, 400, 1).p
         alarms["none"] += bool((p <= 0.05).any())
         alarms["holm"] += bool((holm(p) <= 0.05).any())
-        alarms["max_t"] += bool((max_t([values], pairs, None, 400, 1)[0] <= 0.05).any())
+        alarms["max_t"] += bool((max_t(values, pairs, 400, 1).p <= 0.05).any())
     error = 3 * math.sqrt(0.05 * 0.95 / times)
     assert alarms["none"] / times > 0.2
     assert alarms["holm"] / times <= 0.05 + error

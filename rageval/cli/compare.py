@@ -42,14 +42,15 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     type=click.Choice(("randomisation", "t", "wilcoxon")),
     default="randomisation",
     show_default=True,
-    help="Sign-flip randomisation (exact up to 20 queries), Student's t, Wilcoxon's signed ranks.",
+    help="Sign-flip randomisation (exact up to 30 queries), Student's t, Wilcoxon's signed ranks.",
 )
 @click.option(
     "--adjust",
-    type=click.Choice(("holm", "max_t", "none")),
+    type=click.Choice(("holm", "max_t", "tukey", "none")),
     default="holm",
     show_default=True,
-    help="For several comparisons: Holm, or max-T (randomised Tukey HSD).",
+    help="For several comparisons: Holm; max-T (signs flipped together: sharper, most of all for runs that"
+    " resemble one another); Tukey's HSD by shuffling (only where all runs' values are distributed alike).",
 )
 @click.option(
     "--interval",
@@ -71,7 +72,13 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     help="Also how often two runs would change places with one nugget less, another judge, one vote less.",
 )
 @click.option("--plot", metavar="FILE", help="Also draw intervals and differences: .png, .svg or .pdf.")
-@click.option("--draws", type=int, default=10_000, show_default=True, help="Of the randomisation.")
+@click.option(
+    "--draws",
+    type=int,
+    default=10_000,
+    show_default=True,
+    help="Of the randomisation, at least: many comparisons get more.",
+)
 @click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
 @click.option("--seed", type=int, default=20130, show_default=True, help="The same seed, the same numbers.")
 @click.option("--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else csv.")

@@ -13,7 +13,7 @@ from rageval.text import visible
 
 _TESTS = {"randomisation": "sign-flip randomisation", "t": "paired t-test", "wilcoxon": "Wilcoxon's test"}
 _WAYS = {LOWER: "low is good", NEITHER: "neither high nor low is good"}
-_ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "none": "not adjusted"}
+_ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "tukey": "Tukey HSD", "none": "not adjusted"}
 
 
 def table(found: Comparison, places: int) -> Iterator[str]:
@@ -126,7 +126,9 @@ def _latex_cell(cell: Cell, found: Comparison, places: int) -> str:
 
 
 def _head(found: Comparison) -> list[str]:
-    adjusted = {"holm": "p (Holm)", "max_t": "p (max-T)", "none": "p (as is)"}[found.settings.adjust]
+    adjusted = {"holm": "p (Holm)", "max_t": "p (max-T)", "tukey": "p (Tukey)", "none": "p (as is)"}[
+        found.settings.adjust
+    ]
     head = ["measure", "run", "against", "difference", "low", "high", "p", adjusted, "effect"]
     head += ["won-tied-lost", "detectable", "needed", "verdict"]
     return [*head, "every completion"] if any(pair.every_completion for pair in found.pairs) else head

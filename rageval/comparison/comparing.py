@@ -109,6 +109,9 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
             yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"
         if len({score.signature for score in table.scores}) > 1:
             yield f"{name}: the runs were not scored alike; their signatures differ"
+        unresolved = int(table.shown(settings).unresolved(settings.level).sum())
+        if unresolved:
+            yield f"{name}: {unresolved:,} pairs are undecided because p cannot be small enough; see why"
     first = found[0].sample
     if settings.clusters is not None:
         yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"

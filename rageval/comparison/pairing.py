@@ -91,7 +91,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
         return same
     found = ruling(float(table.adjusted[at]), mean(gaps), settings.level)
     if found.verdict == UNDECIDED:
-        return found
+        return found._replace(why=_of_resolution(table, at, won + lost, settings))
     missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
     if missing and not _holds_without(table, at, missing, settings):
         return refused(
@@ -99,6 +99,21 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
         )
     doubt = doubt_of_losses(table.scores[first], table.scores[second], found.verdict)
     return refused(doubt) if doubt else found
+
+
+def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> str:
+    """Why no difference, however large, could have been shown; empty where one could."""
+    if not table.unresolved(settings.level)[at]:
+        return ""
+    p, draws = float((table.adjusted if settings.adjust == "max_t" else table.p)[at]), int(table.draws[at])
+    if draws:
+        floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
+        why = f"p stands at its floor of {floor}: none of {draws:,} draws reached the difference"
+    else:
+        why = f"p cannot be below {p:.2g} where no more than {differ:,} queries differ"
+    if settings.adjust == "holm" and table.family > 1:
+        why += f"; Holm over {table.family:,} pairs makes it {table.adjusted[at]:.2g}"
+    return why + ("; more --draws can tell" if draws else "; more queries can tell")
 
 
 def _holds_without(table: Table, at: int, missing: set[str], settings: Settings) -> bool:

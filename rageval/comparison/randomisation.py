@@ -1,97 +1,202 @@
 """Tests that assume nothing but that, if two runs were alike, their names might as well be swapped.
 
 sign flip      T = |Σ_u s_u D_u| with a random sign for each query's (or cluster's) difference D_u
-               p = (b + 1)/(m + 1), b of m draws at least as large as what was seen; never 0
-               exact, over all 2^n signs, where at most 20 differences are not 0
-max-T          the runs' values are shuffled within each query, and the largest difference of all pairs
+               up to 30 queries exact, over all 2^n signs; else p = (b + 1)/(m + 1), b of m draws at least as
+               large as what was seen. Where p is small, more draws, as many as the number of comparisons asks
+               for; where none of these reaches what was seen, the smaller of 1/(m + 1) and Chernoff's bound
+                   P(T ≥ seen) ≤ 2 min_θ Π_u (1 + exp(−2θ D_u))/2        (Σ D_u > 0, θ ≥ 0)
+max-T          all pairs' signs flipped together, and the largest |Σ_u s_u D_u| / √Σ_u D_u² of all pairs
+               compared with each pair's
+tukey          the runs' values are shuffled within each query, and the largest difference of all pairs
                compared with each pair's: randomised Tukey HSD (Carterette, TOIS 2012)
+
+The sign flip counts the sets S of queries with Σ_{u∈S} D_u ≤ 0 (twice, for both sides). If every D_u grows or
+stays, such sets only become fewer. So p does not grow, as long as all pairs are tested in the same way on the
+same draws: which way is decided by the number of queries, never by the pair. Each factor of Chernoff's bound
+falls with D_u, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.intervals.samples import Float, Int
 
-EXACT = 20  # differences; 2^20 signs
+EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
 _AT_ONCE = 2**21  # numbers in memory
 _SLACK = 1e-9  # two sums of the same numbers in another order are the same sum
+_SMALL = 100  # p below a hundredth is looked at again
+_HITS = 20  # draws that reach what was seen, where p is just small enough: p is known to within a quarter
+_WORK = 2 * 10**8  # differences that are drawn again, at most
+_TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 
 
-def sign_flip(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Float:
+class Tested(NamedTuple):
+    """p of each pair; `at_floor`: no smaller one could have been found, from so many `draws` (0: exact)."""
+
+    p: Float
+    at_floor: NDArray[np.bool_]
+    draws: Int
+
+
+def sign_flip(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = 0.95) -> Tested:
     """Two-sided p for each pair of columns of `sums`, the sums of values over independent units.
 
+    `level` says which p matter once they are adjusted for all pairs: 1 − level, divided by the pairs.
+
     >>> sums = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
-    >>> sign_flip(sums, np.array([[0, 1]])).tolist()      # 2 of the 8 signs are as far from 0
+    >>> sign_flip(sums, np.array([[0, 1]])).p.tolist()      # 2 of the 8 signs are as far from 0
     [0.25]
     """
-    p = np.ones(len(pairs))
-    by_draws = []
+    if len(sums) > EXACT:
+        return _drawn_sign_flip(sums, pairs, draws, seed, 1 - level)
+    p, least = np.ones(len(pairs)), np.ones(len(pairs))
     for at, (first, second) in enumerate(pairs.tolist()):
         difference = sums[:, first] - sums[:, second]
         difference = difference[difference != 0]
-        if len(difference) <= EXACT:
-            p[at] = exact_sign_flip(difference)
-        else:
-            by_draws.append(at)
-    if by_draws:
-        p[by_draws] = _drawn_sign_flip(sums, pairs[by_draws], draws, seed)
-    return p
+        if len(difference):
+            p[at], least[at] = exact_sign_flip(difference), 2.0 ** (1 - len(difference))
+    return Tested(p, (p <= least) & (p < 1), np.zeros(len(pairs), np.int64))
 
 
 def exact_sign_flip(difference: Float) -> float:
-    """The share of all sign patterns whose sum is at least as far from 0, meeting in the middle."""
-    half = len(difference) // 2
-    left, right = _all_sums(difference[:half]), np.sort(_all_sums(difference[half:]))
-    least = abs(difference.sum()) - _SLACK * np.abs(difference).sum()
-    if least <= 0:
+    """The share of all sign patterns whose sum is at least as far from 0, meeting in the middle.
+
+    A pattern's sum is as large as the sum that was seen if what it turns round sums to 0 or less.
+    """
+    difference = difference * np.sign(difference.sum())
+    slack = _SLACK * np.abs(difference).sum() / 2
+    if difference.sum() <= 2 * slack:
         return 1.0
-    above = len(right) - np.searchsorted(right, least - left, side="left")
-    below = np.searchsorted(right, -least - left, side="right")
-    return float(above.sum() + below.sum()) / (len(left) * len(right))
+    half = len(difference) // 2
+    left, right = (np.sort(_sums_of_sets(part)) for part in (difference[:half], difference[half:]))
+    few = np.searchsorted(right, slack - left, side="right").sum()
+    return min(2 * float(few) / (len(left) * len(right)), 1.0)
 
 
-def _all_sums(numbers: Float) -> Float:
+def _sums_of_sets(numbers: Float) -> Float:
     sums = np.zeros(1)
     for number in numbers.tolist():
-        sums = np.concatenate((sums + number, sums - number))
+        sums = np.concatenate((sums, sums + number))
     return sums
 
 
-def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
+def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float) -> Tested:
+    """Drawn for all pairs; drawn again, and more often, where p is small; bounded where no draw tells.
+
+    Each step is only taken where the one before gave a p below some edge, and never leads above that edge:
+    so p stays valid, and in order.
+    """
+    count = _reached(sums, pairs, draws, seed)
+    p, number, bound = (count + 1) / (draws + 1), np.full(len(pairs), draws), np.ones(len(pairs))
+    small = np.flatnonzero(count <= draws // _SMALL)
+    for part in _parts(small, len(sums)):
+        bound[part] = chernoff(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
+    wanted = int(_HITS * len(pairs) / risk)
+    open_ = small[bound[small] >= 1 / wanted]  # elsewhere it is plain without more draws
+    again = _draws_again(sums, len(open_), wanted)
+    if len(open_) and again > draws:
+        columns, chosen = np.unique(pairs[open_], return_inverse=True)
+        count[open_] = _reached(sums[:, columns], chosen.reshape(-1, 2), again, seed)
+        edge = (draws // _SMALL + 2) / (draws + 1)
+        p[open_], number[open_] = np.minimum((count[open_] + 1) / (again + 1), edge), again
+    unseen = (count == 0) | (bound < 1 / wanted)
+    p[unseen] = np.minimum(p, bound)[unseen]
+    return Tested(p, unseen, number)
+
+
+def _draws_again(sums: Float, pairs: int, wanted: int) -> int:
+    """How many draws, so that it does not take too long."""
+    cost = pairs + sums.size // 16
+    return min(wanted, _WORK // max(cost, 1))
+
+
+def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
+    """In how many draws each pair's sum of differences is as far from 0 as the one that was seen."""
     first, second = pairs.T
     seen = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
     least = seen - _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
     count = np.zeros(len(pairs))
     for signs in _signs(len(sums), draws, seed, max(len(pairs), len(sums))):
         flipped = signs @ sums
-        for part in np.array_split(np.arange(len(pairs)), max(1, signs.shape[0] * len(pairs) // _AT_ONCE)):
-            drawn = np.abs(flipped[:, first[part]] - flipped[:, second[part]])
-            count[part] += (drawn >= least[part]).sum(axis=0)
-    p: Float = (count + 1) / (draws + 1)
-    return p
+        count += (np.abs(flipped[:, first] - flipped[:, second]) >= least).sum(axis=0)
+    return count
 
 
 def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
     """Random signs, a row a draw; the same for all pairs, whatever is compared."""
     generator = np.random.default_rng(seed)
-    stretch = max(1, _AT_ONCE // width)
+    stretch = max(1, _AT_ONCE // max(width, 1))
     for done in range(0, draws, stretch):
         rows = min(stretch, draws - done)
         yield np.where(generator.random((rows, units)) < 0.5, -1.0, 1.0)
 
 
-def max_t(
+def _parts(columns: Int, rows: int) -> list[Int]:
+    """Columns, as many at once as memory is for."""
+    return np.array_split(columns, len(columns) * rows // _AT_ONCE + 1)
+
+
+def chernoff(differences: Float) -> Float:
+    """For each column a two-sided p that is never below that of all sign patterns.
+
+    >>> chernoff(np.ones((50, 1)))[0] == 2 / 2**50
+    True
+    """
+    total = differences.sum(axis=0)
+    turned = differences * np.sign(total) / np.maximum(np.abs(differences).max(axis=0), _TINY)
+    low, high = np.full(len(total), -20.0), np.full(len(total), 60.0)  # of log2 θ
+    for _ in range(32):  # the logarithm of the product is convex in θ
+        middle = (low + high) / 2
+        falls = (turned / (1 + np.exp(np.minimum(2 * 2**middle * turned, 700)))).sum(axis=0) > 0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    logs = np.logaddexp2(0, -2 * 2**low * turned / np.log(2)) - 1  # a difference of 0 gives log2(2) − 1
+    return np.where(total == 0, 1.0, np.clip(2 * 2 ** logs.sum(axis=0), _TINY, 1.0))
+
+
+def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Tested:
+    """Family-wise p of each pair: signs flipped for all pairs together, differences in units of their size.
+
+    Assumes that without differences all of them together might as well have the other sign; runs may differ
+    in how much they vary, and resemble one another as they like.
+    """
+    first, second = pairs.T
+    total = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
+    size = np.sqrt(((sums[:, first] - sums[:, second]) ** 2).sum(axis=0))
+    per = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0)
+    is_exact = len(sums) <= 30 and 2 ** (len(sums) - 1) <= draws
+    width = max(len(pairs), len(sums))
+    drawn = _all_signs(len(sums)) if is_exact else _signs(len(sums), draws, seed, width)
+    largest = []
+    for signs in drawn:
+        flipped = signs @ sums
+        largest.append(np.abs((flipped[:, first] - flipped[:, second]) * per).max(axis=1, initial=0.0))
+    ordered = np.sort(np.concatenate(largest))
+    reached = len(ordered) - np.searchsorted(ordered, total * per * (1 - _SLACK), side="left")
+    p = reached / len(ordered) if is_exact else (reached + 1) / (draws + 1)
+    at_floor = p <= 1 / (len(ordered) + (not is_exact))
+    return Tested(p, at_floor, np.full(len(pairs), 0 if is_exact else draws))
+
+
+def _all_signs(units: int) -> Iterator[Float]:
+    """Every pattern but for the sign of the first; at most as many as would be drawn."""
+    turned = np.arange(2 ** max(units - 1, 0))[:, None] >> np.arange(units)[None] & 1
+    yield np.where(turned == 1, -1.0, 1.0)
+
+
+def tukey(
     tables: list[Float], pairs: Int, baseline: int | None = None, draws: int = DRAWS, seed: int = 0
 ) -> list[Float]:
     """Family-wise p of each pair, for each table of sums (units × runs).
 
     Without a baseline a draw's largest difference is the range of the shuffled means (Tukey); with one it
-    is the largest distance from the baseline (Dunnett). The tables are shuffled alike, all at once.
+    is the largest distance from the baseline (Dunnett). The tables are shuffled alike, all at once. Assumes
+    that without differences all runs' values would be distributed alike, jointly: not so among near-copies.
     """
     stacked = np.stack(tables, axis=2)  # units × runs × tables
     number = stacked.shape[2]

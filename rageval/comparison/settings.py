@@ -14,7 +14,7 @@ from rageval.text import visible
 from rageval.version import __version__
 
 TESTS = ("randomisation", "t", "wilcoxon")
-ADJUSTMENTS = ("holm", "max_t", "none")
+ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
 BEST = "best"
 _MOST = 10**7  # draws
 
@@ -25,10 +25,11 @@ class Settings:
 
     `baseline`: the run the others are compared with; `best` is the best one, measure by measure;
     `all_pairs`: every run with every other instead; `test`: `randomisation`, `t`, `wilcoxon`; `adjust`: for
-    several comparisons, `holm`, `max_t` or `none`; `interval`: `bca` or `percentile`; `level`: of intervals,
-    and 1 − level is what an adjusted p is held against; `power`: of the detectable difference; `draws`: of
-    the randomisation; `resamples`: of the bootstrap; `clusters`: {query: cluster} where queries are not
-    independent; `clustered_by`: what to call that.
+    several comparisons, `holm`, `max_t`, `tukey` or `none`; `interval`: `bca` or `percentile`, of measures
+    with more than two values; `level`: of intervals, and 1 − level is what an adjusted p is held against;
+    `power`: of the detectable difference; `draws`: of the randomisation, at least; `resamples`: of the
+    bootstrap; `clusters`: {query: cluster} where queries are not independent; `clustered_by`: what to call
+    that.
     """
 
     baseline: str = BEST
@@ -58,9 +59,10 @@ class Settings:
                 )
         if self.seed < 0:
             raise UsageError(f"seed={self.seed}: expected a whole number from 0")
-        if self.adjust == "max_t" and self.test != "randomisation":
+        if self.adjust in ("max_t", "tukey") and self.test != "randomisation":
             raise UsageError(
-                f"adjust='max_t' is a randomisation test; leave out test={self.test!r}, or choose holm"
+                f"adjust={self.adjust!r} is a randomisation test;"
+                f" leave out test={self.test!r}, or choose holm"
             )
         if self.test == "wilcoxon" and self.clusters is not None:
             raise UsageError("test='wilcoxon' knows no clusters; choose randomisation or t")

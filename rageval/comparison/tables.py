@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rageval.comparison.adjustment import holm
 from rageval.comparison.parametric import t_test, wilcoxon
-from rageval.comparison.randomisation import max_t, sign_flip
+from rageval.comparison.randomisation import Tested, max_t, sign_flip, tukey
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.verdicts import SLACK
 from rageval.intervals.samples import Float, Int, Sample, sample
@@ -18,9 +19,10 @@ from rageval.scores import Score, Scores, mean
 
 
 class Table(NamedTuple):
-    """The values by one measure; `pairs` are (run, other) and were adjusted together.
+    """The values by one measure; `pairs` are (run, other) and were adjusted together, `family` of them.
 
-    `best` are the runs that no other is better than, `base` is the run that the others are compared with.
+    `best` are the runs that no other is better than, `base` is the run that the others are compared with;
+    `at_floor`: no smaller p could have been found for the pair, from so many `draws` (0: exact).
     """
 
     scores: list[Score]
@@ -28,8 +30,11 @@ class Table(NamedTuple):
     best: frozenset[int]
     base: int
     pairs: Int
+    family: int
     p: Float
     adjusted: Float
+    at_floor: NDArray[np.bool_]
+    draws: Int
 
     @property
     def better(self) -> str:
@@ -43,7 +48,12 @@ class Table(NamedTuple):
         rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
         pairs = self.pairs[rows]
         pairs = np.where(pairs[:, :1] == self.base, pairs[:, ::-1], pairs)
-        return self._replace(pairs=pairs, p=self.p[rows], adjusted=self.adjusted[rows])
+        kept = {name: getattr(self, name)[rows] for name in ("p", "adjusted", "at_floor", "draws")}
+        return self._replace(pairs=pairs, **kept)
+
+    def unresolved(self, level: float) -> NDArray[np.bool_]:
+        """The pairs that no difference, however large, could have shown with so many queries or draws."""
+        return self.at_floor & ~(self.adjusted <= 1 - level)
 
     def differences(self) -> Sample:
         """A column for each pair."""
@@ -59,11 +69,23 @@ def tables(results: Sequence[Scores], settings: Settings, failed: Collection[str
     for at in range(len(results[0].scores)):
         scores = [result.scores[at] for result in results]
         values = sample(scores, settings.clusters)
-        p = p_values(values, family, settings)
-        adjusted = holm(p) if settings.adjust == "holm" else p
-        best, base = _best(scores[0].measure.better, values, able)
-        found.append(Table(scores, values, best, base, family, p, adjusted))
-    return _with_max_t(found, runs, settings) if settings.adjust == "max_t" else found
+        found.append(_tested(scores, values, family, settings, able))
+    return _with_tukey(found, runs, settings) if settings.adjust == "tukey" else found
+
+
+def _tested(
+    scores: list[Score], values: Sample, pairs: Int, settings: Settings, able: Sequence[int]
+) -> Table:
+    """A table whose pairs are tested, and adjusted but for `tukey`."""
+    tested = _test(values, pairs, settings)
+    p = adjusted = tested.p
+    if settings.adjust == "holm":
+        adjusted = holm(p)
+    elif settings.adjust == "max_t":
+        tested = max_t(*_flipped(values, pairs), settings.draws, settings.seed)
+        adjusted = tested.p
+    best, base = _best(scores[0].measure.better, values, able)
+    return Table(scores, values, best, base, pairs, len(pairs), p, adjusted, tested.at_floor, tested.draws)
 
 
 def differences(values: Sample, pairs: Int) -> Sample:
@@ -73,14 +95,25 @@ def differences(values: Sample, pairs: Int) -> Sample:
 
 def p_values(values: Sample, pairs: Int, settings: Settings) -> Float:
     """The p-value of each pair by the test that was chosen, nothing adjusted."""
-    if settings.test == "randomisation" and values.is_complete:
-        return sign_flip(values.sums(), pairs, settings.draws, settings.seed)
-    columns = differences(values, pairs)
-    if settings.test == "randomisation":  # a query that one of the two lacks adds 0, whatever its sign
-        padded = np.column_stack((columns.sums(), np.zeros(values.units)))
-        against_zero = np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
-        return sign_flip(padded, against_zero, settings.draws, settings.seed)
-    return t_test(columns) if settings.test == "t" else wilcoxon(columns)
+    return _test(values, pairs, settings).p
+
+
+def _test(values: Sample, pairs: Int, settings: Settings) -> Tested:
+    if settings.test == "randomisation":
+        sums, columns = _flipped(values, pairs)
+        return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
+    gaps = differences(values, pairs)
+    p = t_test(gaps) if settings.test == "t" else wilcoxon(gaps)
+    return Tested(p, np.zeros(len(p), bool), np.zeros(len(p), np.int64))
+
+
+def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
+    """Sums by unit, and the two columns of them that make up each pair."""
+    if values.is_complete:
+        return values.sums(), pairs
+    # a query that one of the two lacks adds 0, whatever its sign
+    padded = np.column_stack((differences(values, pairs).sums(), np.zeros(values.units)))
+    return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
 
 
 def _family(runs: list[str], settings: Settings) -> Int:
@@ -111,7 +144,7 @@ def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[i
     return frozenset() if shared else frozenset(best), best[0]
 
 
-def _with_max_t(found: list[Table], runs: list[str], settings: Settings) -> list[Table]:
+def _with_tukey(found: list[Table], runs: list[str], settings: Settings) -> list[Table]:
     base = None if settings.baseline == BEST else runs.index(settings.baseline)
     together = all(table.sample.is_complete for table in found)  # then one shuffle serves all measures
     parts = [found] if together else [[table] for table in found]
@@ -119,7 +152,7 @@ def _with_max_t(found: list[Table], runs: list[str], settings: Settings) -> list
     for part in parts:
         sums = [table.sample.complete().sums() for table in part]
         if len(sums[0]):
-            adjusted = max_t(sums, part[0].pairs, base, settings.draws, settings.seed)
+            adjusted = tukey(sums, part[0].pairs, base, settings.draws, settings.seed)
         else:
             adjusted = [np.full(len(part[0].pairs), np.nan)]
         results += [table._replace(adjusted=p) for table, p in zip(part, adjusted, strict=True)]

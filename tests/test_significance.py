@@ -1,0 +1,338 @@
+"""What significance may not depend on: how many runs are compared, how a test is computed, the scale."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval.cli import main
+from rageval.comparison import Comparison, Pair, Settings, compare, randomisation
+from rageval.comparison.adjustment import holm
+from rageval.comparison.randomisation import chernoff, exact_sign_flip, max_t, sign_flip, tukey
+from rageval.intervals.samples import Float
+from rageval.measures.parsing import parse_measure
+from rageval.scores import Score, Scores
+
+LARGEST = 125  # relevant documents a query, so that recall is any number of 125ths
+
+
+def pairs_of(runs: int) -> Any:
+    return np.array(list(combinations(range(runs), 2)))
+
+
+def scored(columns: Float) -> list[Scores]:
+    """A run for each column of values a query."""
+    queries = [f"q{at:03d}" for at in range(len(columns))]
+    measure = parse_measure("recall")
+    return [
+        Scores(f"run{at:03d}", (Score(measure, queries, column, 0, "made up"),))
+        for at, column in enumerate(columns.T)
+    ]
+
+
+def compared(columns: Float, **options: Any) -> dict[str, Pair]:
+    """Every run against the first."""
+    found = compare(scored(columns), Settings(baseline="run000", resamples=100, **options))
+    return {pair.run: pair for pair in found.pairs}
+
+
+def files(folder: Path, columns: Float) -> list[str]:
+    """The same as files: runs whose recall is what is asked for, and judgements."""
+    names = []
+    for at, column in enumerate(columns.T):
+        lines = [
+            f"q{query:03d} Q0 {f'd{rank}' if rank < round(value * LARGEST) else f'x{rank}'} 1 {-rank} t\n"
+            for query, value in enumerate(column.tolist())
+            for rank in range(max(round(value * LARGEST), 1))
+        ]
+        names.append(f"run{at:03d}")
+        (folder / names[-1]).write_text("".join(lines))
+    rows = [f"q{query:03d} 0 d{doc} 1\n" for query in range(len(columns)) for doc in range(LARGEST)]
+    (folder / "qrels").write_text("".join(rows))
+    return [str(folder / name) for name in [*names, "qrels"]]
+
+
+def command(*words: str) -> Any:
+    done = CliRunner().invoke(main, ["compare", *words, "-m", "recall", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout), done.stderr
+
+
+def near(values: Float, runs: int, seed: int = 1) -> Float:
+    """Runs that hardly differ: queries of some difficulty, and a little noise."""
+    rng = np.random.default_rng(seed)
+    return np.clip(values[:, None] + rng.normal(0, 0.02, (len(values), runs)), 0, 1)
+
+
+class TestHowManyRunsThereAre:
+    """A run that loses 0.584 on 25 of 25 queries is lower, whatever else lies in the folder."""
+
+    DIFFICULTY = np.random.default_rng(7).uniform(0.65, 0.95, 25)
+
+    def columns(self, runs: int) -> Float:
+        columns = near(self.DIFFICULTY, runs)
+        columns[:, -1] = columns[:, 0] - 0.584
+        return np.round(columns * LARGEST) / LARGEST
+
+    @pytest.mark.parametrize("runs", [2, 3, 32, 33, 60])
+    def test_at_the_command_line(self, runs: int, tmp_path: Path) -> None:
+        found, _ = command(*files(tmp_path, self.columns(runs)), "--resamples", "100", "--all-pairs")
+        worst = f"run{runs - 1:03d}"
+        lost = [pair for pair in found["pairs"] if pair["other"] == worst and pair["run"] == "run000"]
+        assert [(pair["verdict"], pair["p"], pair["wins"]) for pair in lost] == [("higher", 2 / 2**25, 25)]
+        assert lost[0]["adjusted"] <= len(found["pairs"]) * 2 / 2**25
+
+    @pytest.mark.parametrize(
+        ("runs", "queries", "adjust"),
+        [
+            *product((2, 33), (25, 50), ("holm", "max_t", "none")),
+            (200, 25, "holm"),
+            (200, 50, "max_t"),
+        ],
+    )
+    def test_in_python(self, runs: int, queries: int, adjust: str) -> None:
+        columns = np.concatenate((self.columns(runs), self.columns(runs)))[:queries]
+        others = {} if adjust == "none" else {"draws": 1000}
+        found = compare(scored(columns), Settings(adjust=adjust, resamples=100, **others))
+        worst = next(pair for pair in found.pairs if f"run{runs - 1:03d}" in (pair.run, pair.other))
+        assert (worst.verdict, worst.why) == ("lower", "")
+        assert worst.p == pytest.approx(2 / 2**queries)
+
+    def test_a_pair_has_one_p_in_every_folder(self) -> None:
+        many = near(np.random.default_rng(3).uniform(0.2, 0.8, 40), 8)
+        for queries in (12, 40):
+            alone = compared(many[:queries, :2])["run001"]
+            assert compared(many[:queries])["run001"].p == alone.p
+
+
+@pytest.mark.parametrize("queries", [22, 40])
+@pytest.mark.parametrize("runs", [3, 33])
+def test_22_to_0_is_never_less_than_18_to_2(queries: int, runs: int) -> None:
+    columns = np.full((queries, runs), 0.4)
+    columns[:, 3:] = near(np.full(queries, 0.4), runs - 3)
+    columns[:22, 1] += np.repeat([0.1, 0.0, -0.1], [18, 2, 2])
+    columns[:22, 2] += 0.5
+    for adjust in ("holm", "none"):
+        small, large = (compared(columns, adjust=adjust)[name] for name in ("run001", "run002"))
+        assert (small.wins, small.ties, small.losses) == (18, queries - 20, 2)
+        assert (large.wins, large.ties, large.losses) == (22, queries - 22, 0)
+        assert large.p <= small.p
+        assert large.adjusted <= small.adjusted
+        assert large.verdict == "higher"
+
+
+# With few queries all signs are tried, with many they are drawn.
+GROWING = st.integers(2, 60).flatmap(
+    lambda queries: st.tuples(
+        st.lists(st.integers(-8, 12), min_size=queries, max_size=queries),
+        st.lists(st.integers(0, 9), min_size=queries, max_size=queries),
+        st.integers(3, 9),
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(GROWING)
+def test_where_every_difference_grows_or_stays_p_does_not(example: tuple[list[int], list[int], int]) -> None:
+    """For a mean difference above 0; unadjusted, and by Holm among 3 to 9 runs."""
+    before, growth, runs = (np.array(part) for part in example)
+    if before.sum() <= 0:
+        before = before - before.min()
+    rng = np.random.default_rng(int(before.sum()))
+    columns = rng.integers(20, 40, (len(before), int(runs))) / 64
+    columns[:, 1] = columns[:, 0] + before / 64
+    columns[:, 2] = columns[:, 0] + (before + growth) / 64
+    for adjust in ("none", "holm"):
+        found = compared(columns, adjust=adjust, draws=200)
+        assert found["run002"].p <= found["run001"].p
+        assert found["run002"].adjusted <= found["run001"].adjusted
+
+
+@pytest.mark.parametrize("runs", [2, 20, 200])
+@pytest.mark.parametrize("queries", [25, 31, 50, 120])
+def test_in_order_among_many_runs_too(runs: int, queries: int) -> None:
+    """A run for each step by which differences grow, from nothing to far beyond what draws can tell."""
+    rng = np.random.default_rng(queries)
+    begin = rng.normal(0.01, 0.3, queries)
+    steps = np.linspace(0, 0.8, runs - 1) * rng.random(queries)[:, None]
+    columns = np.column_stack((np.zeros(queries), begin[:, None] + steps))
+    pairs = np.stack((np.arange(1, runs), np.zeros(runs - 1, np.int64)), axis=1)
+    rising = columns.sum(axis=0)[1:] > 0
+    p = sign_flip(columns, pairs, 1000).p[rising]
+    assert (np.diff(p) <= 1e-12 * p[:-1]).all()
+    assert (np.diff(holm(p)) <= 1e-12).all()
+
+
+class TestWhatPIs:
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(st.integers(-1000, 1500), min_size=1, max_size=14))
+    def test_chernoffs_bound_is_never_too_small(self, differences: list[int]) -> None:
+        drawn = np.array(differences) / 1000
+        assert chernoff(drawn[:, None])[0] >= exact_sign_flip(drawn) * (1 - 1e-9)
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_draws_find_what_all_signs_give(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Within five standard errors of so many draws, of which there are more where p is small."""
+        rng = np.random.default_rng(seed)
+        columns = rng.normal(np.linspace(0, 0.4, 12), 0.4, (26, 12))
+        pairs = pairs_of(12)
+        exact = sign_flip(columns, pairs).p
+        monkeypatch.setattr(randomisation, "EXACT", 0)
+        drawn = sign_flip(columns, pairs)
+        told = ~drawn.at_floor
+        hits = exact[told] * drawn.draws[told]
+        assert (np.abs(drawn.p[told] * drawn.draws[told] - hits) <= 5 * np.sqrt(hits) + 5).all()
+        assert (drawn.draws[(exact < 0.005)] > 20_000).all() or drawn.at_floor.any()
+        assert (drawn.p >= exact)[exact * drawn.draws < 0.1].all()
+
+    @pytest.mark.parametrize("alpha", [0.05, 0.01, 0.002, 0.0002])
+    def test_no_p_comes_up_too_often(self, alpha: float) -> None:
+        """No step from one way of computing p to the next makes it too small: 5 % are below 0.05, …"""
+        times = 20_000
+        values = np.random.default_rng(17).exponential(1, (36, times)) * np.random.default_rng(18).choice(
+            [-1.0, 1.0], (36, times)
+        )
+        pairs = np.stack((np.arange(times), np.full(times, times)), axis=1)
+        p = sign_flip(np.column_stack((values, np.zeros(36))), pairs, 499, 3, level=1 - 0.05 * times / 40).p
+        assert (p <= alpha).mean() <= alpha + 4 * np.sqrt(alpha / times)
+
+    def test_where_resolution_decides_the_claim_says_so(self, tmp_path: Path) -> None:
+        columns = np.full((5, 3), 0.2)
+        columns[:, 1] = [0.4, 0.48, 0.56, 0.8, 0.96]
+        columns[:, 2] = [0.24, 0.16, 0.24, 0.16, 0.24]
+        found, said = command(*files(tmp_path, columns), "--baseline", "run000")
+        first, second = found["pairs"]
+        assert (first["verdict"], first["p"], first["wins"]) == ("undecided", 2 / 2**5, 5)
+        assert first["why"] == (
+            "p cannot be below 0.062 where no more than 5 queries differ; Holm over 2 pairs makes it 0.12;"
+            " more queries can tell"
+        )
+        assert (second["verdict"], second["why"]) == ("undecided", "")
+        assert "recall: 1 pairs are undecided because p cannot be small enough; see why" in said
+
+    @pytest.mark.parametrize(("adjust", "floor"), [("holm", "0.00084, a bound"), ("max_t", "1/101")])
+    def test_where_draws_decide_the_claim_says_so(
+        self, adjust: str, floor: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(randomisation, "_WORK", 0)
+        columns = np.random.default_rng(3).normal((0, 0.35), 0.3, (40, 2))
+        wide = compared(columns, draws=100, level=0.9995, adjust=adjust)["run001"]
+        assert wide.verdict == "undecided"
+        assert wide.why == (
+            f"p stands at its floor of {floor}: none of 100 draws reached the difference;"
+            " more --draws can tell"
+        )
+        assert compared(columns, draws=100_000, level=0.9995, adjust=adjust)["run001"].verdict == "higher"
+
+
+class TestSignsFlippedTogether:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_every_pattern_of_signs(self, seed: int) -> None:
+        """Of few queries all are tried: here by hand, in units of each pair's own size."""
+        values = np.random.default_rng(seed).normal(0, 1, (6, 4))
+        values[:, 3] = values[:, 2] + values[:, 3] / 50
+        gaps = np.array([values[:, i] - values[:, j] for i, j in pairs_of(4)]).T
+        size = np.sqrt((gaps**2).sum(axis=0))
+        largest = [np.abs(np.array(signs) @ gaps / size).max() for signs in product((1, -1), repeat=6)]
+        seen = np.abs(gaps.sum(axis=0) / size)
+        expected = [(np.array(largest) >= each - 1e-12).mean() for each in seen]
+        assert max_t(values, pairs_of(4)).p == pytest.approx(expected)
+        assert max_t(np.tile(values, (3, 1)), pairs_of(4), 4000).p.max() <= 1
+
+    @pytest.mark.parametrize("factor", [0.001, 7.3, 1000.0])
+    @pytest.mark.parametrize("queries", [8, 40])
+    def test_scaling_all_differences_changes_nothing(self, factor: float, queries: int) -> None:
+        columns = near(np.random.default_rng(2).random(queries), 9)
+        columns[:, 4] += 0.03
+        before, after = (compared(values, adjust="max_t") for values in (columns, factor * columns))
+        assert [pair.adjusted for pair in before.values()] == [pair.adjusted for pair in after.values()]
+        assert [pair.verdict for pair in before.values()] == [pair.verdict for pair in after.values()]
+
+    def test_a_pair_that_varies_more_does_not_hide_the_others(self) -> None:
+        """Near-copies with a small, sure difference beside two wild runs: the shuffle misses it."""
+        rng = np.random.default_rng(11)
+        base = rng.random(30)
+        columns = near(base, 8, seed=4)
+        columns[:, 7] += 0.02
+        columns = np.column_stack((columns, base + rng.normal(0, 0.3, 30), base + rng.normal(0, 0.3, 30)))
+        flipped, shuffled = (compared(columns, adjust=adjust)["run007"] for adjust in ("max_t", "tukey"))
+        assert (flipped.verdict, shuffled.verdict) == ("higher", "undecided")
+
+    def test_a_baseline_named_beforehand_is_cheaper(self) -> None:
+        columns = near(np.random.default_rng(6).random(30), 12)
+        columns[:, 3] += 0.008
+        for adjust in ("max_t", "tukey"):
+            named = compared(columns, adjust=adjust)
+            found = compare(scored(columns), Settings(all_pairs=True, adjust=adjust, resamples=100))
+            everything = {pair.other: pair for pair in found.pairs if pair.run == "run000"}
+            assert all(named[run].adjusted <= everything[run].adjusted for run in named)
+            assert named["run003"].adjusted < everything["run003"].adjusted
+
+    def test_undefined_values_and_clusters(self) -> None:
+        """A query that one run lacks adds nothing to its pairs, and stays for the others."""
+        columns = near(np.random.default_rng(8).random(40), 4)
+        columns[:, 1] += 0.05
+        columns[:12, 3] = np.nan
+        gappy = compared(columns, adjust="max_t")
+        assert gappy["run001"].adjusted == pytest.approx(
+            compared(columns[:, :3], adjust="max_t")["run001"].adjusted, abs=0.01
+        )
+        clusters = {f"q{at:03d}": f"c{at // 10}" for at in range(40)}
+        few = compared(columns, adjust="max_t", clusters=clusters)["run001"]
+        assert (few.adjusted, few.verdict) == (2 / 2**4, "undecided")
+        assert "no more than" in few.why
+
+
+def family_wise(world: Any, runs: int, times: int = 300) -> dict[str, float]:
+    """How often something is claimed where nothing is."""
+    rng = np.random.default_rng(29)
+    alarms = dict.fromkeys(("holm", "max_t", "tukey"), 0)
+    for _ in range(times):
+        values = world(rng, 25, runs)
+        alarms["holm"] += bool((holm(sign_flip(values, pairs_of(runs)).p) <= 0.05).any())
+        alarms["max_t"] += bool((max_t(values, pairs_of(runs), 199).p <= 0.05).any())
+        alarms["tukey"] += bool((tukey([values], pairs_of(runs), None, 199)[0] <= 0.05).any())
+    return {name: count / times for name, count in alarms.items()}
+
+
+def near_copies(rng: np.random.Generator, queries: int, runs: int) -> Float:
+    """All but two runs are one base with a little noise; two know nothing but how hard a query is."""
+    hardness = rng.random((queries, 1))
+    base = hardness + rng.normal(0, 0.3, (queries, 1))
+    return np.hstack(
+        (base + rng.normal(0, 0.02, (queries, runs - 2)), hardness + rng.normal(0, 0.3, (queries, 2)))
+    )
+
+
+def all_alike(rng: np.random.Generator, queries: int, runs: int) -> Float:
+    drawn: Float = rng.random((queries, 1)) + rng.normal(0, 0.3, (queries, runs))
+    return drawn
+
+
+def test_false_alarms_among_near_copies() -> None:
+    """Shuffling assumes that all runs are distributed alike, and raises three times as many as it says."""
+    found = family_wise(near_copies, 10)
+    error = 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert max(found["holm"], found["max_t"]) <= 0.05 + error < found["tukey"]
+    assert found["max_t"] > found["holm"] / 2
+
+
+def test_false_alarms_among_runs_that_are_alike() -> None:
+    found = family_wise(all_alike, 8)
+    assert max(found.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert found["max_t"] >= 0.02
+
+
+def test_a_comparison_is_the_same_every_time() -> None:
+    columns = near(np.random.default_rng(1).random(45), 6)
+    first, second = (compare(scored(columns), Settings(adjust="max_t", resamples=100)) for _ in range(2))
+    assert isinstance(first, Comparison)
+    assert first == second
