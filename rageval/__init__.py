@@ -18,7 +18,7 @@ from rageval.version import __version__
 if TYPE_CHECKING:
     from rageval import interop, measures
     from rageval.answers import evaluate_answers, read_judgements
-    from rageval.errors import InputError, MeasureError, RagevalError
+    from rageval.errors import InputError, MeasureError, NothingJudged, RagevalError
     from rageval.evaluation import Evaluator, evaluate
     from rageval.measures.base import Measure, measure
     from rageval.measures.novelty import alpha_ndcg
@@ -35,6 +35,7 @@ _HOME = {
     "InputError": "errors",
     "Measure": "measures.base",
     "MeasureError": "errors",
+    "NothingJudged": "errors",
     "Qrels": "tables.qrels",
     "RagevalError": "errors",
     "Run": "tables.run",

@@ -2,6 +2,7 @@
 
 RagevalError
 ├── InputError        a file or a table holds something that cannot be scored (also a ValueError)
+│   └── NothingJudged no document of a run is judged: an error, or in Python a warning, as is asked for
 ├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
 │   └── UnknownParameter
 ├── OutputError       the result cannot be written
@@ -26,6 +27,10 @@ class RagevalError(Exception):
 
 class InputError(RagevalError, ValueError):
     """A file, or data handed over in Python, that cannot be scored as it is."""
+
+
+class NothingJudged(InputError, UserWarning):
+    """No document that a run retrieved is judged, so that its numbers say nothing of it."""
 
 
 class MeasureError(RagevalError, ValueError):

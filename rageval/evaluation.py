@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rageval import compat
-from rageval.errors import InputError, MeasureError, UsageError
+from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.novelty import OF_NUGGETS, gap_to_greedy
 from rageval.measures.parsing import AnyMeasure, parse_measures
-from rageval.names import near_misses
+from rageval.names import near_misses, nothing_judged
 from rageval.scores import Score, Scores, require_groups
-from rageval.sources import RunSource, as_qrels, run_source
+from rageval.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.tables.ids import Bool
 from rageval.tables.joining import Notes, View, join
 from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 from rageval.tables.pieces import Joining
 from rageval.tables.qrels import EVERYTHING, Qrels
-from rageval.tables.ranked import collapsed, nuggets, ranking_of
+from rageval.tables.ranked import collapsed, first_documents, nuggets, ranking_of
 from rageval.tables.ranking import Order
 from rageval.text import visible
 from rageval.version import __version__
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
+NOTHING_JUDGED = ("warn", "error", "zero")
+_LOOKED_AT = 50_000  # documents, in search of why none is judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ class Rules:
     another tool's rules (`ndeval`, `trec_eval`, `freshstack`); `provider`: an ir_measures provider computes;
     `bounds`: also between what values each mean lies, whatever the unjudged documents of the top k are;
     `nuggets_in_qrels`: whether the second column of the judgements names a nugget (None: it does, with a
-    warning where it looks otherwise).
+    warning where it looks otherwise); `nothing_judged`: what a run is of which no document is judged: a
+    warning (`warn`), an `error`, or scored without a word (`zero`).
     """
 
     ties: str = "trec"
@@ -65,8 +69,12 @@ class Rules:
     provider: str | None = None
     bounds: bool = False
     nuggets_in_qrels: bool | None = None
+    nothing_judged: str = "warn"
 
     def __post_init__(self) -> None:
+        if self.nothing_judged not in NOTHING_JUDGED:
+            expected = ", ".join(NOTHING_JUDGED)
+            raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
         if self.ties != EXPECTED:
             Order(self.ties)
         compat.check(self.compat)
@@ -170,6 +178,7 @@ class Evaluator:
         notes = joined[views[0]][1]
         notes.queries_without_relevant = int((~self._has_relevant()).sum())
         self._refuse_strangers(source.name, source.queries, notes)
+        self._mind_nothing_judged(source, notes)
         included = self._included(source)
         names = self.qrels.query_ids
         query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
@@ -187,7 +196,19 @@ class Evaluator:
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
             bounds = tuple(replace(score, values=end).value for end in ends)
             scores.append(replace(score, bounds=bounds or None))
-        return Scores(source.name, tuple(scores), notes)
+        judged = {names[query]: int(notes.judged[query]) for query in np.flatnonzero(notes.judged >= 0)}
+        return Scores(source.name, tuple(scores), notes, judged)
+
+    def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
+        """That no document of a run is judged, by what its ids differ from those that are, and the way on."""
+        qrels = whole_qrels(self.qrels)
+        common = set(np.flatnonzero(notes.judged >= 0).tolist())
+        theirs: dict[str, list[str]] = {qrels.query_ids[query]: [] for query in sorted(common)}
+        for query, doc in zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), strict=True):
+            if query in common:
+                theirs[qrels.query_ids[query]].append(doc)
+        ours = source.each(lambda queries, blocks: first_documents(queries, blocks, set(theirs), _LOOKED_AT))
+        return nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
 
     def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:
         """In how many queries the greedy ideal is not the best ranking, and by what share at most."""
@@ -235,6 +256,14 @@ class Evaluator:
                 f" {visible(self.qrels.query_ids[0])!r}); expected a run and judgements of the same topics"
                 + near_misses(queries.to_str(), self.qrels.query_ids)
             )
+
+    def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
+        if self.rules.nothing_judged == "zero" or (notes.judged > 0).any():
+            return
+        found = NothingJudged(self.why_nothing_judged(source, notes))
+        if self.rules.nothing_judged == "error":
+            raise found
+        warnings.warn(found, stacklevel=_frames_of_ours())
 
     def _included(self, source: RunSource) -> Bool:
         included = np.ones(len(self.qrels.queries), bool)
@@ -340,6 +369,14 @@ def evaluate(measures: object, run: Any, qrels: Any, *, executor: Any = None, **
     for remark in evaluator.remarks:
         warnings.warn(remark, stacklevel=2)
     return evaluator.evaluate(run, executor)
+
+
+def _frames_of_ours() -> int:
+    """How many calls up the code stands that called rageval, seen from the caller of this."""
+    level, frame = 1, sys._getframe(1).f_back
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "rageval":
+        level, frame = level + 1, frame.f_back
+    return level + 1
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:

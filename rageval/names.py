@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+
+_MARKS = "#_/:."
+_SLIGHT = "case, leading zeros, %-escapes or Unicode composition"
+_FEW = 0.05  # of the ids: fewer that would agree are chance
 
 
 def suggestion(typed: str, known: Iterable[object]) -> str:
@@ -27,10 +33,91 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
     for name in ids:
         other = folded.get(_folded(name))
         if other is not None and other != name:
-            return (
-                f"; {name!r} would be {other!r} but for case, leading zeros, %-escapes or Unicode composition"
-            )
+            return f"; {name!r} would be {other!r} but for {_SLIGHT}"
+    ids, known = dict.fromkeys(ids), dict.fromkeys(known)
+    for words, cut in _cuts():
+        ours, theirs = ({cut(name): name for name in names} for names in (ids, known))
+        both = [name for name in ours if name in theirs]
+        if len(ours) == len(ids) and len(theirs) == len(known) and both:
+            return f"; {words} {ours[both[0]]!r} would be {theirs[both[0]]!r}"
     return ""
+
+
+def agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]) -> str:
+    """What the ids of the same queries differ by, if so read many of ours are among theirs.
+
+    What has to be cut off the ids of one side only is a better reason than what has to be cut off both. Of
+    several ways the one counts by which most agree, and by which twice as many agree with the ids of the same
+    query as with those of another.
+
+    >>> agreement_but_for({"q": ["a#1", "b#7"]}, {"q": ["a", "c"]})
+    'Without "#…" at the end 1 of the 2'
+    """
+    total = sum(map(len, ours.values()))
+    enough = _FEW * min(total, sum(map(len, theirs.values())))
+    following = pairwise([*ours, *ours][: len(ours) + 1])  # no other where there is one query
+    others = {query: theirs[other] for query, other in following if query != other}
+    slightly = (f"But for {_SLIGHT}", partial(_alike, _folded))
+    of_one = [(words, partial(_cut_alike, cut)) for words, cut in _cuts()]
+    of_both = [(words, partial(_alike, cut)) for words, cut in _cuts()]
+    for ways in ((slightly, *of_one), of_both):
+        best, found = 0, ""
+        for words, alike in ways:
+            agree = sum(alike(names, theirs[query]) for query, names in ours.items())
+            chance = sum(alike(names, others[query]) for query, names in ours.items()) if others else 0
+            if agree > best and agree >= enough and agree >= 2 * chance:
+                best, found = agree, f"{words[0].upper()}{words[1:]} {agree:,} of the {total:,}"
+        if found:
+            return found
+    return ""
+
+
+def _cut_alike(cut: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
+    """How many of our ids are among theirs if either are cut."""
+    plain, shorter = set(theirs), set(map(cut, theirs))
+    return sum(name in shorter or cut(name) in plain for name in ours)
+
+
+def _alike(read: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
+    """How many of our ids are among theirs if both are read in this way; none if all of theirs are alike."""
+    folded = set(map(read, theirs))
+    return sum(read(name) in folded for name in ours) if len(folded) > 1 or len(theirs) == 1 else 0
+
+
+def nothing_judged(
+    run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
+) -> str:
+    """That no document of a run is judged, with a cause, if there seems to be one, and the way on.
+
+    `ours` are the documents retrieved for each query, perhaps not all of them; `theirs` the judged ones.
+    """
+    judged = sum(map(len, theirs.values()))
+    where = f"any of {len(theirs):,} queries" if len(theirs) > 1 else "its one query"
+    said = f"no document of {run} is judged in {where} ({retrieved:,} retrieved, {judged:,} judged)."
+    seen = sum(map(len, ours.values()))
+    first = "" if seen == retrieved else "first "
+    cause = agreement_but_for(ours, theirs)
+    elsewhere = len({name for names in ours.values() for name in names} & set().union(*theirs.values()))
+    if cause:
+        agreeing = cause.replace("of the ", f"of the {first}")
+        said += f" {agreeing} are judged: another {'spelling' if cause.startswith('But') else 'chunking'}?"
+    elif elsewhere:
+        said += f" {elsewhere:,} are judged for other queries: are the queries numbered alike?"
+    else:
+        said += " Are run and judgements of one collection?"
+    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+
+
+def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:
+    """Ways to leave out what stands in front of, or behind, a mark; an id without the mark stays whole."""
+    for mark in _MARKS:
+        yield f'without "{mark}…" at the end', partial(_part, mark, str.rpartition, 0)
+        yield f'cut at the first "{mark}"', partial(_part, mark, str.partition, 0)
+        yield f'without "…{mark}" at the beginning', partial(_part, mark, str.rpartition, 2)
+
+
+def _part(mark: str, parted: Callable[[str, str], tuple[str, str, str]], which: int, name: str) -> str:
+    return parted(name, mark)[which] or name
 
 
 def _folded(name: str) -> str:

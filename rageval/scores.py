@@ -106,6 +106,9 @@ def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: st
 class Scores(Mapping[Any, Score]):
     """The scores of one run: a mapping from measures, in any spelling, to `Score` objects.
 
+    `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
+    grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only.
+
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
     >>> scores["R@1"].value, scores["rr"].by_query
@@ -119,6 +122,12 @@ class Scores(Mapping[Any, Score]):
     run: str
     scores: tuple[Score, ...]
     notes: Notes | None = field(default=None, repr=False, compare=False)
+    judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def judged(self) -> int:
+        """How many of the retrieved documents are judged; with 0 the values say nothing of the run."""
+        return sum(self.judged_by_query.values())
 
     def __getitem__(self, measure: Any) -> Score:
         found = self._find(str(measure))

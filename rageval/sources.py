@@ -134,11 +134,21 @@ def read_qrels(
     if not can_read_again(source):
         return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
     try:
-        return Qrels(name_of(source), queries, nuggets, whole_queries(blocks), floor)
+        qrels = Qrels(name_of(source), queries, nuggets, whole_queries(blocks), floor)
     except Scattered:
         queries, nuggets = Names(), Names()
         blocks = _qrels_rows(source, queries, nuggets, reading)
-        return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
+        qrels = Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
+    qrels.origin = source, reading
+    return qrels
+
+
+def whole_qrels(qrels: Qrels) -> Qrels:
+    """The judgements with those below their floor, too, where they can be read again."""
+    if qrels.floor == EVERYTHING or qrels.origin is None:
+        return qrels
+    source, reading = qrels.origin
+    return read_qrels(source, reading=reading)
 
 
 def run_source(run: Any) -> RunSource:

@@ -169,14 +169,16 @@ def test_a_provider_of_ir_measures_agrees(provider: str) -> None:
 
 
 def test_a_plain_run_as_judgements_of_nuggets_is_remarked_on(tmp_path: Path) -> None:
-    (tmp_path / "plain").write_text("7640 0 a 1\n")
+    retrieved = Path(ROOT / FILES[0]).read_text().split()[2]
+    (tmp_path / "plain").write_text(f"7640 0 {retrieved} 1\n")
     done = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10")
     assert "one nugget a query everywhere" in done.stderr
     assert "11 queries of the run are not judged" in done.stderr
 
 
 def test_missing_queries_are_counted_and_score_0(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("7640 Q0 x 1 1.0 t\n")
+    judged = Path(ROOT / FILES[2]).read_text().split()[2]
+    (tmp_path / "run").write_text(f"7640 Q0 {judged} 1 1.0 t\n")
     done = run(str(tmp_path / "run"), FILES[2], "-m", "rr")
     assert "11 of 12 judged queries are not in the run" in done.stderr
     record = json.loads(run(str(tmp_path / "run"), FILES[2], "-m", "rr", "--format", "json").stdout)
@@ -254,7 +256,7 @@ def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> Non
 
     known = {"some/diversity": ir_datasets.Dataset(Diversity())}
     monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
-    done = run(FILES[0], "some/diversity", "-m", "coverage")
+    done = run(FILES[0], "some/diversity", "-m", "coverage", "--nothing-judged", "zero")
     assert (done.exit_code, done.stdout.split()[-1]) == (0, "0.0000")
     assert "ir_datasets knows no such id" in run(FILES[0], "no/such", "-m", "coverage").stderr
 

@@ -102,8 +102,7 @@ def test_a_run_that_found_nothing_is_not_called_worse() -> None:
     failed = {query: ranked("bad", "worse") for query in QUERIES}
     found = compare(scored({"failed": failed, "strong": mixed(0.9, 1)}))
     assert verdict(found) == "refused"
-    assert "produced nothing" in found.pairs[0].why
-    assert found.remarks[0] == "failed scores 0 on every query: it produced nothing"
+    assert found.pairs[0].why == found.remarks[0] == "failed: none of its 60 documents is judged"
 
 
 def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ PROMISED = [
     "InputError",
     "Measure",
     "MeasureError",
+    "NothingJudged",
     "Qrels",
     "RagevalError",
     "Run",
@@ -33,7 +34,7 @@ PROMISED = [
 
 def test_the_public_names_are_these_and_they_exist() -> None:
     assert sorted(rageval.__all__) == PROMISED
-    assert len(PROMISED) <= 20
+    assert len(PROMISED) <= 21
     for name in PROMISED:
         assert getattr(rageval, name) is not None
     assert set(PROMISED) <= set(dir(rageval))

@@ -18,18 +18,18 @@ from rageval.text import visible
 
 _FOR_RUNS = (
     *("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds"),
-    "nuggets_in_qrels",
+    *("nuggets_in_qrels", "nothing_judged"),
 )
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
 def answer_scores(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[list[Scores], list[str], list[str]]:
-    """The scores of every system, what should be said of them, and the queries."""
+) -> tuple[list[Scores], list[str], list[str], list[str]]:
+    """The scores of every system, what should be said of them, the queries, and systems without scores."""
     grades = judgements_of(inputs, options, reading)
     results, said = scored(inputs, measures, options, grades)
-    return results, said, grades.queries.words
+    return results, said, grades.queries.words, []
 
 
 def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Grades:

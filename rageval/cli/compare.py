@@ -9,7 +9,6 @@ import click
 
 from rageval.cli.score import score
 from rageval.errors import UsageError
-from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli.inputs import Inputs
@@ -21,7 +20,7 @@ FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
-_SHARED |= {"nuggets", "nuggets_in_qrels"}
+_SHARED |= {"nuggets", "nuggets_in_qrels", "nothing_judged"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -96,6 +95,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.cli import comparing, printing
     from rageval.cli.inputs import sorted_out
+    from rageval.cli.running import refuse
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.measures.parsing import parse_measures
@@ -109,7 +109,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     options |= _UNSAID
     compared = _answers_compared if inputs.answers else _runs_compared
     plot = checked_path(options["plot"]) if options["plot"] else None
-    found, results, remarks = compared(inputs, measures, options, reading)
+    found, results, remarks, refused = compared(inputs, measures, options, reading)
     for remark in [*remarks, *found.remarks]:
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
@@ -117,38 +117,36 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     places = options["places"] if options["places"] is not None else 4
     style = options["style"] or ("table" if printing.on_terminal() else "csv")
     printing.print_lines(comparing.FORMATS[style](found, places))
+    refuse(refused)
 
 
 def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Comparison, list[Scores], list[str]]:
-    from rageval.cli.running import prepared, refuse_nuggets, said_of, said_of_ideals
+) -> tuple[Comparison, list[Scores], list[str], list[str]]:
+    from rageval.cli.running import compared as scored
+    from rageval.cli.running import prepared, refuse, refuse_nuggets
     from rageval.cli.whatifs import under_every_completion, without_nuggets
     from rageval.comparison import compare
-    from rageval.comparison.likeness import WatchedSource, absent, alike
+    from rageval.comparison.likeness import absent, alike
 
     refuse_nuggets(options)
-    evaluator, found = prepared(inputs, measures, options, reading)
+    evaluator, given = prepared(inputs, measures, options, reading)
     settings = _settings(options, evaluator.qrels.query_ids, [])
-    sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in found]
-    results, said = [], list(evaluator.remarks)
-    for source in sources:
-        scores = evaluator.evaluate(source)
-        results.append(scores)
-        said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
-    said += said_of_ideals(evaluator)
+    results, sources, said, refused = scored(evaluator, given, options)
+    if len(results) < 2:
+        refuse(refused)
     lacking = absent(sources, evaluator.qrels.query_ids)
     compared = compare(results, settings, absent=lacking, alike=alike(sources, options["ties"]))
     if options["sensitivity"]:
         said += without_nuggets(evaluator, results, sources)
     if options["bounds"]:
         compared = under_every_completion(compared, evaluator, results, sources)
-    return compared, results, said
+    return compared, results, said, refused
 
 
 def _answers_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Comparison, list[Scores], list[str]]:
+) -> tuple[Comparison, list[Scores], list[str], list[str]]:
     from rageval.cli.answering import judgements_of, scored
     from rageval.cli.whatifs import among_judges
     from rageval.comparison import compare
@@ -157,7 +155,7 @@ def _answers_compared(
     results, said = scored(inputs, measures, options, grades)
     if options["sensitivity"]:
         said += among_judges(results, grades)
-    return compare(results, _settings(options, grades.queries.words, inputs.answers)), results, said
+    return compare(results, _settings(options, grades.queries.words, inputs.answers)), results, said, []
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:

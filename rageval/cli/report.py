@@ -11,7 +11,7 @@ import click
 
 from rageval.cli.compare import compare
 from rageval.cli.files import METAVAR, QRELS, nuggets_option
-from rageval.errors import UsageError
+from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SETTINGS = (
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
-_SHARED |= {"cluster", "nuggets_in_qrels", *_SETTINGS}
+_SHARED |= {"cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.report.typed"
 _PROVENANCE = {
@@ -99,10 +99,10 @@ def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> Non
         raise UsageError(f"--format is of rageval report {SHOW}; a page is always HTML, and goes to -o FILE")
     if options["output"] is None:
         raise UsageError("expected -o FILE.html, a place for the page")
-    _write(_gathered(words, options, ctx.meta[_TYPED]), options)
+    ctx.exit(_write(_gathered(words, options, ctx.meta[_TYPED]), options))
 
 
-def _write(found: Report, options: dict[str, Any]) -> None:
+def _write(found: Report, options: dict[str, Any]) -> int:
     from rageval.files.writing import whole_file
     from rageval.report.page import page_of_others
 
@@ -113,6 +113,7 @@ def _write(found: Report, options: dict[str, Any]) -> None:
     for remark in found["remarks"]:
         click.echo(f"rageval: {visible(remark)}", err=True)
     click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
+    return NothingJudged.exit_code if found.get("unjudged") else 0
 
 
 def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
@@ -151,32 +152,26 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
 
 
 def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.cli.running import prepared, said_of, said_of_ideals
+    from rageval.cli.running import compared, prepared
     from rageval.cli.whatifs import under_every_completion
-    from rageval.comparison.likeness import WatchedSource
     from rageval.report.gathering import report_of_runs
 
     if options["gold"]:
         raise UsageError("--gold is about judged answers (JSON lines); leave it out for runs")
     evaluator, given = prepared(inputs, measures, options, reading)
-    sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in given]
     queries = evaluator.qrels.query_ids
     extra = _beside(options, queries, [], reading)
-    results, said = [], list(evaluator.remarks)
-    for source in sources:
-        scores = evaluator.evaluate(source)
-        results.append(scores)
-        said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
-    said += said_of_ideals(evaluator)
+    results, sources, said, refused = compared(evaluator, given, options)
     settings = _settings(options, queries, [])
 
-    def refined(compared: Comparison) -> Comparison:
+    def refined(comparison: Comparison) -> Comparison:
         if not options["bounds"]:
-            return compared
-        return under_every_completion(compared, evaluator, results, sources)
+            return comparison
+        return under_every_completion(comparison, evaluator, results, sources)
 
     found = report_of_runs(results, settings, sources, evaluator.qrels, options["ties"], extra, refined)
-    return {**found, "remarks": [*said, *found["remarks"]]}
+    unjudged = [source.name for source in given if source.name not in {scores.run for scores in results}]
+    return {**found, "remarks": [*refused, *said, *found["remarks"]], "unjudged": unjudged}
 
 
 def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:

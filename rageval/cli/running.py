@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rageval.cli.inputs import Inputs, judgements, run_sources
 from rageval.cli.remarks import remarks
-from rageval.errors import UsageError
+from rageval.errors import NothingJudged, UsageError
 from rageval.evaluation import EXPECTED, Evaluator, lowest_grade
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
@@ -15,21 +15,72 @@ from rageval.scores import Scores
 from rageval.sources import RunSource
 from rageval.text import visible
 
+if TYPE_CHECKING:
+    from rageval.comparison.likeness import WatchedSource
+
+AnySource = TypeVar("AnySource", bound=RunSource)
 _ORDERS = "over all orders of equal scores"
 _RULES = ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider", "bounds")
 
 
+class Found(NamedTuple, Generic[AnySource]):
+    """Runs that were scored, what should be said of them, and why the others have no numbers."""
+
+    results: list[Scores]
+    sources: list[AnySource]
+    said: list[str]
+    refused: list[str]
+
+
 def run_scores(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[list[Scores], list[str], list[str]]:
-    """The scores of every run, what should be said of them, and the judged queries."""
+) -> tuple[list[Scores], list[str], list[str], list[str]]:
+    """The scores of every run, what should be said of them, the judged queries, and why runs have none."""
     refuse_nuggets(options)
     evaluator, sources = prepared(inputs, measures, options, reading)
-    results, said = [], []
-    for scores in _evaluated(evaluator, sources, options["jobs"], options["dask"]):
-        results.append(scores)
-        said += [f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator)]
-    return results, [*evaluator.remarks, *said, *said_of_ideals(evaluator)], evaluator.qrels.query_ids
+    all_scores = _evaluated(evaluator, sources, options["jobs"], options["dask"])
+    found = sorted_by_judged(all_scores, sources, evaluator, options)
+    if not found.results:
+        refuse(found.refused)
+    return found.results, found.said, evaluator.qrels.query_ids, found.refused
+
+
+def sorted_by_judged(
+    all_scores: Iterable[Scores],
+    sources: Sequence[AnySource],
+    evaluator: Evaluator,
+    options: dict[str, Any],
+) -> Found[AnySource]:
+    """The runs of which some document is judged, and what to say of those of which none is."""
+    found: Found[AnySource] = Found([], [], list(evaluator.remarks), [])
+    for scores, source in zip(all_scores, sources, strict=True):
+        if options["nothing_judged"] != "zero" and not scores.judged and scores.notes is not None:
+            found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
+            continue
+        found.results.append(scores)
+        found.sources.append(source)
+        found.said.extend(f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator))
+    found.said.extend(said_of_ideals(evaluator))
+    return found
+
+
+def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> Found[WatchedSource]:
+    """Runs that are to be compared; refused if the baseline has nothing that is judged, or none is left."""
+    from rageval.comparison.likeness import WatchedSource
+
+    sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in given]
+    found = sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
+    known = {source.name for source in found.sources}
+    is_lost = options["baseline"] in {source.name for source in sources} - known
+    if found.refused and (is_lost or not found.results):
+        refuse(found.refused)
+    return found
+
+
+def refuse(reasons: Sequence[str]) -> None:
+    """End with an error for the runs of which nothing is judged, if there are any."""
+    if reasons:
+        raise NothingJudged("\n".join(reasons))
 
 
 def refuse_nuggets(options: dict[str, Any]) -> None:
@@ -53,8 +104,9 @@ def prepared(
         from rageval.cli.knowledge import groups_of
 
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
-    rules = {name: options[name] for name in _RULES}
-    evaluator = Evaluator(measures, qrels, groups=groups, nuggets_in_qrels=named, **rules)
+    rules: dict[str, Any] = {name: options[name] for name in _RULES}
+    rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
+    evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     return evaluator, run_sources(inputs.runs, reading, options["dedup"])
 
 

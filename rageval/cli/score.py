@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli.files import ANSWERS, METAVAR, QUESTIONS, nuggets_option
-from rageval.errors import UsageError
+from rageval.errors import NothingJudged, UsageError
 
 if TYPE_CHECKING:
     from rageval.cli.output import Layout
@@ -68,6 +68,12 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     is_flag=True,
     hidden=True,
     help="Average over all judged queries, as trec_eval -c: the default here.",
+)
+@click.option(
+    "--nothing-judged",
+    type=click.Choice(("error", "zero")),
+    help="A run of which no document is judged: an error (the default; other runs are still printed), or"
+    " scored all the same.",
 )
 @click.option(
     "--zero-rel",
@@ -190,7 +196,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
         from rageval.cli.answering import answer_scores as scored
     else:
         from rageval.cli.running import run_scores as scored
-    results, remarks, queries = scored(inputs, measures, options, reading)
+    results, remarks, queries, refused = scored(inputs, measures, options, reading)
     for remark in remarks:
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
@@ -207,6 +213,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     if options["by"]:
         lines = _sliced(results, layout, style, queries, options, inputs.answers)
     printing.print_lines(lines)
+    if refused:
+        raise NothingJudged("\n".join(refused))
     ctx.exit(0 if passed else GATE_FAILED)
 
 

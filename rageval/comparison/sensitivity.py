@@ -80,7 +80,7 @@ def without_a_nugget(
         str(at): {other: docs for other, docs in nuggets[query].items() if other != nugget}
         for at, (query, nugget) in enumerate(lacking)
     }
-    evaluator = Evaluator(measure, Qrels.from_dict(reduced))
+    evaluator = Evaluator(measure, Qrels.from_dict(reduced), nothing_judged="zero")
     columns = []
     for run, mean in zip(names, before.tolist(), strict=True):
         held = _values_without(evaluator, measure, [runs[run].get(query, ()) for query, _ in lacking])

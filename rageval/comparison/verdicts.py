@@ -71,6 +71,9 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
         values = [score.values for score in scores.scores]
         if all(np.isnan(value).all() for value in values):
             found[scores.run] = f"{visible(scores.run)} has no value for any query: it failed"
+        elif scores.notes is not None and not scores.judged:
+            number = scores.notes.retrieved
+            found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
         elif all((value == 0).all() for value in values) and any(map(_high_is_good, scores.scores)):
             found[scores.run] = f"{visible(scores.run)} scores 0 on every query: it produced nothing"
     return found

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from rageval.tables.ids import Int, Word
 
+_FINER, _MOST = 2, 24  # bits that tell most keys that are not there, and how many at most: 16 MB
+
 
 class KeyIndex:
     """Positions of keys; equal keys (of different ids) all count."""
@@ -20,23 +22,25 @@ class KeyIndex:
         self._sorted = keys[self._order]
         bits = len(keys).bit_length() + 1
         self._shift = np.uint64(64 - bits)
-        bounds = np.arange(2**bits, dtype=np.uint64) << self._shift
-        begin = np.searchsorted(self._sorted, bounds)
-        self._begin: NDArray[np.int32] = np.append(begin, len(keys)).astype(np.int32)
+        self._finer = np.uint64(64 - min(bits + _FINER, _MOST))
+        self._taken = np.zeros(2 ** (64 - int(self._finer)), bool)
+        self._taken[(keys >> self._finer).astype(np.int64)] = True
+        of_bucket = np.bincount((self._sorted >> self._shift).astype(np.int64), minlength=2**bits)
+        self._begin: NDArray[np.int32] = np.concatenate(([0], np.cumsum(of_bucket))).astype(np.int32)
 
     def find(self, keys: Word) -> tuple[Int, Int]:
         """All pairs (row of `keys`, position of an equal key in the index)."""
-        bucket = (keys >> self._shift).astype(np.int64)
-        at = self._begin[bucket]
-        end = self._begin[bucket + 1]
-        rows = np.flatnonzero(at < end)
+        rows = np.flatnonzero(self._taken.take((keys >> self._finer).view(np.int64)))
+        key = keys.take(rows)
+        bucket = (key >> self._shift).view(np.int64)
+        at, end = self._begin.take(bucket), self._begin.take(bucket + 1)
         found_rows, found_positions = [rows[:0]], [rows[:0]]
-        at, end = at[rows], end[rows]
-        while len(rows):
-            equal = self._sorted[at] == keys[rows]
-            found_rows.append(rows[equal])
-            found_positions.append(self._order[at[equal]].astype(np.int64))
-            at = at + 1
-            more = at < end
-            rows, at, end = rows[more], at[more], end[more]
-        return np.concatenate(found_rows), np.concatenate(found_positions)
+        while True:
+            open_ = np.flatnonzero(at < end)
+            if not len(open_):
+                return np.concatenate(found_rows), np.concatenate(found_positions)
+            rows, key, at, end = rows.take(open_), key.take(open_), at.take(open_), end.take(open_)
+            equal = np.flatnonzero(self._sorted.take(at) == key)
+            found_rows.append(rows.take(equal))
+            found_positions.append(self._order.take(at.take(equal)).astype(np.int64))
+            at += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 from rageval.tables.qrels import Qrels
 from rageval.tables.ranking import Order, rank_rows, single
+
+NOT_ASKED = -1
+NOT_KEPT, NOT_JUDGED = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,11 @@ class View:
 
 @dataclass(slots=True)
 class Notes:
-    """What a reader should be told of a run beside its scores."""
+    """What a reader should be told of a run beside its scores.
+
+    `judged` is how many documents are judged of those retrieved for each query of the judgements, at whatever
+    rank and grade; -1 where the run says nothing of the query.
+    """
 
     queries_in_run: int = 0
     queries_only_in_run: int = 0
@@ -35,6 +43,10 @@ class Notes:
     queries_without_relevant: int = 0
     rows: int = 0
     rank_conflicts: int = 0
+    retrieved: int = 0  # documents, of the queries that are judged
+    shown: int = 0  # of these the ones down to the deepest cut-off, and how many of them are judged
+    shown_judged: int = 0
+    judged: Int = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)
     tied_at: Counter[int] = field(default_factory=Counter)
     read_here: str = ""  # how it could not be read, and why, where this process had to
 
@@ -54,7 +66,7 @@ def join(
     qrels = judgements.qrels
     codes = _Codes(run_queries, qrels)
     retrieved = np.zeros(len(qrels.queries), np.int64)
-    notes = Notes()
+    notes = Notes(judged=np.full(len(qrels.queries), NOT_ASKED))
     parts = [_empty()]
     for block in blocks:
         begin = stretches(block.query)
@@ -63,10 +75,13 @@ def join(
         notes.queries_in_run += len(begin)
         notes.queries_only_in_run += int((query < 0).sum())
         length = np.diff(begin, append=len(block))
-        asked = np.repeat(query, length)
+        known = _lookup(block, np.repeat(query, length), qrels)
+        _count(known, query, length, notes)
         if deepest is not None and not view.judged_only:
-            asked[_out_of_reach(block, begin, length, deepest)] = -1
-        hits = _block_hits(block, asked, qrels, view, cutoffs, notes)
+            known = known.within(~_out_of_reach(block, begin, length, deepest))
+        hits = _block_hits(block, known, qrels, view, cutoffs, notes)
+        if cutoffs:
+            notes.shown += int(np.minimum(length[query >= 0], _top_of(cutoffs, view)).sum())
         retrieved[query[query >= 0]] = length[query >= 0]
         parts.append(hits if deepest is None or view.judged_only else _top(hits, deepest))
     notes.queries_missing = len(qrels.queries) - (notes.queries_in_run - notes.queries_only_in_run)
@@ -74,15 +89,62 @@ def join(
     return _judged(judgements, hits, retrieved, view), notes
 
 
+class _Known(NamedTuple):
+    """Judged rows of a block: the row, its query, and which judged document it is (-1: it is not kept).
+
+    A document whose judgements are not kept is known by the hash of its id alone; it is only counted.
+    """
+
+    row: Int
+    query: Int
+    doc: Int
+
+    def within(self, wanted: Bool) -> _Known:
+        """Those among the wanted rows of the block."""
+        kept = wanted[self.row]
+        return _Known(*(column[kept] for column in self))
+
+
+def _lookup(block: RunBlock, query: Int, qrels: Qrels) -> _Known:
+    """The rows whose document is judged for their query."""
+    if (query >= 0).all():
+        row, doc = qrels.doc_index.find(keyed(block.hashed, query))
+    else:
+        candidates = np.flatnonzero(query >= 0)
+        row, doc = qrels.doc_index.find(keyed(block.hashed[candidates], query[candidates]))
+        row = candidates[row]
+    kept = np.flatnonzero(doc < len(qrels.doc_query))
+    equal = qrels.doc_query[doc[kept]] == query[row[kept]]
+    equal &= same(block.doc.take(row[kept]), qrels.doc_ids.take(doc[kept]))
+    found = np.full(len(block), NOT_JUDGED)
+    found[row[doc >= len(qrels.doc_query)]] = NOT_KEPT
+    found[row[kept[equal]]] = doc[kept[equal]]
+    row = np.flatnonzero(found != NOT_JUDGED)
+    return _Known(row, query[row], found[row])
+
+
+def _count(known: _Known, query: Int, length: Int, notes: Notes) -> None:
+    """Count what is judged of each query of a block."""
+    common = query[query >= 0]
+    notes.retrieved += int(length[query >= 0].sum())
+    notes.judged[common] = np.bincount(known.query, minlength=len(notes.judged))[common]
+
+
+def _top_of(cutoffs: tuple[int, ...], view: View) -> int:
+    return min(max(cutoffs), view.depth or max(cutoffs))
+
+
 def _block_hits(
-    block: RunBlock, query: Int, qrels: Qrels, view: View, cutoffs: tuple[int, ...], notes: Notes
+    block: RunBlock, known: _Known, qrels: Qrels, view: View, cutoffs: tuple[int, ...], notes: Notes
 ) -> Hits:
-    """The judged documents among the rows whose query is asked for, by query and rank."""
-    rows, doc = _lookup(block, query, qrels)
-    ranked = rank_rows(block, rows, view.order, cutoffs)
+    """The documents among the judged rows whose judgements are kept, by query and rank."""
+    ranked = rank_rows(block, known.row, view.order, cutoffs)
     notes.rank_conflicts += ranked.rank_conflicts
     notes.tied_at.update(ranked.tied_at)
-    hits = Hits(qrels.doc_query[doc].astype(np.int64), ranked.rank, doc)
+    if cutoffs:
+        notes.shown_judged += int((ranked.rank <= _top_of(cutoffs, view)).sum())
+    kept = known.doc != NOT_KEPT
+    hits = Hits(known.query[kept], ranked.rank[kept], known.doc[kept])
     same_query = hits.query[1:] == hits.query[:-1]
     if (same_query & (hits.rank[1:] < hits.rank[:-1])).any():
         by_rank = np.lexsort((hits.rank, hits.query))
@@ -106,19 +168,6 @@ def _out_of_reach(block: RunBlock, begin: Int, length: Int, deepest: int) -> Boo
     )
     out[rows] = single(score[rows]) < single(last_in)
     return out
-
-
-def _lookup(block: RunBlock, query: Int, qrels: Qrels) -> tuple[Int, Int]:
-    """Rows whose document is judged for their query, and which judged document it is."""
-    candidates = np.flatnonzero(query >= 0)
-    if not len(candidates):
-        return candidates, candidates
-    row, doc = qrels.doc_index.find(keyed(block.hashed[candidates], query[candidates]))
-    row = candidates[row]
-    equal = (qrels.doc_query[doc] == query[row]) & same(block.doc.take(row), qrels.doc_ids.take(doc))
-    row, doc = row[equal], doc[equal]
-    by_row = np.argsort(row, kind="stable")
-    return row[by_row], doc[by_row]
 
 
 def _judged(judgements: Judgements, hits: Hits, retrieved: Int, view: View) -> Judged:

@@ -14,7 +14,7 @@ import numpy as np
 
 from rageval.tables.blocks import RunBlock, Scattered
 from rageval.tables.ids import Int
-from rageval.tables.joining import Notes, View, join
+from rageval.tables.joining import NOT_ASKED, Notes, View, join
 from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 
@@ -27,6 +27,8 @@ class Piece:
     hits: Hits
     ranked: Int  # the judged queries that this piece ranks documents for
     length: Int
+    asked: Int  # the judged queries that are in this piece
+    judged: Int  # how many of the documents of each are judged
     notes: Notes
 
 
@@ -51,7 +53,10 @@ class Joining:
         """A part of a run."""
         judged, notes = self(queries, blocks)
         ranked = np.flatnonzero(judged.retrieved)
-        return Piece(queries.to_bytes(), judged.all_hits, ranked, judged.retrieved[ranked], notes)
+        asked = np.flatnonzero(notes.judged != NOT_ASKED)
+        counts, notes = notes.judged[asked], replace(notes, judged=np.zeros(0, np.int64))
+        length = judged.retrieved[ranked]
+        return Piece(queries.to_bytes(), judged.all_hits, ranked, length, asked, counts, notes)
 
     def together(self, pieces: Sequence[Piece]) -> tuple[Judged, Notes]:
         """The whole, from its pieces in their order."""
@@ -61,6 +66,8 @@ class Joining:
             retrieved[piece.ranked] = piece.length
         columns = zip(*(piece.hits for piece in pieces), strict=True)
         notes = _added([piece.notes for piece in pieces], total)
+        for piece in pieces:
+            notes.judged[piece.asked] = piece.judged
         return Judged(self.judgements, Hits(*map(np.concatenate, columns)), retrieved), notes
 
 
@@ -78,12 +85,15 @@ def queries_of(pieces: Iterable[Piece]) -> Names:
 
 def _added(parts: list[Notes], total: int) -> Notes:
     """The notes of the whole. What only the whole can know is counted anew: the queries that are missing."""
-    notes = Notes()
+    notes = Notes(judged=np.full(total, NOT_ASKED))
     for part in parts:
         notes.queries_in_run += part.queries_in_run
         notes.queries_only_in_run += part.queries_only_in_run
         notes.rows += part.rows
         notes.rank_conflicts += part.rank_conflicts
+        notes.retrieved += part.retrieved
+        notes.shown += part.shown
+        notes.shown_judged += part.shown_judged
         notes.tied_at.update(part.tied_at)
     notes.queries_missing = total - (notes.queries_in_run - notes.queries_only_in_run)
     return notes

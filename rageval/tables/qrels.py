@@ -45,7 +45,7 @@ class Qrels:
 
     Documents and nuggets are numbered over all queries. `doc_*` columns have a row a judged document of a
     query, `nugget_*` columns a row a nugget of a query, `pair_*` columns a row a judgement (a document and
-    a nugget). Judgements below `floor` are checked and counted, but not kept.
+    a nugget). Judgements below `floor` are checked and counted, but only their keys are kept.
 
     >>> qrels = Qrels.from_dict({"q1": {"n1": {"a": 1, "b": 0}, "n2": {"a": 1}}})
     >>> len(qrels), qrels.query_ids, qrels.nuggets_listed.tolist()
@@ -67,6 +67,8 @@ class Qrels:
         self.judgements = 0
         self.one_nugget_a_document = True
         self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
+        self.origin: Any = None  # from where, and how, it can be read again
+        self._below: list[Word] = []
         parts = [self._part(block) for block in blocks]
         self._join(parts)
 
@@ -138,7 +140,9 @@ class Qrels:
         nugget = block.query * len(self.nugget_names) + block.nugget
         listed = distinct(nugget[np.flatnonzero(np.diff(nugget, prepend=-1))])
         if self.floor != EVERYTHING:
-            block = block.take(np.flatnonzero(block.grade >= self.floor))
+            kept = block.grade >= self.floor
+            self._below.append(np.unique(block.hashed[~kept]))
+            block = block.take(np.flatnonzero(kept))
         return _Part(block, listed // len(self.nugget_names), listed % len(self.nugget_names))
 
     def _join(self, parts: list[_Part]) -> None:
@@ -221,8 +225,12 @@ class Qrels:
 
     @cached_property
     def doc_index(self) -> KeyIndex:
-        """For finding a run's documents among the judged ones."""
-        return KeyIndex(self.doc_key)
+        """For finding a run's documents among the judged ones; behind these, judgements below `floor`."""
+        return KeyIndex(np.concatenate((self.doc_key, *self._below)))
+
+    def share_below(self, rel: int) -> float:
+        """The share of judgements that say a document is not relevant."""
+        return 1 - int((self.pair_grade >= rel).sum()) / max(self.judgements, 1)
 
     @cached_property
     def doc_order(self) -> Int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
 from rageval.records import Qrel
-from rageval.tables.blocks import stretches
+from rageval.tables.blocks import RunBlock, stretches
 from rageval.tables.joining import View
+from rageval.tables.names import Names
 from rageval.tables.qrels import Qrels
 from rageval.tables.ranking import Order, rank_rows
 from rageval.tables.run import Run
@@ -42,6 +43,25 @@ def ranked_documents(run: Run, order: Order) -> Iterator[tuple[str, list[str]]]:
         for first, last in zip(begin, [*begin[1:], len(block)], strict=True):
             rows = sorted(range(first, last), key=rank.__getitem__)
             yield names[int(block.query[first])], [docs[row] for row in rows]
+
+
+def first_documents(
+    names: Names, blocks: Iterator[RunBlock], wanted: Collection[str], number: int
+) -> dict[str, list[str]]:
+    """The documents of the wanted queries, as they stand in the run, until there are so many."""
+    found: dict[str, list[str]] = {}
+    left = number
+    for block in blocks:
+        queries = names.to_str()
+        begin = stretches(block.query).tolist()
+        for first, last in zip(begin, [*begin[1:], len(block)], strict=True):
+            query = queries[int(block.query[first])]
+            if query in wanted:
+                found[query] = block.doc.take(slice(first, min(last, first + left))).to_str()
+                left -= len(found[query])
+            if not left:
+                return found
+    return found
 
 
 def collapsed(qrels: Qrels) -> dict[str, dict[str, int]]:
