@@ -156,6 +156,15 @@ def test_a_gate_on_runs_says_that_queries_were_left_out(runs: list[str], tmp_pat
     assert "which passes 'recall@2>=0.5' (over 2 of 4 queries)" in done.stderr
 
 
+def test_a_gate_is_not_passed_by_queries_that_the_run_lacks(runs: list[str], tmp_path: Path) -> None:
+    """A query without documents has no unjudged ones: 0, the best there is."""
+    (tmp_path / "half").write_text("".join(f"q{q} Q0 a 1 1 t\n" for q in range(2)))
+    words = (str(tmp_path / "half"), runs[-1], "--require", "hole@1<=0.1")
+    done = command(*words, code=1)
+    assert "but 2 of 4 queries are not in the run and count as 0" in done.stderr
+    assert "(over 2 of 4 queries)" in command(*words, "--intersection", code=0).stderr
+
+
 def test_what_is_printed_never_contradicts_the_gate(tmp_path: Path) -> None:
     """A mean of 0.33333… is not "0.3333, below 0.3333…"; four places would say that it passes."""
     rows = [{"query_id": str(at), "run_id": "r", "label": label} for at, label in enumerate(["perfect"] * 2)]

@@ -19,7 +19,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.scores import Scores
+    from rageval.scores import Score, Scores
 
 _HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _MISSED = {">=": "below", "<=": "above", ">": "not above", "<": "not below"}
@@ -76,7 +76,8 @@ def passed(results: Iterable[Scores], wanted: Sequence[Gate], queries: int) -> t
     every, said = True, []
     for scores in results:
         for gate in wanted:
-            every = every and gate.holds(scores[gate.measure].value)
+            counted = _counted_as_good(scores[gate.measure], queries)
+            every = every and gate.holds(scores[gate.measure].value) and not counted
             said += [f"{visible(scores.run)}: {text}" for text in _said(scores, gate, queries)]
     return every, said
 
@@ -86,10 +87,24 @@ def _said(scores: Scores, gate: Gate, queries: int) -> Iterator[str]:
     rests = "" if score.queries == queries else f" (over {score.queries:,} of {queries:,} queries)"
     if math.isnan(score.value):
         yield f"{gate.measure} has no defined value{rests}, so {gate.text!r} is not passed"
+    elif _counted_as_good(score, queries):
+        yield (
+            f"{gate.measure} is {_shown(score.value, gate)}, but {score.missing:,} of {queries:,} queries are"
+            f" not in the run and count as 0, the best there is, so {gate.text!r} is not passed;"
+            " --intersection leaves them out"
+        )
     elif not gate.holds(score.value):
         yield f"{gate.measure} is {_shown(score.value, gate)}, {gate.missed()}{rests}"
     elif rests:
         yield f"{gate.measure} is {_shown(score.value, gate)}, which passes {gate.text!r}{rests}"
+
+
+def _counted_as_good(score: Score, queries: int) -> bool:
+    """Whether queries that a run lacks count as 0 where 0 is the best value."""
+    measure: Any = score.measure
+    if measure.better != LOWER or getattr(measure, "of_answers", False):
+        return False
+    return score.missing > 0 and len(score.values) == queries
 
 
 def _shown(value: float, gate: Gate) -> str:

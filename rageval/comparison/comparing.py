@@ -46,7 +46,7 @@ def compare(
     runs = [scores.run for scores in results]
     _check(results, runs, settings)
     known = Known(failures(results), absent or {}, alike or {})
-    found = tables(results, settings, known.failed)
+    found = tables(results, settings, known.failed, known.absent)
     return Comparison(
         runs,
         [str(score.measure) for score in results[0].scores],

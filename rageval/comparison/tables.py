@@ -12,7 +12,7 @@ from rageval.comparison.adjustment import holm
 from rageval.comparison.parametric import t_test, wilcoxon
 from rageval.comparison.randomisation import Tested, max_t, sign_flip, tukey
 from rageval.comparison.settings import BEST, Settings
-from rageval.comparison.verdicts import SLACK
+from rageval.comparison.verdicts import SLACK, Absent
 from rageval.intervals.samples import Float, Int, Sample, sample
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scores import Score, Scores, mean
@@ -60,16 +60,23 @@ class Table(NamedTuple):
         return differences(self.sample, self.pairs)
 
 
-def tables(results: Sequence[Scores], settings: Settings, failed: Collection[str] = ()) -> list[Table]:
-    """A table for each measure; a run that failed is never the best."""
+def tables(
+    results: Sequence[Scores], settings: Settings, failed: Collection[str] = (), absent: Absent | None = None
+) -> list[Table]:
+    """A table for each measure; a run that failed is never the best.
+
+    Nor is one that lacks queries (`absent`) the best by a measure that is good when low: they count as 0.
+    """
     runs = [scores.run for scores in results]
     family = _family(runs, settings)
     found = []
     able = [at for at, run in enumerate(runs) if run not in failed]
+    whole = [at for at in able if not (absent or {}).get(runs[at])]
     for at in range(len(results[0].scores)):
         scores = [result.scores[at] for result in results]
         values = sample(scores, settings.clusters)
-        found.append(_tested(scores, values, family, settings, able))
+        lacks_nothing = whole if whole and scores[0].measure.better == LOWER else able
+        found.append(_tested(scores, values, family, settings, lacks_nothing))
     return _with_tukey(found, runs, settings) if settings.adjust == "tukey" else found
 
 

@@ -1,0 +1,743 @@
+"""A system that is worse on every query is never the best, bold, the baseline, "higher" or "better": nowhere.
+
+The law is tried on every measure at every value of its documented parameters, on measures of ir_measures and
+of a plug-in, in every format. Which way is better is written down here once more, by what a measure means; a
+measure that stands in no table fails.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval import plugins
+from rageval.agreement.passport import passport
+from rageval.cli import main
+from rageval.comparison import Settings, compare, compare_runs
+from rageval.errors import MeasureError
+from rageval.judges.votes import place
+from rageval.measures import builtin
+from rageval.measures.base import Measure
+from rageval.measures.foreign import ForeignMeasure, foreign_measure
+from rageval.measures.parsing import parse_measure
+from rageval.report.reading import read_report
+from rageval.scores import Score, Scores
+
+SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst
+QUERIES = [str(query) for query in range(1, 11)]
+
+# --- which way is better, by what the measures mean ---
+
+RISING = {
+    *("alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"),
+    *("recall", "ndcg", "ap", "rr", "p", "success", "all_gold", "judged"),
+    *("nugget_recall", "nugget_density", "nugget_f", "rubric_score", "crag_score", "correctness"),
+    *("faithfulness", "citation_precision", "citation_recall", "rank_score", "win_rate"),
+    *("bank_precision", "bank_recall", "bank_groundedness", "lexical_recall", "token_f1"),
+}
+FALLING = {"hole"}
+NEITHER = {"length"}
+BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
+    "crag_share": (
+        "label",
+        {
+            "accurate": "higher",
+            "perfect": "higher",
+            "acceptable": "neither",
+            "missing": "lower",
+            "incorrect": "lower",
+        },
+    ),
+    "correctness_share": ("level", {2: "higher", 1: "neither", 0: "lower", -1: "lower"}),
+    "faithfulness_share": ("level", {1: "higher", 0: "neither", -1: "lower"}),
+    "audit_share": (
+        "label",
+        {"relevant": "higher", "partially_relevant": "neither", "non_relevant": "lower"},
+    ),
+}
+# Numbers that a parameter without a list of values is tried at.
+TRIED = {"alpha": (0.0, 0.5, 1.0), "beta": (0.25, 0.75), "rel": (1, 2)}
+FOREIGN = {
+    **dict.fromkeys(
+        [
+            *("AP", "AP_IA", "BPM", "BPref", "Bpref", "Compat", "ERR", "ERR_IA", "INSQ", "INST", "IPrec"),
+            *("Accuracy", "Judged", "MAP", "MAP_IA", "MRR", "NDCG", "NERR10", "NERR11", "NERR8", "NERR9"),
+            *("NRBP", "NumRelRet", "P", "P_IA", "Precision", "R", "RBP", "RPrec", "RR", "Recall", "Rprec"),
+            *("SDCG", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success", "alpha_DCG"),
+            *("alpha_nDCG", "infAP", "nDCG", "nERR_IA", "nNRBP", "α_DCG", "α_nDCG"),
+        ],
+        "higher",
+    ),
+    **dict.fromkeys(["NumQ", "NumRel", "NumRet"], "neither"),
+}
+NEEDED = {"Accuracy": "", "IPrec": "@0.1", "RBP": "(rel=1)@5"}
+NEEDED |= dict.fromkeys(("BPM", "SDCG", "NERR8", "NERR9"), "(max_rel=2)@5")
+NEEDED |= dict.fromkeys(("INSQ", "INST", "NERR10", "NERR11"), "(max_rel=2)")
+
+
+def expected(measure: Measure) -> str:
+    if measure.name in BY_LEVEL:
+        name, ways = BY_LEVEL[measure.name]
+        return ways[measure.parameters[name]]
+    tables = {"higher": RISING, "lower": FALLING, "neither": NEITHER}
+    found = [way for way, names in tables.items() if measure.name in names]
+    assert len(found) == 1, f"{measure.name} stands in {len(found)} tables; expected one"
+    return found[0]
+
+
+def variants(measure: Measure) -> list[Measure]:
+    """The measure at every value of each parameter, with a cut-off where it takes one."""
+    found = [measure]
+    for parameter in measure.declared.values():
+        values = parameter.choices or TRIED.get(parameter.name) or parameter.levels
+        assert values, f"{measure.name}: say at which values of {parameter.name} it is tried"
+        found += [measure(**{parameter.name: value}) for value in values]
+    cut = [each @ (10 if measure.name == "all_gold" else 5) for each in found] if measure.takes_k else found
+    return list(dict.fromkeys(cut))
+
+
+ALL = [each for measure in builtin().values() for each in variants(measure)]
+OF_RUNS = [measure for measure in ALL if not measure.of_answers]
+OF_ANSWERS = [measure for measure in ALL if measure.of_answers]
+
+
+def test_every_measure_stands_in_one_table() -> None:
+    names = [*RISING, *FALLING, *NEITHER, *BY_LEVEL]
+    assert sorted(names) == sorted(builtin())
+
+
+@pytest.mark.parametrize("measure", ALL, ids=str)
+def test_a_measure_says_what_it_means(measure: Measure) -> None:
+    assert measure.better == expected(measure)
+    assert parse_measure(str(measure)).better == expected(measure)
+
+
+def test_a_measure_of_ir_measures_says_what_it_means() -> None:
+    import ir_measures
+
+    own = set(builtin())  # which another test may have installed there
+    names = set(ir_measures.measures.registry) - own
+    assert names <= set(FOREIGN)
+    for name in names:
+        found = foreign_measure(name + NEEDED.get(name, ""))
+        assert found is None or found.better == FOREIGN[name], name
+
+
+# --- three systems, one of which is worse on every query ---
+
+RANKED = {
+    "good": "r1 r3 r5 r2 r4 r6 z1 z2 z3 z4",
+    "middle": "r1 z1 r3 u1 r2 z2 r5 u2 z3 z4",
+    "bad": "u3 u4 z1 z2 u5 z3 r2 u6 z4 z5",
+}
+NUGGETS = {"n1": "r1 r2", "n2": "r3 r4", "n3": "r5 r6"}
+
+
+@pytest.fixture(scope="module", name="runs")
+def runs_(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three runs and the judgements."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, docs in RANKED.items():
+        lines = [
+            f"{q} Q0 {d} {at} {99 - at} {name}\n" for q in QUERIES for at, d in enumerate(docs.split(), 1)
+        ]
+        (folder / name).write_text("".join(lines))
+    judged = [
+        f"{q} {nugget} {doc} {2 if doc in docs.split() else 0}\n"
+        for q in QUERIES
+        for nugget, docs in NUGGETS.items()
+        for doc in [*docs.split(), *(f"z{at}" for at in range(1, 6))]
+    ]
+    (folder / "qrels").write_text("".join(judged))
+    return [str(folder / name) for name in (*SYSTEMS, "qrels")]
+
+
+# What each system is given: of ten judges, how many say what; of items, grades.
+CRAG = {
+    "good": {"perfect": 8, "acceptable": 1, "missing": 1, "incorrect": 0},
+    "middle": {"perfect": 4, "acceptable": 2, "missing": 2, "incorrect": 2},
+    "bad": {"perfect": 1, "acceptable": 1, "missing": 4, "incorrect": 4},
+}
+CORRECT = {"good": [8, 1, 1, 0], "middle": [4, 2, 2, 2], "bad": [1, 1, 4, 4]}  # of the levels 2, 1, 0, −1
+FAITHFUL = {"good": [8, 2, 0], "middle": [4, 3, 3], "bad": [1, 3, 6]}  # of the levels 1, 0, −1
+AUDIT = {"good": "rrrrrrrppn", "middle": "rrrrppppnn", "bad": "rppppnnnnn"}
+SUPPORT = {  # of two vital nuggets and two okay ones
+    "good": ("support", "support", "support", "support"),
+    "middle": ("support", "partial_support", "support", "partial_support"),
+    "bad": ("partial_support", "not_support", "partial_support", "not_support"),
+}
+CITED = {
+    "good": (("full_support", "full_support"), ("full_support", "full_support")),
+    "middle": (("full_support", "partial_support"), ("partial_support", "no_support")),
+    "bad": (("partial_support", "no_support"), ("no_support", "no_support")),
+}
+PLACE = {"good": 1, "middle": 2, "bad": 3}
+SHARE = {"good": 0.9, "middle": 0.5, "bad": 0.1}
+FAULTS = {"good": 0, "middle": 2, "bad": 4}  # of five nuggets
+TEXTS = {"good": "nine words are here and each is counted once", "middle": "six words are " + "here " * 9}
+TEXTS["bad"] = "many " * 300
+
+
+def rows_of(system: str) -> Iterator[dict[str, Any]]:
+    """Everything that is said of a system's answer to one question."""
+    labels = [label for label, count in CRAG[system].items() for _ in range(count)]
+    levels = [level for level, n in zip((2, 1, 0, -1), CORRECT[system], strict=True) for _ in range(n)]
+    faithful = [level for level, n in zip((1, 0, -1), FAITHFUL[system], strict=True) for _ in range(n)]
+    for at in range(10):
+        judge = f"judge {at}"
+        yield {"aspect": "0", "label": labels[at], "rubric": "crag", "judge": judge}
+        yield {"aspect": "correctness", "grade": levels[at], "rubric": "liverag", "judge": judge}
+        yield {"aspect": "faithfulness", "grade": faithful[at], "rubric": "liverag", "judge": judge}
+    names = {"r": "relevant", "p": "partially_relevant", "n": "non_relevant"}
+    for at, letter in enumerate(AUDIT[system]):
+        yield {"item_id": f"d{at}", "aspect": "n1", "label": names[letter], "rubric": "audit"}
+    for nugget in range(5):
+        has = int(nugget < FAULTS[system])
+        for aspect in ("redundant", "hallucinated"):
+            yield {"item_id": f"n{nugget}", "aspect": aspect, "grade": has, "rubric": "nugget-quality"}
+    yield {"aspect": "lacking", "grade": FAULTS[system], "rubric": "nugget-quality"}
+    yield {"aspect": "order 1", "grade": PLACE[system], "rubric": "listwise"}
+    for other in PLACE.keys() - {system}:
+        label = "win" if PLACE[system] < PLACE[other] else "loss"
+        yield {"aspect": "-".join(sorted((system, other))), "label": label, "rubric": "pairwise"}
+    for nugget in range(4):
+        facts = {"importance": "vital" if nugget < 2 else "okay", "rubric": "lexical", "judge": "lexical"}
+        yield {"aspect": f"l{nugget}", "grade": SHARE[system], **facts}
+    yield {"aspect": "f", "grade": SHARE[system], "rubric": "token-f1", "judge": "token_f1"}
+
+
+def supported(system: str) -> Iterator[dict[str, Any]]:
+    for at, label in enumerate(SUPPORT[system]):
+        importance = "vital" if at < 2 else "okay"
+        yield {
+            "aspect": f"s{at}",
+            "label": label,
+            "importance": importance,
+            "weight": 2.0,
+            "rubric": "rubric",
+        }
+
+
+def cited(system: str) -> Iterator[dict[str, Any]]:
+    """What is said of the citations of an answer of two sentences, which knows no other text."""
+    for sentence, labels in enumerate(CITED[system]):
+        for at, label in enumerate(labels):
+            facts = {"rubric": "citation-support", "sentences": 2}
+            yield {"item_id": f"c{at}", "aspect": str(sentence), "label": label, **facts}
+
+
+Words = list[str]
+
+
+@pytest.fixture(scope="module", name="inputs")
+def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[str, tuple[Words, list[Any]]]:
+    """For each kind of data the words of the command line, and the measures that are tried on it."""
+    folder = tmp_path_factory.mktemp("answers")
+    answers = [{"query_id": q, "run_id": name, "answer": TEXTS[name]} for name in SYSTEMS for q in QUERIES]
+    judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name)])
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    citations = [measure for measure in OF_ANSWERS if measure.name.startswith("citation")]
+    others = [measure for measure in OF_ANSWERS if measure not in citations]
+    return {
+        "runs": (runs, OF_RUNS),
+        "ir_measures": (runs, computed_by_ir_measures(runs)),
+        "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
+        "citations": ([written(folder / "cited.jsonl", cited)], citations),
+    }
+
+
+def written(path: Path, rows: Callable[[str], Iterable[dict[str, Any]]]) -> str:
+    found = [
+        {"query_id": q, "run_id": name, **row} for name in SYSTEMS for q in QUERIES for row in rows(name)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+    return str(path)
+
+
+def computed_by_ir_measures(runs: Sequence[str]) -> list[ForeignMeasure]:
+    """Every measure of ir_measures that is no mean of ours and that can be computed on this machine."""
+    import ir_measures
+
+    found = []
+    for name in sorted(set(ir_measures.measures.registry) - set(builtin())):
+        cutoff = "@5" if "cutoff" in ir_measures.measures.registry[name].SUPPORTED_PARAMS else ""
+        measure = parse_measure(name + NEEDED.get(name, cutoff))
+        if isinstance(measure, ForeignMeasure) and not measure.totals and can_compute(measure, runs):
+            found.append(measure)
+    assert {"Rprec", "Bpref", "SetP", "IPrec", "infAP"} <= {measure.name for measure in found}
+    return list(dict.fromkeys(found))
+
+
+def can_compute(measure: ForeignMeasure, runs: Sequence[str]) -> bool:
+    try:
+        rageval.evaluate([measure], runs[0], runs[-1])
+    except MeasureError:
+        return False
+    return True
+
+
+def way_of(measure: Any) -> str:
+    return FOREIGN[measure.name] if isinstance(measure, ForeignMeasure) else expected(measure)
+
+
+def is_known(measure: Any) -> bool:
+    return way_of(measure) != "neither"
+
+
+KINDS = ("runs", "ir_measures", "answers", "citations")
+
+
+def command(*words: str, code: int = 0) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ir_measures
+        done = CliRunner().invoke(main, list(words), catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def compared(given: tuple[Words, list[Any]], style: str, *more: str) -> str:
+    words, measures = given
+    options = [word for measure in measures for word in ("-m", str(measure))]
+    return command("compare", *words, *options, "--resamples", "100", "--format", style, *more).stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_worse_system_is_worse_on_every_query(inputs: Any, kind: str) -> None:
+    """The data are what the law says, by every measure that has a direction."""
+    words, measures = inputs[kind]
+    options = [word for measure in measures for word in ("-m", str(measure))]
+    found = json.loads(command(*words, *options, "-q", "--format", "json").stdout)["results"]
+    values = {(each["run"], each["measure"]): each for each in found}
+    for measure in filter(is_known, measures):
+        bad, good = (values[name, str(measure)]["by_query"] for name in ("bad", "good"))
+        sign = 1 if way_of(measure) == "higher" else -1
+        assert all(sign * bad[query] < sign * good[query] for query in QUERIES), measure
+    assert all(each["better"] == way_of(parse_measure(each["measure"])) for each in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("baseline", [[], ["--all-pairs"], ["--baseline", "good"], ["--baseline", "bad"]])
+def test_in_json(inputs: Any, kind: str, baseline: list[str]) -> None:
+    found = json.loads(compared(inputs[kind], "json", *baseline))
+    check_record(found, inputs[kind][1], default=not baseline)
+
+
+def check_record(found: Mapping[str, Any], measures: Iterable[Any], default: bool) -> None:
+    """What a comparison says, as JSON has it."""
+    cells = {(cell["run"], cell["measure"]): cell for cell in found["values"]}
+    for measure in measures:
+        name, way = str(measure), way_of(measure)
+        assert found["better"][name] == way
+        best = {run for run in SYSTEMS if cells[run, name]["is_best"]}
+        pairs = [pair for pair in found["pairs"] if pair["measure"] == name]
+        if way == "neither":
+            assert best == set()
+            assert {pair["better_run"] for pair in pairs} == {None}
+            assert not {pair["verdict"] for pair in pairs} & {"better", "worse"}
+            assert not default or {pair["other"] for pair in pairs} == {SYSTEMS[0]}
+            continue
+        assert "bad" not in best
+        assert "good" in best
+        check_pairs(pairs, way, default)
+
+
+def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> None:
+    assert not default or {pair["other"] for pair in pairs} == {"good"}
+    both = [pair for pair in pairs if {pair["run"], pair["other"]} == {"bad", "good"}]
+    assert len(both) == 1
+    pair = both[0]
+    names = {"higher": ("lower", "higher"), "lower": ("worse", "better")}[way]
+    assert pair["verdict"] == names[pair["run"] == "good"]
+    assert pair["better_run"] == "good"
+    won, lost = (pair["wins"], pair["losses"]) if pair["run"] == "good" else (pair["losses"], pair["wins"])
+    assert (won, lost) == (len(QUERIES), 0)
+    assert all(pair["better_run"] != "bad" for pair in pairs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_csv(inputs: Any, kind: str) -> None:
+    head, *lines = csv.reader(compared(inputs[kind], "csv").splitlines())
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    for measure in inputs[kind][1]:
+        pairs = [row for row in rows if row["measure"] == str(measure)]
+        counted = [
+            {
+                **row,
+                "wins": int(row["wins"]),
+                "losses": int(row["losses"]),
+                "better_run": row["better_run"] or None,
+            }
+            for row in pairs
+        ]
+        if is_known(measure):
+            check_pairs(counted, way_of(measure), default=True)
+        else:
+            assert {row["better_run"] for row in pairs} == {""}
+
+
+def cells_of(text: str, style: str) -> dict[str, list[str]]:
+    """run -> the cells of its values, out of the first table in this format."""
+    split = {
+        "table": lambda line: re.split(r" {2,}", line.strip()),
+        "md": lambda line: [cell.strip() for cell in line.strip("|").split(" | ")],
+        "latex": lambda line: [cell.strip() for cell in line.removesuffix(r"\\").split(" & ")],
+    }[style]
+    found: dict[str, list[str]] = {}
+    for cells in map(split, text.splitlines()):
+        if len(cells) > 2 and cells[1] in SYSTEMS and cells[0] in ("a", "b", "c"):
+            found.setdefault(cells[1], cells[2:])
+    assert sorted(found) == sorted(SYSTEMS)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("style", ["table", "md", "latex"])
+def test_in_text(inputs: Any, kind: str, style: str) -> None:
+    text = compared(inputs[kind], style)
+    cells, measures = cells_of(text, style), inputs[kind][1]
+    for at, measure in enumerate(measures):
+        bad, good = cells["bad"][at], cells["good"][at]
+        marked = [run for run in SYSTEMS if " > " in cells[run][at] or r"\mathrm" in cells[run][at]]
+        bold = [run for run in SYSTEMS if r"\textbf" in cells[run][at]]
+        if not is_known(measure):
+            assert (marked, bold) == ([], [])
+            continue
+        assert " > " not in bad.replace(r"$^{\mathrm{", " > ")
+        assert " > a" in good.replace(r"$^{\mathrm{", " > ")
+        assert style != "latex" or ("bad" not in bold and "good" in bold)
+    low, neither = ([str(m) for m in measures if way_of(m) == way] for way in ("lower", "neither"))
+    lines = [line.removeprefix("% ") for line in text.splitlines()]
+    assert not low or f"low is good: {', '.join(low)}" in lines
+    assert not neither or f"neither high nor low is good: {', '.join(neither)}" in lines
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_a_report(inputs: Any, kind: str, tmp_path: Path) -> None:
+    words, measures = inputs[kind]
+    options = [word for measure in measures for word in ("-m", str(measure))]
+    page, again, earlier = (tmp_path / name for name in ("a.html", "b.html", "compared.json"))
+    command("report", *words, *options, "--resamples", "100", "-o", str(page))
+    check_page(page, measures)
+    earlier.write_text(compared(inputs[kind], "json"))
+    command("report", str(earlier), "-o", str(again))
+    check_page(again, measures)
+    shown, seen = (read_report(path) for path in (page, again))
+    assert [cell["better_than"] for cell in shown["cells"]] == [cell["better_than"] for cell in seen["cells"]]
+
+
+def check_page(path: Path, measures: Sequence[Any]) -> None:
+    report, text = read_report(path), path.read_text(encoding="utf-8")
+    cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
+    rows = re.findall(r'<td class="letter">.*?</tr>', text, re.DOTALL)
+    drawn = {
+        re.search(r'<th scope="row">(\w+)<', row)[1]: re.findall(r'<td class="number.*?</td>', row, re.DOTALL)  # type: ignore[index]
+        for row in rows
+    }
+    for at, measure in enumerate(measures):
+        assert report["better"][str(measure)] == way_of(measure)
+        bad, good = (drawn[run][at] for run in ("bad", "good"))
+        claims = {
+            run: (cells[run, str(measure)]["best"], cells[run, str(measure)]["better_than"])
+            for run in SYSTEMS
+        }
+        if is_known(measure):
+            assert claims["bad"] == (False, [])
+            assert claims["good"][0]
+            assert "bad" in claims["good"][1]
+            assert "significantly better" not in bad
+            assert 'class="number best"' not in bad
+            assert 'class="number best"' in good
+            assert "significantly better" in good
+        else:
+            assert set(map(str, claims.values())) == {"(False, [])"}
+            assert not any("better" in drawn[run][at] or "best" in drawn[run][at] for run in SYSTEMS)
+    check_verdicts(report, text)
+
+
+def check_verdicts(report: Mapping[str, Any], text: str) -> None:
+    """The colour of a verdict is that of the claim."""
+    spans = re.findall(r'<span class="verdict ([^"]*)">', text)
+    pairs = report["comparison"]["pairs"]
+    assert len(spans) == len(pairs)
+    for names, pair in zip(spans, pairs, strict=True):
+        tone = {pair["run"]: "good", pair["other"]: "bad"}.get(pair["better_run"])
+        assert [name for name in names.split() if name in ("good", "bad")] == ([tone] if tone else [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_gate_looks_the_right_way(inputs: Any, kind: str) -> None:
+    """A limit between the two lets the good one through and stops the bad one."""
+    words, measures = inputs[kind]
+    options = [word for measure in measures for word in ("-m", str(measure))]
+    found = json.loads(command(*words, *options, "--format", "json").stdout)["results"]
+    value = {(each["run"], each["measure"]): each["value"] for each in found}
+    for measure in measures:
+        name, way = str(measure), way_of(measure)
+        limit = (value["good", name] + value["bad", name]) / 2
+        code = {"higher": 1, "lower": 2, "neither": 1}[way]
+        if way == "neither":
+            continue
+        under = command(*words, "--fail-under", f"{name}={limit!r}", code=code)
+        assert "--require" in under.stderr or "bad: " in under.stderr
+        good, wrong = (">=", "<=") if way == "higher" else ("<=", ">=")
+        said = command(*words, "--require", f"{name}{good}{limit!r}", code=1).stderr
+        assert f"bad: {name} is" in said
+        assert f"good: {name} is" not in said
+        command(*words, "--require", f"{name}{wrong}{limit!r}", code=2)
+
+
+# --- measures of others ---
+
+PLUGIN = """\
+import rageval
+
+
+@rageval.measure(better="lower")
+def wasted(judged, *, k=None):
+    "Documents of the top k that are of no use."
+    return k - judged.sum(judged.hits(k, 1).query)
+
+
+@rageval.measure(better=lambda parameters: "lower" if parameters["count"] == "wasted" else "higher")
+def counted(judged, *, k=None, count: rageval.typing.Literal["wasted", "useful"] = "useful"):
+    "Documents of the top k that are of no use, or of some."
+    useful = judged.sum(judged.hits(k, 1).query)
+    return useful if count == "useful" else k - useful
+""".replace("rageval.typing.Literal", "Literal").replace(
+    "import rageval\n", "from typing import Literal\n\nimport rageval\n"
+)
+
+
+@pytest.fixture(name="plugged")
+def plugged_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package with two measures, as pip would leave it."""
+    (tmp_path / "wastes.py").write_text(PLUGIN)
+    about = tmp_path / "wastes-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: wastes\nVersion: 1.0\n")
+    entries = "wasted = wastes:wasted\ncounted = wastes:counted\n"
+    (about / "entry_points.txt").write_text("[rageval.measures]\n" + entries)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugins._entries.cache_clear()
+    yield
+    plugins._entries.cache_clear()
+
+
+WAYS = {"wasted@5": "lower", "counted@5": "higher", "counted(count=wasted)@5": "lower"}
+
+
+@pytest.mark.usefixtures("plugged")
+def test_a_plug_in_says_which_way_is_better(runs: list[str], tmp_path: Path) -> None:
+    measures = list(WAYS)
+    found = json.loads(compared((runs, measures), "json"))
+    assert found["better"] == WAYS
+    for name, way in WAYS.items():
+        assert [v["run"] for v in found["values"] if v["measure"] == name and v["is_best"]] == ["good"]
+        check_pairs([pair for pair in found["pairs"] if pair["measure"] == name], way, default=True)
+    latex = cells_of(compared((runs, measures), "latex"), "latex")
+    assert [r"\textbf" in cell for cell in latex["good"]] == [True] * 3
+    assert [r"\textbf" in cell for cell in latex["bad"]] == [False] * 3
+    assert "say --require 'wasted@5<=2'" in command(*runs, "--fail-under", "wasted@5=2", code=2).stderr
+    assert "bad: wasted@5 is 5.0000, above 2" in command(*runs, "--require", "wasted@5<=2", code=1).stderr
+    assert "Better: higher; lower with count=wasted" in command("measures", "counted").stdout
+    (tmp_path / "scores.json").write_text(command(*runs, "-m", "wasted@5", "--format", "json").stdout)
+    plugins._entries.cache_clear()
+    command("report", str(tmp_path / "scores.json"), "-o", str(tmp_path / "r.html"))
+    assert read_report(tmp_path / "r.html")["better"] == {"wasted@5": "lower"}
+
+
+def test_a_measure_of_which_nothing_is_known_is_called_neither(runs: list[str], tmp_path: Path) -> None:
+    """The comparison was printed where a plug-in is, and does not say which way is better."""
+    found = json.loads(compared((runs, ["hole@5"]), "json").replace("hole@5", "unheard_of@5"))
+    del found["better"]
+    found["pairs"] = [{**pair, "verdict": "higher", "better_run": pair["run"]} for pair in found["pairs"]]
+    (tmp_path / "compared.json").write_text(json.dumps(found))
+    command("report", str(tmp_path / "compared.json"), "-o", str(tmp_path / "r.html"))
+    assert {str(cell["better_than"]) for cell in read_report(tmp_path / "r.html")["cells"]} == {"[]"}
+
+
+def test_a_measure_defined_for_ir_measures_may_say_it_too(runs: list[str]) -> None:
+    import ir_measures
+
+    waste = ir_measures.define_byquery(
+        lambda qrels, run: float(len(run) - qrels.relevance.sum()), name="waste"
+    )
+    assert foreign_measure(waste).better == "higher"  # type: ignore[union-attr]
+    waste.better = "lower"
+    assert foreign_measure(waste).better == "lower"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "better", ["up", None, 1, "", lambda parameters: "up", lambda parameters: parameters["no"]]
+)
+def test_a_way_that_is_none_is_refused(better: Any) -> None:
+    def odd(judged: Any, *, k: int | None = None) -> Any:
+        return judged.retrieved.astype(float)
+
+    with pytest.raises(MeasureError, match="odd: "):
+        _ = rageval.measure(better=better)(odd).better
+
+
+def test_the_way_goes_with_the_measure() -> None:
+    @rageval.measure(better="lower")
+    def low(judged: Any, *, k: int | None = None, rel: int = 1) -> Any:
+        return judged.retrieved.astype(float)
+
+    @rageval.measure()
+    def plain(judged: Any, *, k: int | None = None) -> Any:
+        return judged.retrieved.astype(float)
+
+    assert {low.better, (low @ 5).better, low(rel=2).better, (low(rel=2) @ 3)(rel=1).better} == {"lower"}
+    assert plain.better == rageval.measure(low.function).better == "higher"
+
+
+# --- of which there is no best ---
+
+
+def scored(values: Mapping[str, Sequence[float]], measure: Any = "recall@5") -> list[Scores]:
+    """Scores of a few systems."""
+    found = parse_measure(measure) if isinstance(measure, str) else measure
+    return [
+        Scores(run, (Score(found, [f"q{at}" for at in range(len(column))], np.array(column), 0, "s"),))
+        for run, column in values.items()
+    ]
+
+
+def best_of(values: Mapping[str, Sequence[float]], measure: str = "recall@5") -> tuple[list[str], str]:
+    """The best runs, and the one that the first of the others is compared with."""
+    found = compare(scored(values, measure), Settings(resamples=100))
+    return [cell.run for cell in found.cells if cell.is_best], found.pairs[0].other
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("values", "best", "base"),
+    [
+        ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, [], "a"),
+        ({"a": [0.1, 0.9], "b": [0.5, 0.5], "c": [0.9, 0.1]}, [], "a"),
+        ({"a": [0.1, 0.1], "b": [0.5, 0.5], "c": [0.9, 0.1]}, ["b", "c"], "b"),
+        ({"a": [0.1, 0.2, 0.3], "b": [0.3, 0.2, 0.1], "c": [0.0, 0.2, 0.1]}, ["a", "b"], "a"),
+        ({"a": [NAN, NAN], "b": [NAN, NAN]}, [], "a"),
+        ({"a": [NAN, NAN], "b": [0.5, 0.5]}, ["b"], "b"),
+        ({"a": [0.0, 0.0], "b": [0.5, 0.5]}, ["b"], "b"),
+        ({"a": [0.0, 0.0], "b": [0.0, 0.0]}, [], "a"),
+    ],
+)
+def test_runs_that_share_the_best_value_are_all_best_but_not_all_there_are(
+    values: dict[str, list[float]], best: list[str], base: str
+) -> None:
+    assert best_of(values) == (best, base)
+
+
+def test_a_run_that_failed_is_not_the_best_though_it_has_no_fault() -> None:
+    """Nothing of what it retrieved is unjudged, and nothing of it is relevant."""
+    qrels = {f"q{at}": {"a": 1, "b": 1, "z": 0} for at in range(8)}
+    runs = {name: {q: {doc: 2.0, "x": 1.0} for q in qrels} for name, doc in (("lost", "z"), ("full", "a"))}
+    for docs in runs["lost"].values():
+        del docs["x"]
+    found = compare_runs("recall@2, hole@2", runs, qrels)
+    assert {(cell.run, cell.measure) for cell in found.cells if cell.is_best} == {
+        ("full", "recall@2"),
+        ("full", "hole@2"),
+    }
+    assert {(pair.other, pair.verdict, pair.better_run) for pair in found.pairs} == {
+        ("full", "refused", None)
+    }
+
+
+def test_a_run_is_not_the_best_for_the_queries_that_it_lacks() -> None:
+    """What was not retrieved is not unjudged either."""
+    qrels = {f"q{at}": {"a": 1} for at in range(8)}
+    runs = {"lazy": {"q0": {"x": 1.0}}, "busy": {query: {"a": 2.0, "x": 1.0} for query in qrels}}
+    found = compare_runs("hole@2", runs, qrels)
+    assert [cell.run for cell in found.cells if cell.is_best] == ["busy"]
+    assert {(pair.other, pair.better_run) for pair in found.pairs} == {("busy", None)}
+
+
+def test_a_run_below_zero_is_better_than_one_that_failed() -> None:
+    """CRAG's score may be negative, and 0 on every question is to have said nothing."""
+    rng = [-1.0, -1.0, 0.5]
+    assert best_of({"nothing": [0.0, 0.0, 0.0], "something": rng}, "crag_score") == (
+        ["something"],
+        "something",
+    )
+
+
+def test_no_fault_at_all_is_no_failure() -> None:
+    found = compare(scored({"clean": [0.0] * 8, "liar": [1.0] * 8}, "hallucination"))
+    assert [cell.run for cell in found.cells if cell.is_best] == ["clean"]
+    assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("worse", "clean")]
+
+
+def test_every_completion_is_a_claim_like_the_verdict() -> None:
+    from rageval.comparison.verdicts import worded
+
+    assert [worded(said, "lower") for said in ("higher", "lower", "undecided")] == [
+        "worse",
+        "better",
+        "undecided",
+    ]
+    assert [worded(said, "neither") for said in ("higher", "lower")] == ["higher", "lower"]
+
+
+# --- the judge's passport ---
+
+
+def test_what_people_call_a_fault_makes_a_judge_strict() -> None:
+    """A judge that sees a fault in every nugget is not generous."""
+    rows = [
+        {"query_id": str(q), "run_id": "bank", "item_id": f"n{n}", "aspect": "hallucinated", "status": "ok"}
+        for q in range(4)
+        for n in range(2)
+    ]
+    judged, gold = ([{**row, "grade": grade} for row in rows] for grade in (1, 0))
+    found = passport(*({place(row): row for row in side} for side in (judged, gold)))
+    assert found.facts["bias"] == -1.0
+
+
+def test_systems_are_ranked_from_the_best_whatever_the_measure() -> None:
+    """τ_AP weighs the top most: by hallucination, too, the top are those with little of it."""
+    counts = {"judge": {"a": 0, "b": 1, "c": 2, "d": 3}, "gold": {"a": 1, "b": 0, "c": 2, "d": 3}}
+    sides = {
+        side: {
+            place(row): row
+            for run, faults in systems.items()
+            for q in range(3)
+            for row in [
+                {
+                    **{"query_id": str(q), "run_id": run, "item_id": "answer", "aspect": "0", "status": "ok"},
+                    "label": "incorrect" if q < faults else "perfect",
+                }
+            ]
+        }
+        for side, systems in counts.items()
+    }
+    by_faults, by_truth = (
+        passport(sides["judge"], sides["gold"], measure=name).facts
+        for name in ("hallucination", "crag_score")
+    )
+    assert by_faults["tau_b"] == by_truth["tau_b"]
+    assert by_faults["tau_ap"] == by_truth["tau_ap"] < by_faults["tau_b"]
+
+
+def test_an_arena_puts_systems_without_points_last(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "q1", "run_id": run, "aspect": "1", "grade": grade, "rubric": "listwise"}
+        for run, grade in (("third", 3), ("first", 1), ("second", 2))
+    ]
+    assert [row["run_id"] for row in rows] != ["first", "second", "third"]
+    (tmp_path / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = command("arena", str(tmp_path / "judged.jsonl"), "--format", "csv").stdout.splitlines()
+    assert [line.partition(",")[0] for line in lines[1:]] == ["first", "second", "third"]
