@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -152,6 +153,9 @@ def test_what_openai_is_handed(server: LlmServer) -> None:
     assert line == {"custom_id": key, "method": "POST", "url": "/v1/chat/completions"}
     assert len(key) == 64
     assert body["response_format"]["json_schema"]["schema"] == REQUEST.schema
+    tag = batch.body.pop("metadata")["rageval"]
+    assert re.fullmatch(r"rageval-[0-9a-f]{32}", tag)
+    assert upload.body["file/name"] == f"{tag}.jsonl"
     assert (batch.path, batch.body) == (
         "/v1/batches",
         {"input_file_id": "file-1", "endpoint": "/v1/chat/completions", "completion_window": "24h"},

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 NAMES = (
     *("store", "concurrency", "max_cost", "max_calls", "refresh", "quiet", "batch", "poll_every", "vote"),
-    *("timeout", "patience"),
+    *("rebuy", "timeout", "patience"),
+)
+rebuy_option = click.option(
+    "--rebuy", is_flag=True, help="Hand over again what may be in a batch that cannot be found."
 )
 timeout_option = click.option(
     "--timeout",
@@ -35,6 +38,7 @@ _OPTIONS = (
     click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after so many calls."),
     click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day."),
     click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks."),
+    rebuy_option,
     timeout_option,
     patience_option,
     click.option("--refresh", is_flag=True, help="Ask again what is in the store."),

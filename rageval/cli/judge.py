@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.asking import patience_option, timeout_option
+from rageval.cli.asking import patience_option, rebuy_option, timeout_option
 from rageval.cli.printing import print_lines
 from rageval.errors import JudgeFailed, UsageError
 from rageval.text import visible
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GRADED = ("ok", "repaired")
 _SETTINGS = (
     *("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet"),
-    *("vote", "tiebreak", "canaries", "batch", "poll_every", "dask", "timeout", "patience"),
+    *("vote", "tiebreak", "canaries", "batch", "poll_every", "rebuy", "dask", "timeout", "patience"),
 )
 WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
@@ -62,6 +62,7 @@ WAYS_ON = (
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls at a time.")
 @click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day.")
 @click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks at it.")
+@rebuy_option
 @timeout_option
 @patience_option
 @click.option("--dask", metavar="ADDRESS", help="Let the workers of a Dask cluster ask (extra: dask).")

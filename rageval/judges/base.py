@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -145,7 +145,11 @@ class BatchModel(Model, Protocol):
     batch_limit: int  # how many requests one batch may hold
 
     async def submit(self, requests: Sequence[tuple[str, Request]]) -> str:
-        """Hand over a batch, each request under the key its reply is stored by; the batch's id."""
+        """Hand over a batch, each request under the key its reply is stored by; the batch's id.
+
+        `Transient` if it was not accepted, `Lost` if nobody knows: it is then not handed over again, unless
+        the model can look for it (`FindsBatches`).
+        """
         ...
 
     async def state(self, batch: str) -> str:
@@ -154,6 +158,25 @@ class BatchModel(Model, Protocol):
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
         """The replies with their keys, in any order; what failed or expired has status `ERROR`."""
+        ...
+
+
+class FindsBatches(Protocol):
+    """A `BatchModel` that can look for a batch whose id never came back; `submit` takes the intent, too."""
+
+    def intent(self) -> str:
+        """A name for a batch that is about to be handed over: no other batch has it."""
+        ...
+
+    async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
+        """The id of the batch with these keys, accepted since then and not among the known ones.
+
+        None if there is none; `Unclear` if that cannot be said.
+        """
+        ...
+
+    async def abandon(self, intent: str) -> None:
+        """Leave nothing behind of a batch that was not accepted."""
         ...
 
 
@@ -172,6 +195,14 @@ class Lost(Transient):
 
 class Unreachable(Transient):
     """Nobody is there: no connection could be made, so nothing was sent and nothing has to be paid."""
+
+
+class Unclear(Exception):
+    """Whether a batch was accepted cannot be said: not yet (`later`), or not by this provider."""
+
+    def __init__(self, message: str, later: bool) -> None:
+        super().__init__(message)
+        self.later = later
 
 
 class Fatal(Exception):

@@ -1,4 +1,8 @@
-"""Batches that a provider works on for hours: their ids are kept before anybody waits for them."""
+"""Batches that a provider works on for hours: kept from before they are handed over until they are taken.
+
+An intent is written before a provider is told, because a reply can be lost, or who waits for it be killed,
+when the batch is already there to be paid. Its place is taken by the batch once its id is known.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from datetime import UTC, datetime
 
 from rageval.errors import UsageError
 
-OPEN, DONE, FAILED = "open", "done", "failed"
+INTENDED, OPEN, DONE, FAILED = "intended", "open", "done", "failed"
 _Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
@@ -33,14 +37,24 @@ class Batches:
         self._writing = writing
         self._reading = reading
 
-    def add(self, id: str, provider: str, keys: Iterable[str]) -> None:
-        """Keep the id of a batch that the provider has just accepted."""
+    def add(self, id: str, provider: str, keys: Iterable[str], state: str = OPEN) -> None:
+        """Keep a batch that the provider has accepted, or is about to be told."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
-                (id, provider, json.dumps(list(keys)), OPEN, now),
+                (id, provider, json.dumps(list(keys)), state, now),
             )
+
+    def accepted(self, intent: str, id: str) -> None:
+        """The provider has accepted what was intended, under this id."""
+        with self._writing() as connection:
+            connection.execute("UPDATE batches SET id = ?, state = ? WHERE id = ?", (id, OPEN, intent))
+
+    def drop(self, intent: str) -> None:
+        """The provider has not accepted what was intended."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM batches WHERE id = ? AND state = ?", (intent, INTENDED))
 
     def mark(self, id: str, state: str) -> None:
         """Say what has become of a batch."""

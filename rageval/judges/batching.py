@@ -1,37 +1,43 @@
 """Asking in batches: half the price, for replies that may take a day.
 
-What the store does not hold is handed over in batches, whose ids are stored before anybody waits for them:
-who is stopped while waiting finds them there, and so does any other process. What has no reply when its batch
-has ended goes into the next one, a few times.
+What the store does not hold is handed over in batches. The intent to is stored before the provider is told,
+and the batch's id before anybody waits for it: who is stopped in between finds them there, and so does any
+other process. Where the id never came back, `rageval.judges.lost` finds out what has become of the intent,
+and nothing in it is handed over again unless it was not accepted. What has no reply when its batch has ended
+goes into the next one, a few times.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, UsageError
-from rageval.judges.asking import USUAL, Patience, Shard, check, close, keep_beating, shared
+from rageval.judges.asking import GRACE, USUAL, Patience, Shard, check, close, keep_beating, shared
 from rageval.judges.base import (
     ENDED,
     ERROR,
     OK,
     BatchModel,
     Fatal,
+    Lost,
     Reply,
     Request,
     Transient,
+    Unclear,
     Unreachable,
     Usage,
 )
-from rageval.judges.batches import DONE, FAILED, OPEN, Batch
+from rageval.judges.batches import DONE, FAILED, INTENDED, OPEN, Batch
 from rageval.judges.bridge import in_a_thread
 from rageval.judges.budget import Budget, Reservation
 from rageval.judges.gate import backoff, sane
+from rageval.judges.lost import LOOKS, looked_for, wait_or_fail
 from rageval.judges.progress import Progress, Tally
 from rageval.judges.store import Store
 from rageval.judges.stored import STORABLE
@@ -50,6 +56,7 @@ def ask_in_batches(
     *,
     budget: Budget | None = None,
     refresh: bool = False,
+    rebuy: bool = False,
     shard: Shard | None = None,
     poll_every: float = 60.0,
     progress: Progress | None = None,
@@ -58,14 +65,16 @@ def ask_in_batches(
     """The reply to each numbered request, in the order of the requests, once all batches have ended.
 
     As `rageval.judges.scheduler.ask_all`, but for batches: those that an earlier process left open are waited
-    for, and nothing in them is handed over again, unless `refresh` asks for everything once more. What has no
-    reply after `ROUNDS` batches has the status `error`.
+    for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
+    hands over again what may be in a batch that cannot be found. What has no reply after `ROUNDS` batches has
+    the status `error`.
     """
     if not hasattr(model, "submit"):
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
     check(model, budget, shard)
     job = _Batches(model, store, budget, refresh, progress or Progress(quiet=True), patience)
+    job.rebuys = rebuy
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
 
 
@@ -94,7 +103,9 @@ class _Batches:
         self._reserved: dict[str, Reservation] = {}
         self._rounds: Counter[str] = Counter()
         self._failed: dict[str, Reply] = {}  # after the last round
-        self._own: set[str] = set()  # ids of batches handed over here
+        self._own: set[str] = set()  # ids of batches handed over here, and of intents
+        self._looks: Counter[str] = Counter()  # by intent
+        self.rebuys = False
         self._taken: set[str] = set()  # ids of batches whose replies were taken here
         self._no_money: BudgetReached | None = None
 
@@ -124,7 +135,9 @@ class _Batches:
 
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
+        self._commit()
         while self._unsettled:
+            await self._look_for_lost()
             for batch in self._open():
                 if await self._patiently(partial(self._model.state, batch.id)) == ENDED:
                     await self._take(batch)
@@ -133,14 +146,23 @@ class _Batches:
                 await self._hand_over()
             if not self._unsettled:
                 return
-            if self._no_money is not None and not self._open():
+            if self._no_money is not None and not self._covered():
                 raise self._no_money
             self._show()
             await asyncio.sleep(poll_every)
 
-    def _open(self) -> list[Batch]:
-        """The batches that something asked here is waited for in."""
-        found = (batch for batch in self._store.batches.all(OPEN) if batch.provider == self._who)
+    def _commit(self) -> None:
+        """Count what was handed over before, which has to be paid whatever the limits are now."""
+        for key in self._unsettled.keys() & self._covered():
+            self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, HALF)
+
+    def _covered(self) -> set[str]:
+        """What is in a batch, or may be."""
+        return {key for batch in [*self._open(), *self._open(INTENDED)] for key in batch.keys}
+
+    def _open(self, state: str = OPEN) -> list[Batch]:
+        """The batches, or what was intended to be one, that something asked here is waited for in."""
+        found = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
         return [
             batch
             for batch in found
@@ -168,18 +190,23 @@ class _Batches:
             while todo:
                 await self._patiently(lambda: _to_the_end(self._submit_first(todo)))
         finally:
-            for key, _ in todo:
-                self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
+            self._unreserve({key for key, _ in todo} - self._covered())
             self._store.release(*(key for key, _ in todo))
+
+    def _unreserve(self, keys: Iterable[str]) -> None:
+        """These were not handed over."""
+        for key in keys:
+            if key in self._reserved:
+                self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
 
     def _claimed(self) -> list[str]:
         """What only this process may hand over now, and no process has."""
-        covered = {key for batch in self._open() for key in batch.keys}
+        covered = self._covered()
         left = [key for key in self._unsettled if key not in covered]
         mine: list[str] = []
         for at in range(0, len(left), _AT_ONCE):
             mine += self._store.claim_all(left[at : at + _AT_ONCE])
-        covered = {key for batch in self._open() for key in batch.keys}  # again, as others wait from now on
+        covered = self._covered()  # again, as others wait from now on
         covered |= {key for key in mine if self._store.get(key, self._job) is not None}
         self._store.release(*(key for key in mine if key in covered))
         return [key for key in mine if key not in covered]
@@ -197,18 +224,69 @@ class _Batches:
         return found is not None
 
     async def _submit_first(self, todo: list[tuple[str, Request]]) -> None:
-        """Hand over one batch of the first of these and keep its id."""
+        """Hand over one batch of the first of these and keep its id; if that is lost, what was intended."""
         size = self._model.batch_limit
         if hasattr(self._model, "fitting"):  # a model that knows how long a batch may be
             size = max(1, self._model.fitting(todo))
         keys = [key for key, _ in todo[:size]]
-        batch = await self._model.submit(todo[:size])
+        finder: Any = self._model if hasattr(self._model, "find") else None
+        intent = finder.intent() if finder else f"intent-{secrets.token_hex(16)}"
+        self._own.add(intent)
+        self._store.batches.add(intent, self._who, keys, INTENDED)
+        try:
+            batch = await (finder.submit(todo[:size], intent) if finder else self._model.submit(todo[:size]))
+        except Lost as error:
+            self._progress.say(f"{error}: looking whether a batch of {len(keys):,} requests was accepted")
+        except (Transient, Fatal) as error:
+            nothing_was_sent = isinstance(error, Unreachable) or getattr(error, "throttled", False)
+            await self._give_up(intent, tidy=not nothing_was_sent)
+            raise
+        else:
+            self._accepted(intent, batch, keys)
         del todo[:size]
-        self._own.add(batch)
-        self._store.batches.add(batch, self._who, keys)
         self._store.release(*keys)
         self._tally.calls += len(keys)
+
+    def _accepted(self, intent: str, batch: str, keys: Collection[str]) -> None:
+        self._own.add(batch)
+        self._store.batches.accepted(intent, batch)
         self._progress.say(f"batch {batch}: {len(keys):,} requests; it goes on if this command is stopped")
+
+    async def _give_up(self, intent: str, tidy: bool = True) -> None:
+        """What was intended did not come to be."""
+        self._store.batches.drop(intent)
+        if tidy and hasattr(self._model, "abandon"):
+            await _at_leisure(self._model.abandon(intent))
+
+    async def _look_for_lost(self) -> None:
+        """Find out what has become of batches whose ids never came back, unless others are at it."""
+        for intent in self._open(INTENDED):
+            mine = self._store.claim_all(intent.keys)
+            try:
+                if len(mine) == len(intent.keys) and intent in self._store.batches.all(INTENDED):
+                    await self._look_for(intent)
+            finally:
+                self._store.release(*mine)
+
+    async def _look_for(self, intent: Batch) -> None:
+        """Take a batch that is found for what was intended; after some looks there is none."""
+        known = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
+        try:
+            found = await self._patiently(lambda: looked_for(self._model, intent, known))
+        except Unclear as unclear:
+            if not self.rebuys:
+                said = wait_or_fail(intent, unclear)
+                if not self._looks[intent.id]:
+                    self._progress.say(said)
+                self._looks[intent.id] = 1
+                return
+            found = None
+        self._looks[intent.id] += 1
+        if found is not None:
+            self._accepted(intent.id, found, intent.keys)
+        elif self.rebuys or self._looks[intent.id] >= LOOKS:
+            await self._give_up(intent.id)
+            self._unreserve(intent.keys)
 
     async def _take(self, batch: Batch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
@@ -224,9 +302,7 @@ class _Batches:
     async def _tidy_up(self, batch: Batch) -> None:
         """Let the provider keep no copy of what was asked; if that fails, no judgement is any worse."""
         if hasattr(self._model, "forget"):
-            with suppress(Transient, Fatal, TimeoutError):
-                async with asyncio.timeout(_TIDYING):
-                    await self._model.forget(batch.id)
+            await _at_leisure(self._model.forget(batch.id))
 
     async def _replies(self, batch: Batch) -> dict[str, Reply]:
         """What the batch says, the replies stored at once."""
@@ -298,11 +374,20 @@ class _Batches:
         self._progress.close(self._tally)
 
 
+async def _at_leisure(work: Awaitable[None]) -> None:
+    """Do what may as well be left undone."""
+    with suppress(Transient, Fatal, TimeoutError):
+        async with asyncio.timeout(_TIDYING):
+            await work
+
+
 async def _to_the_end(work: Awaitable[Item]) -> Item:
-    """The outcome of work that is not to be left half done, also when told to stop."""
+    """The outcome of work that had better not be left half done: told to stop, it has a moment left."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
+        await asyncio.wait([task], timeout=GRACE)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         raise

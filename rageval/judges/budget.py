@@ -61,6 +61,13 @@ class Budget:
         self.calls += 1
         return reservation
 
+    def commit(self, request: Request, model: str, share: float = 1.0) -> Reservation:
+        """What was promised before this job began, and has to be paid whatever its limits are."""
+        reservation = Reservation(request, share, _estimate(request, model, share))
+        self._reserved.add(reservation)
+        self._held += reservation.estimate
+        return reservation
+
     def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
         """The call is over: what it cost, None without a price; what nobody knows is taken to be the most."""
         self._reserved.remove(reservation)

@@ -32,7 +32,8 @@ class Settings:
     `canaries` are items whose verdict is known, judged first; `batch` hands requests over in batches, which
     cost half and may take a day; `dask` is the address of a cluster whose workers ask. With `shard` the
     limits are those of all shards together. `timeout` is how many seconds one call may take, `patience` how
-    long to go on trying when a model that has answered answers no more.
+    long to go on trying when a model that has answered answers no more. `rebuy` hands over again what may be
+    in a batch whose id never came back and which cannot be found.
     """
 
     store: str | None = None
@@ -48,6 +49,7 @@ class Settings:
     batch: bool = False
     poll_every: float = 60.0
     dask: str | None = None
+    rebuy: bool = False
     timeout: float | None = None
     patience: float | None = None
 
@@ -145,7 +147,7 @@ def _said_by(
 def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
     model = _model(who, settings)
     patience = _patience(settings)
-    in_batches = partial(ask_in_batches, poll_every=settings.poll_every)
+    in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
 

@@ -6,9 +6,13 @@ import json
 import random
 import re
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from rageval.testing.bodies import anthropic_error, openai_error
 from rageval.testing.sayings import Asked, Saying
@@ -25,19 +29,32 @@ class _Batch:
 
 
 class Batches:
-    """The batches and files of a server; `asked` are the requests in them."""
+    """The batches and files of a server; `asked` are the requests in them.
+
+    `lost` are answers in place of those to the next batches that are created: created they are all the same.
+    """
 
     def __init__(self, address: str, polls: int = 0, expire_after: int | None = None) -> None:
         self.polls = polls
         self.expire_after = expire_after
         self.asked: list[Asked] = []
         self._address = address
+        self.lost: deque[Saying | Callable[[Asked], Saying]] = deque()
         self._files: dict[str, str] = {}
+        self._names: dict[str, str] = {}  # of files
+        self._purposes: dict[str, str] = {}
         self._made = 0
         self._batches: dict[str, _Batch] = {}
         self._lock = threading.Lock()
+        self.page = 2  # batches that are listed at a time
+        self.keeps_metadata = self.lists = True
+        self.clock = time.time
+        self._creating = (self._openai_batch, self._anthropic_batch)
         self._routes = (
             ("POST", r"/v1/files", self._upload),
+            ("GET", r"/v1/files", self._list_files),
+            ("GET", r"/v1/batches", self._list),
+            ("GET", r"/v1/messages/batches", self._list),
             ("GET", r"/v1/files/([^/]+)/content", self._download),
             ("DELETE", r"/v1/files/([^/]+)", self._delete),
             ("POST", r"/v1/batches", self._openai_batch),
@@ -55,19 +72,64 @@ class Batches:
         """All batches have been worked on."""
         with self._lock:
             for batch in self._batches.values():
-                batch.polls = 0
+                batch.polls = -1
 
     def answer(self, asked: Asked, of_model: Answer) -> Saying | None:
         """The answer to what concerns batches, None to anything else; `of_model` answers what is in them."""
         for method, path, handle in self._routes:
-            found = re.fullmatch(path, asked.path)
+            found = re.fullmatch(path, urlsplit(asked.path).path)
             if found and method == asked.method:
                 with self._lock:
-                    return handle(asked, of_model, *found.groups())
+                    said = handle(asked, of_model, *found.groups())
+                    lost = self.lost.popleft() if handle in self._creating and self.lost else None
+                return said if lost is None else lost(asked) if callable(lost) else lost
         return None
 
+    def is_of_requests(self, name: str) -> bool:
+        """Whether a file is one that was handed over."""
+        return self._purposes[name] == "batch"
+
+    @property
+    def made(self) -> list[str]:
+        """The ids of all batches."""
+        return [*self._batches]
+
     def _upload(self, asked: Asked, of_model: Answer) -> Saying:
-        return Saying(body=self._file(asked.body["file"], asked.body["purpose"]))
+        named = str(asked.body.get("file/name", ""))
+        return Saying(body=self._file(asked.body["file"], asked.body["purpose"], named))
+
+    def _list_files(self, asked: Asked, of_model: Answer) -> Saying:
+        files = [{"id": name, "object": "file", "filename": self._names[name]} for name in self._files]
+        return Saying(body={"object": "list", "data": files, "has_more": False})
+
+    def _list(self, asked: Asked, of_model: Answer) -> Saying:
+        """The latest first, some at a time, as both APIs do it."""
+        if not self.lists:
+            return Saying(404, openai_error("no such path"))
+        how = parse_qs(urlsplit(asked.path).query)
+        after = (how.get("after") or how.get("after_id") or [""])[0]
+        kind = "msgbatch" if "/messages/" in asked.path else "batch"
+        names = [name for name in reversed(self._batches) if name.rpartition("_")[0] == kind]
+        rest = names[names.index(after) + 1 :] if after else names
+        page = rest[: self.page]
+        for name in page:
+            self._batches[name].polls -= 1
+        body = {
+            "data": [self._shown(self._batches[name]) for name in page],
+            "has_more": len(rest) > len(page),
+        }
+        return Saying(body={**body, "last_id": page[-1] if page else None})
+
+    def _shown(self, batch: _Batch) -> dict[str, Any]:
+        """A batch as it is told of: its results only when it has ended."""
+        if batch.polls < 0:
+            return batch.body
+        if "processing_status" not in batch.body:
+            return {**batch.body, "status": "in_progress"}
+        counts = dict.fromkeys(batch.body["request_counts"], 0)
+        counts["processing"] = sum(batch.body["request_counts"].values())
+        told = {"processing_status": "in_progress", "results_url": None, "request_counts": counts}
+        return {**batch.body, **told}
 
     def _download(self, asked: Asked, of_model: Answer, name: str) -> Saying:
         if name not in self._files:
@@ -84,10 +146,7 @@ class Batches:
         if batch is None:
             return Saying(404, openai_error(f"No batch found with id '{name}'."))
         batch.polls -= 1
-        if batch.polls >= 0:
-            field = "processing_status" if "processing_status" in batch.body else "status"
-            return Saying(body={**batch.body, field: "in_progress", "results_url": None})
-        return Saying(body=batch.body)
+        return Saying(body=self._shown(batch))
 
     def _results(self, asked: Asked, of_model: Answer, name: str) -> Saying:
         if name not in self._batches:
@@ -107,7 +166,8 @@ class Batches:
             "input_file_id": asked.body["input_file_id"],
             "completion_window": asked.body["completion_window"],
             "status": "expired" if late else "completed",
-            "created_at": 1,
+            "metadata": asked.body.get("metadata") if self.keeps_metadata else None,
+            "created_at": int(self.clock()),
             "output_file_id": self._file(_as_lines(done), "batch_output")["id"] if done else None,
             "error_file_id": self._file(_as_lines(failed), "batch_output")["id"] if failed else None,
             "errors": None,
@@ -126,7 +186,7 @@ class Batches:
             "type": "message_batch",
             "processing_status": "ended",
             "request_counts": {"processing": 0, **count},
-            "created_at": "2026-01-01T00:00:00Z",
+            "created_at": datetime.fromtimestamp(self.clock(), UTC).isoformat(),
             "expires_at": "2026-01-02T00:00:00Z",
             "results_url": f"{self._address}/v1/messages/batches/msgbatch_{len(self._batches) + 1}/results",
         }
@@ -151,16 +211,18 @@ class Batches:
             return {**batch.body, "status": "validating", "output_file_id": None, "error_file_id": None}
         return {**batch.body, "processing_status": "in_progress", "results_url": None}
 
-    def _file(self, text: str, purpose: str) -> dict[str, Any]:
+    def _file(self, text: str, purpose: str, named: str = "") -> dict[str, Any]:
         self._made += 1
         name = f"file-{self._made}"
         self._files[name] = text
+        self._purposes[name] = purpose
+        self._names[name] = named or f"{name}.jsonl"
         return {
             "id": name,
             "object": "file",
             "bytes": len(text),
             "created_at": 1,
-            "filename": f"{name}.jsonl",
+            "filename": self._names[name],
             "purpose": purpose,
             "status": "processed",
         }

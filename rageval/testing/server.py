@@ -167,4 +167,6 @@ def _body(headers: Mapping[str, str], sent: bytes) -> dict[str, Any]:
         content = part.get_payload(decode=True)
         name = part.get_param("name", header="content-disposition")
         fields[str(name)] = content.decode() if isinstance(content, bytes) else ""
+        if part.get_filename():
+            fields[f"{name}/name"] = str(part.get_filename())
     return fields

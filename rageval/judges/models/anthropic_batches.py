@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from rageval.judges.base import Unclear
 from rageval.judges.models.remote_batches import RemoteBatches, Result
-from rageval.judges.models.responses import Response, mapping, words
+from rageval.judges.models.responses import Response, count, mapping, words
 
 PATH = "/v1/messages/batches"
+_PAGE = 100
 _RAW = {"headers": {"X-Stainless-Raw-Response": "true", "Accept": "application/binary"}}
 _STATUS = {
     "invalid_request_error": 400,
@@ -32,11 +34,28 @@ class AnthropicBatches(RemoteBatches):
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": dict(arguments)}
 
-    async def _handed_over(self, requests: list[dict[str, Any]]) -> str:
-        body = await self._body(
+    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+        """The API has no place for a tag."""
+        return await self._created(
             lambda client: client.messages.batches.with_raw_response.create(requests=requests)
         )
-        return words(body["id"])
+
+    async def _found(
+        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    ) -> str | None:
+        """By its keys, which a batch tells when it has ended; until then one of the same size may be it."""
+        working = []
+        async for batch in self._listed(_list, earliest):
+            name = self._checked_id(batch.get("id"))
+            if name in known or _size(batch) != len(keys):
+                continue
+            if not self._has_ended(batch):
+                working.append(name)
+            elif {result.key for result in await self._fetched(name, batch)} == {*keys}:
+                return name
+        if working:
+            raise Unclear(f"{', '.join(working)} may be it, and tells when it has ended", later=True)
+        return None
 
     async def _looked_up(self, batch: str) -> dict[str, Any]:
         return await self._body(
@@ -51,6 +70,15 @@ class AnthropicBatches(RemoteBatches):
         path = f"{PATH}/{batch}/results"
         lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
         return [_result(record) for record in lines]
+
+
+async def _list(client: Any, after: str) -> Any:
+    how = {"after_id": after} if after else {}
+    return await client.messages.batches.with_raw_response.list(limit=_PAGE, **how)
+
+
+def _size(batch: Mapping[str, Any]) -> int:
+    return sum(map(count, mapping(batch.get("request_counts")).values()))
 
 
 def _result(record: Mapping[str, Any]) -> Result:

@@ -8,23 +8,49 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
+import secrets
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from itertools import accumulate
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from rageval.errors import UsageError
-from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient
+from rageval.judges.base import (
+    ENDED,
+    ERROR,
+    WORKING,
+    Fatal,
+    Lost,
+    Reply,
+    Request,
+    Transient,
+    Unclear,
+    Unreachable,
+)
 from rageval.judges.models.remote import Call, Form, RemoteModel
-from rageval.judges.models.responses import Response, broken, failure, mapping
+from rageval.judges.models.responses import Response, broken, failure, mapping, retry_after, words
 
 PATIENCE = 5  # files are big: so many times as long as for one question
 _ID = re.compile(r"\w[\w.-]{0,199}", re.ASCII)
 _ANY = Request("", "", {})
+_MARGIN = 24 * 3600.0  # seconds by which clocks may differ
 Send = Callable[[Any], Awaitable[Any]]
+Listed = AsyncIterator[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -44,21 +70,41 @@ class RemoteBatches(RemoteModel):
 
     def fitting(self, requests: Sequence[tuple[str, Request]]) -> int:
         """How many of these, from the first on, one batch may hold."""
-        return self._fitting(self._entries(requests[: self.batch_limit]))
+        return self._fitting(self._entries(requests[: self.batch_limit], self._form))
 
-    async def submit(self, requests: Sequence[tuple[str, Request]]) -> str:
+    def intent(self) -> str:
+        """A name for a batch that is about to be handed over, which also says how its requests are asked."""
+        return _with_form(f"rageval-{secrets.token_hex(16)}", self._form)
+
+    async def submit(self, requests: Sequence[tuple[str, Request]], intent: str = "") -> str:
         """Hand over a batch, each request under its key; the batch's id."""
         keys = {key for key, _ in requests}
         if not requests or len(keys) < len(requests):
             raise UsageError(
                 f"a batch of {len(requests)} requests under {len(keys)} keys: expected a key each"
             )
-        form = self._form
-        entries = [*self._entries(requests)]
+        tag, form = _parted(intent or self.intent())
+        entries = [*self._entries(requests, form)]
         fits = min(self._fitting(entries), self.batch_limit)
         if fits < len(requests):
             raise UsageError(f"{len(requests)} requests are too many for one batch, expected {fits} at most")
-        return _with_form(await self._patiently(self._handed_over(entries)), form)
+        try:
+            async with asyncio.timeout(PATIENCE * self.timeout):
+                return _with_form(await self._handed_over(entries, tag), form)
+        except TimeoutError:
+            pass  # told below, so that no traceback leads into the SDK and the headers it holds
+        raise Lost(f"{self.name}: no answer within {PATIENCE * self.timeout:g} seconds")
+
+    async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
+        """The id of a batch whose id never came back, None if there is none; `Unclear` if none can say."""
+        tag, form = _parted(intent)
+        names = {batch.partition("?")[0] for batch in known}
+        earliest = datetime.fromisoformat(since).timestamp() - _MARGIN
+        found = await self._patiently(self._found(tag, keys, earliest, names))
+        return None if found is None else _with_form(found, form)
+
+    async def abandon(self, intent: str) -> None:
+        """Leave nothing behind of a batch that was not accepted."""
 
     async def state(self, batch: str) -> str:
         """Whether the batch is still being worked on."""
@@ -74,9 +120,8 @@ class RemoteBatches(RemoteModel):
         for result in found:
             yield result.key, replace(self._outcome(result, form, call), sent=said, dropped=call.dropped)
 
-    def _entries(self, requests: Iterable[tuple[str, Request]]) -> Iterator[dict[str, Any]]:
+    def _entries(self, requests: Iterable[tuple[str, Request]], form: Form) -> Iterator[dict[str, Any]]:
         """The requests as a batch holds them, each fenced as it would be if it were asked alone."""
-        form = self._form
         for key, request in requests:
             yield self._entry(key, self._call(request.fenced(), form).arguments)
 
@@ -120,6 +165,45 @@ class RemoteBatches(RemoteModel):
         self._checked_id(body["id"])
         return body
 
+    async def _created(self, send: Send) -> str:
+        """The id of what is created; `Lost` if nobody knows whether it was, else as any other failure."""
+        response, said = None, ""
+        try:
+            response = await self._sent(send)
+        except Unreachable:
+            raise
+        except Transient as error:
+            said = str(error)
+        if response is None:  # told here, so that no traceback leads into the SDK
+            raise Lost(said)
+        if 300 <= response.status < 500 and response.status != 408:
+            self._success(response)
+        said = f"{self.name}: {response.status}: {self.home.shown(response.text, 100) or 'nothing'}"
+        if response.status in (503, 529) and retry_after(response.headers) is not None:
+            raise Transient(said, retry_after(response.headers), throttled=True)
+        name = response.json().get("id") if 200 <= response.status < 300 else None
+        if not name:
+            raise Lost(said)
+        return self._checked_id(name)
+
+    async def _listed(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> Listed:
+        """The batches at the provider, latest first, from the earliest one that may be the one wanted."""
+        last, seen = "", set[str]()
+        while True:
+            response = await self._sent(partial(ask, after=last))
+            if response.status in (404, 405, 501):
+                raise Unclear(f"{self.endpoint} does not list its batches", later=False)
+            body = self._success(response).json()
+            page = body.get("data")
+            for batch in map(mapping, page if isinstance(page, list) else []):
+                if _when(batch.get("created_at")) < earliest:
+                    return
+                last = words(batch.get("id"))
+                yield batch
+            if not body.get("has_more") or last in seen:
+                return
+            seen.add(last)
+
     async def _records(self, send: Send) -> list[dict[str, Any]]:
         """The lines of a file; none if the provider keeps it no longer, so that they are asked for again."""
         response = await self._sent(send)
@@ -141,8 +225,14 @@ class RemoteBatches(RemoteModel):
         """One request in a batch."""
 
     @abstractmethod
-    async def _handed_over(self, requests: list[dict[str, Any]]) -> str:
-        """The id of a new batch."""
+    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+        """The id of a new batch, which bears the tag where the provider has a place for it."""
+
+    @abstractmethod
+    async def _found(
+        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    ) -> str | None:
+        """The provider's id of the batch with this tag, or with these keys where there is no tag."""
 
     @abstractmethod
     async def _looked_up(self, batch: str) -> dict[str, Any]:
@@ -171,6 +261,14 @@ def records_in(text: bytes) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             continue
     return [record for record in found if isinstance(record.get("custom_id"), str)]
+
+
+def _when(created: object) -> float:
+    """Seconds since 1970, as one provider or the other writes them; infinite if it is neither."""
+    try:
+        return datetime.fromisoformat(created).timestamp() if isinstance(created, str) else float(created)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.inf
 
 
 def _with_form(batch: str, form: Form) -> str:
