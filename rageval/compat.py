@@ -1,24 +1,39 @@
 """Other tools' rules, for when a published number must be matched. The default is the defensible rule.
 
-`--compat NAME` changes, for each measure, the order of documents and perhaps a parameter:
+`--compat NAME` changes which queries count and, for each measure, the order of documents and perhaps a
+parameter:
 
-ndeval      equal scores by document id ascending (as pyndeval); alpha-DCG and ERR-IA undivided at rank 1
-trec_eval   scores as 32-bit floats, and only queries that the run holds (as trec_eval 9.0.8 without -c)
-freshstack  three orders in one report: input order for coverage and holes; pyndeval's among the first 20 for
-            alpha-nDCG; trec_eval's for the others
+pyndeval            equal scores by document id ascending; alpha-DCG and ERR-IA undivided at rank 1; only
+                    queries that the run holds
+ndeval              the C program: documents by the rank column alone, whatever the scores are
+ndeval-traditional  the C program with -traditional: by score, equal scores by document id descending
+trec_eval           trec_eval 9.0.8: scores as 32-bit floats; grades below 0 are not judged; only queries
+                    that the run holds, as without -c
+freshstack          three orders in one report: input order for coverage and holes; pyndeval's among the first
+                    20 for alpha-nDCG; trec_eval's for the others
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rageval.errors import UsageError
 from rageval.measures.base import Measure
+from rageval.measures.foreign import ForeignMeasure
 from rageval.names import suggestion
 from rageval.tables.ranking import Order
 
-COMPAT = ("ndeval", "trec_eval", "freshstack")
-_PYNDEVAL = Order(ties="docid_asc")
+AnyMeasure = Measure | ForeignMeasure
+
+_NDEVALS: Mapping[str, Order] = {
+    "pyndeval": Order(ties="docid_asc"),
+    "ndeval": Order(by_rank=True),
+    "ndeval-traditional": Order(),
+}
+COMPAT = (*_NDEVALS, "trec_eval", "freshstack")
+OF_THE_RUN = (*_NDEVALS, "trec_eval")  # their means leave out queries that the run lacks
+FLOORS = {"trec_eval": 0}  # the lowest grade that is a judgement
+FULL_NAMES = {"trec_eval": "trec_eval-9.0.8"}  # where versions differ
 _TREC_EVAL = Order(single=True)
 _DEEPEST_NDEVAL = 20
 
@@ -29,18 +44,23 @@ def check(name: str | None) -> None:
         raise UsageError(f"compat={name!r}: expected one of {', '.join(COMPAT)}" + suggestion(name, COMPAT))
 
 
-def as_in(name: str, measure: Measure, all_measures: Sequence[object]) -> tuple[Measure, Order]:
+def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[object]) -> tuple[AnyMeasure, Order]:
     """The measure and the order of documents that make the tool's number."""
-    if name == "ndeval":
-        if "normalise" in measure.declared and "normalise" not in measure.changed:
-            measure = measure(normalise="ndeval")
-        return measure, _PYNDEVAL
+    if name in _NDEVALS:
+        return _undivided(measure), _NDEVALS[name]
     if name == "freshstack":
         return measure, _freshstack(measure, all_measures)
     return measure, _TREC_EVAL
 
 
-def _freshstack(measure: Measure, all_measures: Sequence[object]) -> Order:
+def _undivided(measure: AnyMeasure) -> AnyMeasure:
+    """The measure not normalised at rank 1, if normalising was left to us."""
+    if isinstance(measure, ForeignMeasure) or "normalise" not in measure.declared:
+        return measure
+    return measure if "normalise" in measure.changed else measure(normalise="ndeval")
+
+
+def _freshstack(measure: AnyMeasure, all_measures: Sequence[object]) -> Order:
     if measure.name in ("coverage", "hole"):
         return Order(ties="input")
     if measure.name == "alpha_ndcg":

@@ -15,6 +15,7 @@ from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
+from rageval.measures.inferred import POOLED
 from rageval.measures.novelty import OF_NUGGETS, gap_to_greedy
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.names import near_misses, nothing_judged
@@ -51,7 +52,8 @@ class Rules:
     `intersection`: only queries in both run and judgements count; `zero_rel`: a query whose judgements hold
     nothing relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`); `rel`: the lowest grade
     that counts, for measures that do not say; `groups`: the mean of means over groups of queries; `compat`:
-    another tool's rules (`ndeval`, `trec_eval`, `freshstack`); `provider`: an ir_measures provider computes;
+    another tool's rules (`pyndeval`, `ndeval`, `ndeval-traditional`, `trec_eval`, `freshstack`), which may
+    leave out queries that the run lacks, unless `complete`; `provider`: an ir_measures provider computes;
     `bounds`: also between what values each mean lies, whatever the unjudged documents of the top k are;
     `nuggets_in_qrels`: whether the second column of the judgements names a nugget (None: it does, with a
     warning where it looks otherwise); `nothing_judged`: what a run is of which no document is judged: a
@@ -62,6 +64,7 @@ class Rules:
     depth: int | None = None
     judged_only: bool = False
     intersection: bool = False
+    complete: bool = False
     zero_rel: str = "zero"
     rel: int | None = None
     groups: Mapping[str, str] | None = field(default=None, hash=False)
@@ -83,14 +86,26 @@ class Rules:
         if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
             raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
         if self.compat and self.ties != "trec":
+            raise UsageError(_brings(self.compat, self.ties))
+        if self.complete and self.intersection:
             raise UsageError(
-                f"compat={self.compat!r} brings its own rule for ties; leave out ties={self.ties!r}"
+                "complete counts every judged query, intersection only those of the run; leave out one"
+            )
+        if self.compat and self.provider:
+            raise UsageError(
+                f"compat={self.compat!r} says by whose rules rageval computes, provider={self.provider!r} who"
+                " computes instead; leave out one of them"
             )
         if self.bounds and (self.ties == EXPECTED or self.judged_only or self.compat):
             raise UsageError(
                 "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
                 " judged_only and compat"
             )
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether judged queries that the run lacks are left out of the means."""
+        return self.intersection or (self.compat in compat.OF_THE_RUN and not self.complete)
 
     def signature(self, measure: AnyMeasure, view: View) -> str:
         """The measure's signature under these rules."""
@@ -101,9 +116,14 @@ class Rules:
         changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
         if self.nuggets_in_qrels is False:
             changed["nuggets_in_qrels"] = "no"
+        if self.compat:
+            changed["compat"] = compat.FULL_NAMES.get(self.compat, self.compat)
+            changed |= {"complete": True} if self.complete else {}
         if self.groups is not None:
             changed["mean"] = "of-groups"
-        ties = EXPECTED if self.ties == EXPECTED else view.order.ties
+        ties = (
+            EXPECTED if self.ties == EXPECTED else "none-by-rank" if view.order.by_rank else view.order.ties
+        )
         return measure.signature(ties=ties, **changed, v=__version__)
 
 
@@ -138,7 +158,6 @@ class Evaluator:
         self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
         self._judgements = Judgements(self.qrels)
         self._plans = [self._plan(measure) for measure in self.measures]
-        self._documents: Any = None
         if not len(self.qrels.queries):
             raise InputError(f"{self.qrels.name}: holds no judgements")
         if self.qrels.floor > self._floor():
@@ -181,7 +200,6 @@ class Evaluator:
         self._mind_nothing_judged(source, notes)
         included = self._included(source)
         names = self.qrels.query_ids
-        query_ids = [names[query] for query in np.flatnonzero(included).tolist()]
         orders = self._tied(source) if expected else None
         ranked = self.rankings(source) if self.rules.bounds else {}
         scores = []
@@ -191,7 +209,9 @@ class Evaluator:
                 found += self._completed(measure, found[0], ranked)
             else:
                 found = self._over_orders(measure, joined[view][0], orders)
-            values, *ends = (value[included] for value in found)
+            counted = self._counted(included, measure)
+            query_ids = [names[query] for query in np.flatnonzero(counted).tolist()]
+            values, *ends = (value[counted] for value in found)
             signature, groups = self.rules.signature(measure, view), self._groups(query_ids)
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
             bounds = tuple(replace(score, values=end).value for end in ends)
@@ -222,6 +242,8 @@ class Evaluator:
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
         """The measure at the rules' grade, unless it names its own."""
         rel = self.rules.rel
+        if rel is not None and isinstance(measure, ForeignMeasure):
+            return measure.at(rel)
         if rel is None or not isinstance(measure, Measure) or "rel" not in measure.declared:
             return measure
         return measure if "rel" in measure.changed else measure(rel=rel)
@@ -231,9 +253,11 @@ class Evaluator:
 
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
-        if self.rules.compat and isinstance(measure, Measure):
+        floor = EVERYTHING
+        if self.rules.compat:
             measure, order = compat.as_in(self.rules.compat, measure, self.measures)
-        return measure, View(order, self.rules.depth, self.rules.judged_only)
+            floor = compat.FLOORS.get(self.rules.compat, EVERYTHING)
+        return measure, View(order, self.rules.depth, self.rules.judged_only, floor)
 
     def _floor(self) -> int:
         rules = self.rules
@@ -267,16 +291,20 @@ class Evaluator:
 
     def _included(self, source: RunSource) -> Bool:
         included = np.ones(len(self.qrels.queries), bool)
-        if self.rules.intersection or self.rules.compat == "trec_eval":
+        if self.rules.leaves_out:
             present = map(self.qrels.queries.find, source.queries.to_bytes())
             included[:] = False
             included[[query for query in present if query >= 0]] = True
-        if self.rules.zero_rel == "skip":
-            included &= self._has_relevant()
         return included
 
-    def _has_relevant(self) -> Bool:
-        rel = self.rules.rel if self.rules.rel is not None else 1
+    def _counted(self, included: Bool, measure: AnyMeasure) -> Bool:
+        """The queries that a measure's mean is over."""
+        return included & self._has_relevant(measure) if self.rules.zero_rel == "skip" else included
+
+    def _has_relevant(self, measure: AnyMeasure | None = None) -> Bool:
+        """Whether a query's judgements hold anything that is relevant to the measure."""
+        own, ruled = measure.rel if measure is not None else None, self.rules.rel
+        rel = own if own is not None else ruled if ruled is not None else 1
         return self._judgements.relevant(rel).docs > 0
 
     def _values(self, measure: AnyMeasure, judged: Judged, source: RunSource, view: View) -> Any:
@@ -289,10 +317,12 @@ class Evaluator:
                     f"{measure}: returned an array of shape {values.shape}, expected a value for each of the"
                     f" {len(self.qrels.queries):,} judged queries"
                 )
-        return self._defined(values)
+        return self._defined(measure, values)
 
-    def _defined(self, values: Any) -> Any:
-        return np.where(self._has_relevant(), values, np.nan) if self.rules.zero_rel == "nan" else values
+    def _defined(self, measure: AnyMeasure, values: Any) -> Any:
+        return (
+            np.where(self._has_relevant(measure), values, np.nan) if self.rules.zero_rel == "nan" else values
+        )
 
     def _tied(self, source: RunSource) -> Tied:
         """The groups of equal scores, and where every judged document stands among them."""
@@ -312,7 +342,7 @@ class Evaluator:
         from rageval.uncertainty.completions import bounds
 
         ends = bounds(measure, values, self.topics(measure), ranked, self.qrels.query_ids)
-        return [self._defined(end) for end in ends]
+        return [self._defined(measure, end) for end in ends]
 
     def rankings(self, source: RunSource) -> Rankings:
         """The documents of every query, best first, as far as they count."""
@@ -333,18 +363,19 @@ class Evaluator:
         from rageval.uncertainty.ties import spread
 
         found = spread(measure, judged, groups)
-        return [self._defined(values) for values in found if values is not None]
+        return [self._defined(measure, values) for values in found if values is not None]
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
-        if measure.name == "infAP" and (self.qrels.doc_grade < 0).any():
-            raise MeasureError(
-                "infAP: the judgements hold grades below 0, which infAP takes for 'sampled but not judged'"
-                " and pytrec_eval for an address in memory; leave those rows out, or grade them 0"
-            )
-        if self._documents is None:
-            self._documents = collapsed(self.qrels)
-        qrels = nuggets(self.qrels) if measure.wants_nuggets else self._documents
-        return measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
+        grade, rel = self.qrels.doc_grade, measure.rel
+        measure.refuse(int(grade.min(initial=0)), int(grade.max(initial=0)))
+        if measure.wants_nuggets:
+            qrels = self._judgements.keep(("records", rel), lambda: nuggets(self.qrels, rel))
+        else:
+            form = (rel, EVERYTHING, POOLED) if measure.is_ours else (rel, view.floor)
+            qrels = self._judgements.keep(("documents", *form), lambda: collapsed(self.qrels, *form))
+        values = measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
+        hopeless = np.isnan(values) & ~self._has_relevant(measure)
+        return np.where(hopeless, 0.0, values)  # pyndeval divides 0 by 0
 
     def _groups(self, query_ids: list[str]) -> Mapping[str, str] | None:
         groups = self.rules.groups
@@ -380,12 +411,18 @@ def _frames_of_ours() -> int:
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:
+    if given.get("compat") and given.get("ties"):
+        raise UsageError(_brings(given["compat"], given["ties"]))
     try:
         return replace(_USUAL, **given)
     except TypeError:
         known = list(Rules.__dataclass_fields__)
         unknown = next(name for name in given if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
+
+
+def _brings(tool: str, ties: str) -> str:
+    return f"compat={tool!r} brings its own rule for ties; leave out ties={ties!r}"
 
 
 def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bool = False) -> int:

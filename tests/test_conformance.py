@@ -270,7 +270,7 @@ class TestCommand:
         assert found.exit_code == 0
         total = sum(len(vector.expected) for vector in VECTORS.values())
         assert f"{total:,} of {total:,} right, on {len(VECTORS)} golden vectors" in found.stdout
-        assert "equal scores go by document id ascending (--compat ndeval says the same)" in found.stdout
+        assert "equal scores go by document id ascending (--compat pyndeval says the same)" in found.stdout
         assert "\nndcg " in found.stdout
         assert "Of rageval alone, as far as these tools go: coverage, " in found.stdout
         assert "ir_measures" in found.stdout.splitlines()[-1]

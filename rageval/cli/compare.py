@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
-_SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
-_SHARED |= {"nuggets", "nuggets_in_qrels", "nothing_judged"}
+_SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
+_SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -95,6 +95,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.cli import comparing, printing
     from rageval.cli.inputs import sorted_out
+    from rageval.cli.remarks import said_of_sets
     from rageval.cli.running import refuse
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
@@ -110,7 +111,8 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     compared = _answers_compared if inputs.answers else _runs_compared
     plot = checked_path(options["plot"]) if options["plot"] else None
     found, results, remarks, refused = compared(inputs, measures, options, reading)
-    for remark in [*remarks, *found.remarks]:
+    typed = said_of_sets([*options["measures"], *inputs.measures])
+    for remark in [*typed, *remarks, *found.remarks]:
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
         plot_comparison(found, results, plot)
@@ -136,7 +138,7 @@ def _runs_compared(
     if len(results) < 2:
         refuse(refused)
     lacking = absent(sources, evaluator.qrels.query_ids)
-    compared = compare(results, settings, absent=lacking, alike=alike(sources, options["ties"]))
+    compared = compare(results, settings, absent=lacking, alike=alike(sources, options["ties"] or "trec"))
     if options["sensitivity"]:
         said += without_nuggets(evaluator, results, sources)
     if options["bounds"]:

@@ -31,6 +31,9 @@ def _listing() -> str:
     lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
     lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or IPrec@0.1."]
     lines += ["High values are good, of some measures low ones: see the page of a measure."]
+    lines += [
+        "So do trec_eval's names: P.5,10, ndcg_cut_10, num_ret; -m official and -m all_trec are its sets."
+    ]
     lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from rageval.scores import Scores
 
 
+def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
+    """What sets of trec_eval's lack here."""
+    from rageval.measures.trec_eval import left_out
+
+    for text in typed:
+        for part in text.replace(",", " ").split():
+            yield from filter(
+                None, [left_out(part.removeprefix("official:").replace("trec_eval", "official"))]
+            )
+
+
 def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     """One sentence for each thing a careful reader would ask about."""
     notes = scores.notes
@@ -23,7 +34,10 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
     total = len(evaluator.qrels.queries)
     if notes.queries_missing:
-        what = "are left out" if evaluator.rules.intersection else "score 0; --intersection leaves them out"
+        what = "score 0; --intersection leaves them out"
+        if evaluator.rules.leaves_out:
+            way = f", as {evaluator.rules.compat} does; -c counts them" if evaluator.rules.compat else ""
+            what = f"are left out{way}"
         yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
     if notes.queries_only_in_run:
         yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
@@ -32,8 +46,10 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         ties = evaluator.rules.ties
         yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
     if notes.rank_conflicts:
-        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries (scores count)"
+        what = "ranks" if evaluator.rules.compat == "ndeval" else "scores"
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
     yield from _above_one(scores)
+    yield from _without_grade(scores, evaluator.rules.rel)
     of_nuggets = any(score.measure.name in OF_NUGGETS for score in scores.scores)
     if of_nuggets and not evaluator.qrels.has_nuggets and evaluator.rules.nuggets_in_qrels is None:
         yield "the judgements have one nugget a query everywhere; are these plain qrels?"
@@ -45,3 +61,10 @@ def _above_one(scores: Scores) -> Iterator[str]:
             above = int((score.values > 1 + 1e-9).sum())
             if above:
                 yield f"{score.measure} is above 1 in {above:,} queries: greedy is not the best ideal there"
+
+
+def _without_grade(scores: Scores, rel: int | None) -> Iterator[str]:
+    """Which measures a lowest grade says nothing to."""
+    deaf = [str(score.measure) for score in scores.scores if score.measure.rel is None]
+    if rel is not None and deaf:
+        yield f"--rel {rel} changes nothing in {', '.join(deaf)}, which have no lowest grade"

@@ -27,8 +27,8 @@ _SETTINGS = (
     *("draws", "resamples", "seed"),
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
-_SHARED |= {"provider", "compat", "bounds", "answers", "on_missing", "questions", "comments", "limits"}
-_SHARED |= {"cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
+_SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
+_SHARED |= {"limits", "cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.report.typed"
 _PROVENANCE = {
@@ -169,7 +169,8 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
             return comparison
         return under_every_completion(comparison, evaluator, results, sources)
 
-    found = report_of_runs(results, settings, sources, evaluator.qrels, options["ties"], extra, refined)
+    ties = options["ties"] or "trec"
+    found = report_of_runs(results, settings, sources, evaluator.qrels, ties, extra, refined)
     unjudged = [source.name for source in given if source.name not in {scores.run for scores in results}]
     return {**found, "remarks": [*refused, *said, *found["remarks"]], "unjudged": unjudged}
 

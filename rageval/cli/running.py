@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 AnySource = TypeVar("AnySource", bound=RunSource)
 _ORDERS = "over all orders of equal scores"
-_RULES = ("ties", "depth", "judged_only", "intersection", "zero_rel", "rel", "compat", "provider", "bounds")
+_RULES = (
+    *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
+    *("rel", "compat", "provider", "bounds"),
+)
 
 
 class Found(NamedTuple, Generic[AnySource]):
@@ -60,7 +63,7 @@ def sorted_by_judged(
         found.results.append(scores)
         found.sources.append(source)
         found.said.extend(f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator))
-    found.said.extend(said_of_ideals(evaluator))
+    found.said.extend(said_of_rules(evaluator))
     return found
 
 
@@ -104,7 +107,7 @@ def prepared(
         from rageval.cli.knowledge import groups_of
 
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
-    rules: dict[str, Any] = {name: options[name] for name in _RULES}
+    rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     return evaluator, run_sources(inputs.runs, reading, options["dedup"])
@@ -122,7 +125,17 @@ def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
             yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
 
 
-def said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
+def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
+    """What should be said once of all runs."""
+    if evaluator.rules.compat == "ndeval":
+        yield (
+            "--compat ndeval goes by the rank column, as the C program does; what it meant before, equal"
+            " scores by document id ascending, is --compat pyndeval"
+        )
+    yield from _said_of_ideals(evaluator)
+
+
+def _said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
     """How far the greedy ideal is from the best ranking, where that one was asked for."""
     for measure in evaluator.measures:
         if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":

@@ -19,6 +19,7 @@ FORMATS = (
     "freshstack-leaderboard",
 )
 GATE_FAILED = 1
+COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer")
 TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
@@ -49,8 +50,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option(
     "--ties",
     type=click.Choice(TIES),
-    default="trec",
-    show_default=True,
+    show_default="trec",
     help="Order of equal scores: docid descending (trec), ascending, rank column, file; the mean over all"
     " orders (expected); or refuse.",
 )
@@ -66,8 +66,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     "-c",
     "--complete",
     is_flag=True,
-    hidden=True,
-    help="Average over all judged queries, as trec_eval -c: the default here.",
+    help="Average over all judged queries: the default, but for some tools' rules (--compat).",
 )
 @click.option(
     "--nothing-judged",
@@ -99,7 +98,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option("--provider", metavar="NAME", help="Let this provider of ir_measures compute.")
 @click.option(
     "--compat",
-    type=click.Choice(("ndeval", "freshstack", "trec_eval", "nuggetizer")),
+    type=click.Choice(COMPAT),
     help="Another tool's rules, to match its numbers.",
 )
 @nuggets_option()
@@ -182,6 +181,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     from rageval.cli import gates, output, printing
     from rageval.cli.exporting import checked_output, write_scores
     from rageval.cli.inputs import sorted_out
+    from rageval.cli.remarks import said_of_sets
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.plots import checked_path, plot_scores
@@ -197,7 +197,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     else:
         from rageval.cli.running import run_scores as scored
     results, remarks, queries, refused = scored(inputs, measures, options, reading)
-    for remark in remarks:
+    for remark in [*said_of_sets([*options["measures"], *inputs.measures]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
         plot_scores(results, plot)

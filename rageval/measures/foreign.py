@@ -6,6 +6,7 @@ measure a call, so that none of its known faults with nuggets, ties and mixed pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import MeasureError, MissingPackage, UsageError
 from rageval.measures.base import HIGHER, NEITHER, Measure, checked_cutoff, checked_direction
+from rageval.measures.inferred import POOLED, inferred_ap
 
 # Measures of ours that ir_measures computes too, for --provider.
 IR_MEASURES_NAMES = {
@@ -34,6 +36,9 @@ IR_MEASURES_NAMES = {
     "success": "Success",
     "judged": "Judged",
 }
+_USUAL_REL = 1
+_HIGHEST_OF_GDEVAL = 4
+_IPREC = "trec_eval-9.0.8"  # trec_eval 10 cuts recall elsewhere, and no provider has that
 _OF_NUGGETS = ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
 # Counts that ir_measures reports beside measures: more of them is neither better nor worse.
 _COUNTS = ("NumQ", "NumRel", "NumRet")
@@ -43,7 +48,6 @@ class ForeignMeasure:
     """A measure of ir_measures', perhaps by one of its providers."""
 
     changed: Mapping[str, Any] = {}
-    rel = None
 
     def __init__(self, measure: Any, provider: str | None = None) -> None:
         self.measure = measure
@@ -68,20 +72,75 @@ class ForeignMeasure:
         """Whether it scores nuggets rather than documents."""
         return self.name in _OF_NUGGETS
 
+    @property
+    def rel(self) -> int | None:
+        """The lowest grade that counts as relevant, if the measure has that notion."""
+        value = self.measure["rel"] if "rel" in self.measure.SUPPORTED_PARAMS else None
+        return value if isinstance(value, int) else None  # nothing given is a mark that is no number
+
+    def at(self, rel: int) -> ForeignMeasure:
+        """The measure at this lowest grade, unless it has none or names its own."""
+        return ForeignMeasure(self.measure(rel=rel), self.provider) if self.rel == _USUAL_REL else self
+
     def compute(
         self, qrels: Any, ranking: Mapping[str, Mapping[str, float]], query_ids: list[str]
     ) -> NDArray[np.float64]:
-        """One value a query, 0 for a query that gets none."""
-        ir_measures = _ir_measures()
-        source = _provider(ir_measures, self.provider) if self.provider else ir_measures
+        """One value a query, 0 for a query that gets none.
+
+        Where the measure has a lowest grade, `qrels` hold 1 for what reaches it and 0 for the rest: not every
+        provider passes the grade on, and none knows one below 1. For gdeval, queries go under numbers, as it
+        reads nothing else; an empty ranking is left out, because some divide by its length.
+        """
+        if self.is_ours:
+            return np.array([inferred_ap(qrels[query], ranking[query]) for query in query_ids], np.float64)
+        number = {query: str(at) if self.by_gdeval else query for at, query in enumerate(query_ids, 1)}
+        run = {number[query]: docs for query, docs in ranking.items() if docs or self.totals}
         try:
-            metrics = list(source.iter_calc([self.measure], qrels, ranking))
+            values = self._asked(_numbered(qrels, number), run) if run else {}
         except MemoryError:
             raise
         except Exception as error:  # each provider has its own errors, down to those of a Perl script
             raise MeasureError(f"{self}: ir_measures cannot compute it: {error}{self._way_out()}") from error
-        value = {metric.query_id: float(metric.value) for metric in metrics}
-        return np.array([value.get(query, float(self.measure.DEFAULT)) for query in query_ids], np.float64)
+        default = float(self.measure.DEFAULT)
+        return np.array([values.get(number[query], default) for query in query_ids], np.float64)
+
+    def _asked(self, qrels: Any, run: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        """What ir_measures says; nan for a query over which it divides by zero."""
+        ir_measures = _ir_measures()
+        source = _provider(ir_measures, self.provider) if self.provider else ir_measures
+        measure = self.measure if self.rel is None else self.measure(rel=_USUAL_REL)
+        try:
+            metrics = list(source.iter_calc([measure], qrels, run))
+        except ZeroDivisionError:
+            if len(run) == 1:
+                return dict.fromkeys(run, math.nan)
+            alone = [self._asked(qrels, {query: docs}) for query, docs in run.items()]
+            return {query: found[query] for query, found in zip(run, alone, strict=True) if query in found}
+        return {metric.query_id: float(metric.value) for metric in metrics}
+
+    @property
+    def by_gdeval(self) -> bool:
+        """Whether a Perl script computes it, which has narrow views on its input."""
+        return self.provider == "gdeval" or (self.provider is None and self.name == "ERR")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether rageval computes it all the same: pytrec_eval cannot read grades below 0."""
+        return self.name == "infAP" and self.provider is None
+
+    def refuse(self, lowest: int, highest: int) -> None:
+        """`MeasureError` where grades from `lowest` to `highest` are more than the measure's code takes."""
+        if self.name == "infAP" and lowest < (POOLED if self.is_ours else 0):
+            raise MeasureError(
+                f"infAP: the judgements hold grade {lowest}; -1 is 'pooled but not judged' for infAP (and an"
+                " address in memory for pytrec_eval), and nothing is less; leave those rows out, or grade"
+                " them 0"
+            )
+        if self.by_gdeval and highest > _HIGHEST_OF_GDEVAL:
+            raise MeasureError(
+                f"{self}: gdeval, which computes it, takes grades up to {_HIGHEST_OF_GDEVAL}, the judgements"
+                f" hold {highest}; map them to fewer grades"
+            )
 
     def _way_out(self) -> str:
         """How to install a provider that could compute it, if none that could is there."""
@@ -95,7 +154,10 @@ class ForeignMeasure:
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line."""
         tool = f"ir_measures-{_ir_measures().__version__}" + (f"-{self.provider}" if self.provider else "")
-        return "|".join([str(self), f"by:{tool}", *(f"{key}:{value}" for key, value in context.items())])
+        tool = "rageval" if self.is_ours else tool
+        rules = {"as": _IPREC} if self.name == "IPrec" else {}
+        said = {"by": tool, **rules, **context}
+        return "|".join([str(self), *(f"{key}:{value}" for key, value in said.items())])
 
     def __str__(self) -> str:
         return str(self.measure)
@@ -134,19 +196,48 @@ def foreign_measure(measure: object) -> ForeignMeasure | None:
 
 def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeasure:
     """The same measure, computed by a provider of ir_measures."""
-    _provider(_ir_measures(), provider)
-    if isinstance(measure, ForeignMeasure):
-        return ForeignMeasure(measure.measure, provider)
+    ir_measures = _ir_measures()
+    able = _provider(ir_measures, provider)
+    theirs = measure.measure if isinstance(measure, ForeignMeasure) else _as_theirs(measure, ir_measures)
+    try:
+        known = able.supports(theirs)
+    except AssertionError as error:
+        raise MeasureError(f"{measure}: ir_measures refuses its parameters: {error}") from None
+    if not known:
+        others = [
+            name
+            for name, other in ir_measures.providers.registry.items()
+            if other.is_available() and other.supports(theirs)
+        ]
+        who = f"; of those installed, {' and '.join(others)} can" if others else ""
+        raise MeasureError(f"{theirs}: {provider} does not compute it{who}; leave out --provider")
+    return ForeignMeasure(theirs, provider)
+
+
+def _as_theirs(measure: Measure, ir_measures: Any) -> Any:
+    """A measure of ours as ir_measures writes it."""
     name = IR_MEASURES_NAMES.get(measure.name)
     if name is None:
         raise MeasureError(f"{measure}: ir_measures has no such measure; leave out --provider")
-    inner = ",".join(f"{key}={value}" for key, value in measure.changed.items())
-    cutoff = "" if measure.k is None else f"@{measure.k}"
-    text = name + (f"({inner})" if inner else "") + cutoff
-    found = foreign_measure(text)
-    if found is None:
-        raise MeasureError(f"{measure}: ir_measures cannot read {text!r}; leave out --provider")
-    return ForeignMeasure(found.measure, provider)
+    theirs = ir_measures.measures.registry[name]
+    given: dict[str, Any] = {"cutoff": measure.k} if measure.k is not None else {}
+    given |= {
+        key: value.replace("_", "-") if isinstance(value, str) else value
+        for key, value in measure.changed.items()
+    }
+    unknown = [key for key in given if key not in theirs.SUPPORTED_PARAMS]
+    if unknown:
+        raise MeasureError(
+            f"{measure}: ir_measures' {name} has no parameter {unknown[0]!r}; leave out --provider"
+        )
+    return theirs(**given)
+
+
+def _numbered(qrels: Any, number: Mapping[str, str]) -> Any:
+    """The judgements, a mapping or records, with queries under their numbers."""
+    if isinstance(qrels, Mapping):
+        return {number[query]: docs for query, docs in qrels.items()}
+    return [record._replace(query_id=number[record.query_id]) for record in qrels]
 
 
 def _spellings(ir_measures: Any, text: str) -> list[str]:

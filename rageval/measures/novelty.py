@@ -46,7 +46,7 @@ def alpha_dcg(
             rank, Σ_{i≤k} S(1−α)^(i−1)/log2(1+i) with S attainable nuggets
 
     Peers: ndeval and pyndeval print the independent form at every rank but the first, so that their
-    alpha-DCG@1 can be 2.0; `normalise=ndeval` (or --compat ndeval) does the same.
+    alpha-DCG@1 can be 2.0; `normalise=ndeval` (or --compat pyndeval) does the same.
 
     Example: two nuggets in the first document, one of them again in the second.
 
@@ -120,7 +120,7 @@ def err_ia(
     Range: 0 to 1.
 
     Peers: ndeval leaves the value at rank 1 undivided, so that its ERR-IA@1 can be 3.0;
-    `normalise=ndeval` (or --compat ndeval) does the same.
+    `normalise=ndeval` (or --compat pyndeval) does the same.
 
     >>> import rageval
     >>> qrels = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}}}

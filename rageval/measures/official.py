@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rageval.measures import trec_eval
+
 OFFICIAL: dict[str, tuple[str, ...]] = {
     # FreshStack's leaderboard (paper, section 6)
     "freshstack": ("alpha_ndcg@10", "coverage@20", "recall@50"),
@@ -14,6 +16,9 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     ),
     # the retrieval task of TREC 2024 RAG
     "rag24": ("ndcg@20", "ndcg@100", "recall@100"),
+    # what trec_eval prints, and what it knows, as far as it is offered
+    "trec_eval": trec_eval.official(),
+    "all_trec": trec_eval.all_trec(),
     # what nuggetizer prints of answers, and what CRAG's and LiveRAG's papers report
     "nuggetizer": ("v_strict", "a_strict", "v", "a"),
     "crag": ("crag_score", "accuracy", "hallucination", "missing"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, UnknownParameter
-from rageval.measures import builtin
+from rageval.measures import builtin, trec_eval
 from rageval.measures.base import Measure, checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
 from rageval.measures.official import OFFICIAL
@@ -29,9 +29,11 @@ ALIASES = {
     "subtopic_recall": "strec",
     "ndcg_cut": "ndcg",
     "map_cut": "ap",
+    "unj": "hole",
     "hit": "success",
     "hits": "success",
 }
+SETS = {"official": "trec_eval", "all_trec": "all_trec"}  # trec_eval's, without 'official:' before them
 # Short names for measures with parameters.
 SHORT = {
     "v_strict": "nugget_recall(importance=vital)",
@@ -45,7 +47,8 @@ SHORT = {
     "truthfulness": "crag_score",
 }
 _PART = re.compile(r"(?P<name>[^()@]+)(?:\((?P<parameters>.*)\))?(?:@(?P<k>.*))?", re.DOTALL)
-_TREC_EVAL = re.compile(r"(?P<name>p|recall|success|ndcg_cut|map_cut)[_.](?P<k>\d+)", re.IGNORECASE)
+_CUTOFF = re.compile(r"\d+|\d*\.\d+")
+_CUT = re.compile(r"(?P<head>.*?[a-z][_.]|.*@)(?P<k>\d+|\d*\.\d+)", re.IGNORECASE | re.DOTALL)
 
 
 def parse_measure(text: str) -> AnyMeasure:
@@ -78,13 +81,15 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     """(spelling, measure) of all measures in the text; a bare number is one more cut-off of the last."""
     found: list[tuple[str, AnyMeasure]] = []
     for part in _parts(text):
-        if part.lower().startswith("official:"):
+        cut = _CUT.fullmatch(found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
+        if part.lower() in SETS or part.lower().startswith("official:"):
             found.extend((str(measure), measure) for measure in _official(part))
-        elif part.isascii() and part.isdigit() and found and "@" in found[-1][0]:
-            spelling = found[-1][0].rpartition("@")[0] + "@" + part
+        elif cut:
+            spelling = cut["head"] + part
             found.append((spelling, _parsed(spelling)))
         else:
-            found.append((part, _parsed(part)))
+            names = trec_eval.every_cutoff(part) or [part]
+            found.extend((name, _parsed(name)) for name in names)
     if not found:
         raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
     return found
@@ -107,7 +112,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _official(text: str) -> list[AnyMeasure]:
-    name = text.partition(":")[2].lower()
+    name = SETS.get(text.lower()) or text.partition(":")[2].lower()
     if name not in OFFICIAL:
         raise MeasureError(f"{text}: expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL))
     return [_parsed(measure) for measure in OFFICIAL[name]]
@@ -115,6 +120,7 @@ def _official(text: str) -> list[AnyMeasure]:
 
 def _parsed(text: str) -> AnyMeasure:
     """Ours if we have it, else ir_measures', else an error that helps."""
+    text = trec_eval.ours(text.strip()) or text
     try:
         own = _own(text)
     except UnknownParameter:
@@ -122,6 +128,9 @@ def _parsed(text: str) -> AnyMeasure:
         if foreign is None:
             raise
         return foreign
+    why = trec_eval.why_not(text) if own is None else None
+    if why is not None:
+        raise MeasureError(f"{text}: this measure of trec_eval's is not offered; {why}")
     found = own or foreign_measure(text)
     if found is None:
         raise _unknown(text)
@@ -130,9 +139,6 @@ def _parsed(text: str) -> AnyMeasure:
 
 def _own(text: str) -> Measure | None:
     """The measure if the name is ours (or a plug-in's); errors in parameters and cut-off are ours to tell."""
-    trec_eval = _TREC_EVAL.fullmatch(text)
-    if trec_eval:
-        text = f"{trec_eval['name']}@{trec_eval['k']}"
     part = _PART.fullmatch(text.strip())
     if part is None:
         return None

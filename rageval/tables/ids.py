@@ -212,7 +212,7 @@ def are_digits(key: Word) -> bool:
     return bool(((byte == 0) | ((byte >= 0x30) & (byte <= 0x39))).all())
 
 
-def numbered(keys: Int) -> Int:
+def numbered(keys: Int | Word) -> Int:
     """A small number for each row, equal where the keys are equal, in the order of the keys."""
     order = np.argsort(keys)
     number = np.empty(len(keys), np.int64)

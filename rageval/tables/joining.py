@@ -13,7 +13,7 @@ from rageval.tables.blocks import RunBlock, stretches
 from rageval.tables.ids import Bool, Int, keyed, same
 from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
-from rageval.tables.qrels import Qrels
+from rageval.tables.qrels import EVERYTHING, Qrels
 from rageval.tables.ranking import Order, rank_rows, single
 
 NOT_ASKED = -1
@@ -22,11 +22,15 @@ NOT_KEPT, NOT_JUDGED = -1, -2
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of a run counts: the order, how deep, and whether unjudged documents are taken out first."""
+    """What of a run counts: the order, how deep, and whether unjudged documents are taken out first.
+
+    A document graded below `floor` is one that nobody judged.
+    """
 
     order: Order = field(default_factory=Order)
     depth: int | None = None
     judged_only: bool = False
+    floor: int = EVERYTHING
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ def join(
         length = np.diff(begin, append=len(block))
         known = _lookup(block, np.repeat(query, length), qrels)
         _count(known, query, length, notes)
-        if deepest is not None and not view.judged_only:
+        if deepest is not None and not view.judged_only and not view.order.by_rank:
             known = known.within(~_out_of_reach(block, begin, length, deepest))
         hits = _block_hits(block, known, qrels, view, cutoffs, notes)
         if cutoffs:
@@ -171,6 +175,9 @@ def _out_of_reach(block: RunBlock, begin: Int, length: Int, deepest: int) -> Boo
 
 
 def _judged(judgements: Judgements, hits: Hits, retrieved: Int, view: View) -> Judged:
+    if view.floor != EVERYTHING:
+        kept = judgements.qrels.doc_grade[hits.doc] >= view.floor
+        hits = Hits(*(column[kept] for column in hits))
     if view.judged_only:
         new = (
             np.concatenate(([True], hits.query[1:] != hits.query[:-1]))

@@ -11,7 +11,7 @@ from rageval.records import Qrel
 from rageval.tables.blocks import RunBlock, stretches
 from rageval.tables.joining import View
 from rageval.tables.names import Names
-from rageval.tables.qrels import Qrels
+from rageval.tables.qrels import EVERYTHING, Qrels
 from rageval.tables.ranking import Order, rank_rows
 from rageval.tables.run import Run
 
@@ -22,7 +22,7 @@ def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]
     So no tool can order the documents otherwise, and none meets a score below zero.
     """
     ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
-    judged = _judged_documents(qrels) if view.judged_only else None
+    judged = _judged_documents(qrels, view.floor) if view.judged_only else None
     for query, docs in ranked_documents(run, view.order):
         if query not in ranking:
             continue
@@ -64,27 +64,32 @@ def first_documents(
     return found
 
 
-def collapsed(qrels: Qrels) -> dict[str, dict[str, int]]:
+def collapsed(
+    qrels: Qrels, rel: int | None = None, floor: int = EVERYTHING, lowest: int = 0
+) -> dict[str, dict[str, int]]:
     """{query: {document: grade}}, the grade being the highest over the query's nuggets.
 
-    A grade below 0 (junk) becomes 0, not relevant: the C code behind some providers takes it for an index.
+    With `rel`, 1 for a grade that reaches it and 0 for others; without, a grade below 0 (junk) becomes 0, not
+    relevant: the C code behind some providers takes it for an index. What is below `floor` is not judged.
+    With -1 as the `lowest` grade, those below 0 and `rel` become -1.
     """
     documents: dict[str, dict[str, int]] = {query: {} for query in qrels.query_ids}
     names = qrels.query_ids
     rows: Any = zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), qrels.doc_grade.tolist(), strict=True)
     for query, doc, grade in rows:
-        documents[names[query]][doc] = max(grade, 0)
+        if grade >= floor:
+            missed = lowest if grade < 0 else 0
+            documents[names[query]][doc] = max(grade, 0) if rel is None else 1 if grade >= rel else missed
     return documents
 
 
-def nuggets(qrels: Qrels) -> list[Qrel]:
-    """Every judgement as a record."""
-    return list(qrels)
+def nuggets(qrels: Qrels, rel: int | None = None) -> list[Qrel]:
+    """Every judgement as a record; with `rel`, graded 1 if it reaches it, else 0."""
+    records = list(qrels)
+    return records if rel is None else [row._replace(relevance=int(row.relevance >= rel)) for row in records]
 
 
-def _judged_documents(qrels: Qrels) -> set[tuple[str, str]]:
+def _judged_documents(qrels: Qrels, floor: int) -> set[tuple[str, str]]:
     names = qrels.query_ids
-    return {
-        (names[query], doc)
-        for query, doc in zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), strict=True)
-    }
+    rows: Any = zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), qrels.doc_grade.tolist(), strict=True)
+    return {(names[query], doc) for query, doc, grade in rows if grade >= floor}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
 from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.ids import Bool, Int, Word, are_digits, byte_order
+from rageval.tables.ids import Bool, Int, Word, are_digits, byte_order, numbered
 
 TIES = ("trec", "docid_asc", "input", "rank", "error")
 
@@ -26,11 +26,13 @@ class Order:
     `ties`: `trec` (by document id descending), `docid_asc`, `input` (as they stand in the file), `rank`
     (by the rank column), `error`. `single` compares scores as 32-bit floats, as trec_eval before 10 did.
     `pool` keeps only the first documents by score and input order before anything else, as FreshStack.
+    `by_rank` goes by the rank column alone, whatever the scores are, as ndeval.
     """
 
     ties: str = "trec"
     single: bool = False
     pool: int | None = None
+    by_rank: bool = False
 
     def __post_init__(self) -> None:
         if self.ties not in TIES:
@@ -59,6 +61,8 @@ def rank_rows(block: RunBlock, wanted: Int, order: Order, cutoffs: tuple[int, ..
     rows = np.arange(len(block)) if permutation is None else permutation
     place = wanted if position is None else position[wanted]
     if ties.any():
+        if order.by_rank:
+            _refuse_equal_ranks(block, rows, ties)
         if order.ties == "error":
             _refuse_ties(block, rows, ties)
         group = np.cumsum(~ties) - 1
@@ -71,6 +75,8 @@ def rank_rows(block: RunBlock, wanted: Int, order: Order, cutoffs: tuple[int, ..
 
 
 def _sort_key(block: RunBlock, order: Order) -> NDArray[np.float64]:
+    if order.by_rank:
+        return -numbered(_rank_column(block)).astype(np.float64)
     return single(block.score) if order.single else block.score
 
 
@@ -123,11 +129,13 @@ def _rank_column(block: RunBlock) -> Word:
     """The rank column, as keys that sort as the numbers do."""
     if block.rank is None:
         raise InputError(
-            f"{block.source}: has no rank column, which ties='rank' goes by; choose another rule"
+            f"{block.source}: has no rank column, which ties='rank' and compat='ndeval' go by; choose another"
+            " rule"
         )
     if not are_digits(block.rank):
         raise InputError(
             f"{block.source}: the rank column holds more than whole numbers; choose another --ties"
+            " or --compat"
         )
     return block.rank
 
@@ -138,6 +146,16 @@ def _refuse_ties(block: RunBlock, rows: Int, ties: Bool) -> None:
     raise InputError(
         f"{block.where(second)}: score {block.score[second]:g} is tied with line {int(block.line[first])}"
         f" ({int(ties.sum()):,} tied rows here), refused by --ties error; choose a rule, such as --ties trec"
+    )
+
+
+def _refuse_equal_ranks(block: RunBlock, rows: Int, ties: Bool) -> None:
+    at = int(np.flatnonzero(ties)[0])
+    first, second = sorted((int(rows[at - 1]), int(rows[at])), key=lambda row: int(block.line[row]))
+    raise InputError(
+        f"{block.where(second)}: has the rank of line {int(block.line[first])}, refused as ndeval does, which"
+        " orders by rank alone; expected a rank of its own, or choose --compat ndeval-traditional, which goes"
+        " by score"
     )
 
 

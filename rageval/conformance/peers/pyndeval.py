@@ -10,7 +10,7 @@ from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
 PACKAGE = "pyndeval"
-AS = {"compat": "ndeval"}
+AS = {"compat": "pyndeval"}
 REPRODUCED = {"ties", "first/alpha_dcg", "first/err_ia", "missing"}
 TOLERANCE = 1e-12
 OPTIONS: frozenset[str] = frozenset()
