@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rageval.errors import MissingPackage, OutputError, UsageError
+from rageval.errors import MissingPackage, UsageError
+from rageval.files.writing import whole_file
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ _WIDTH, _HEIGHT = 6.4, 2.4  # inches
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
 
-def checked_path(path: str) -> Path:
+def checked_path(path: str | Path) -> Path:
     """A path whose suffix says which kind of figure is wanted."""
     found = Path(path)
     if found.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--plot {visible(path)}: expected a file that ends in {', '.join(SUFFIXES)}")
+        raise UsageError(f"--plot {visible(str(path))}: expected a file that ends in {', '.join(SUFFIXES)}")
     return found
 
 
@@ -147,8 +148,5 @@ def _save(figure: Any, path: Path) -> None:
 
     kind = path.suffix.lower()
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[kind]
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "rageval"}):
-            figure.savefig(path, dpi=200, metadata=undated)
-    except OSError as error:
-        raise OutputError(f"{visible(str(path))}: cannot be written: {error.strerror}") from error
+    with whole_file(path) as stream, matplotlib.rc_context({"svg.hashsalt": "rageval"}):
+        figure.savefig(stream, dpi=200, metadata=undated, format=kind[1:])

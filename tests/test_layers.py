@@ -27,7 +27,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "compat": (BASE | {"measures", "tables"}, set()),
     "scores": (BASE, {"numpy"}),
     "sources": (BASE | {"files", "tables"}, set()),
-    "plots": (BASE, {"numpy"}),
+    "plots": (BASE | {"files"}, {"numpy"}),
     "uncertainty": (BASE | {"answers", "measures", "scores", "tables"}, {"numpy"}),
     "evaluation": (BASE | {"compat", "measures", "scores", "sources", "tables", "uncertainty"}, {"numpy"}),
     "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),

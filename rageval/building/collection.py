@@ -6,6 +6,7 @@ again asks only for what is not there yet, and gets the same files.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from rageval.records import Nugget, Question
 from rageval.text import visible
 
 FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
+ALL_FILES = (*FILES, manifest.NAME)
 Say = Callable[[str], None]
 Judgements = list[dict[str, Any]]
 
@@ -50,7 +52,7 @@ class Built:
 
 def build(plan: Plan, say: Say = lambda message: None) -> Built:
     """Build the collection into the plan's folder; `say` hears what people should know meanwhile."""
-    refuse_inputs(plan.folder, plan.inputs)
+    _refuse_own_inputs(plan)
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:
         variants.require_answers(questions.values())
@@ -174,10 +176,19 @@ def write_collection(
     return fates
 
 
-def refuse_inputs(folder: Path, inputs: Iterable[str]) -> None:
-    """`UsageError` if a file of the collection would take the place of one it is made from."""
+def _refuse_own_inputs(plan: Plan) -> None:
+    """`UsageError` if the collection would take the place of something it is made from."""
+    sources = [*plan.inputs, *plan.frozen]
+    refuse_inputs(plan.folder, sources)
+    for source in sources:
+        if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
+            raise UsageError(f"{source}: is read from, expected another folder to write to")
+
+
+def refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = ALL_FILES) -> None:
+    """`UsageError` if a file of the folder would take the place of one it is made from."""
     sources = list(inputs)
-    for name in (*FILES, manifest.NAME):
+    for name in names:
         refuse_place(folder / name, *sources)
 
 

@@ -51,6 +51,12 @@ class Plan:
         return [self.questions, self.corpus, *filter(None, [self.nuggets]), *(path for _, path in self.runs)]
 
     @property
+    def frozen(self) -> list[str]:
+        """What may be files that judges are read from."""
+        judges = (self.judge, *self.support_judges)
+        return [judge.partition(":")[2] for judge in judges if isinstance(judge, str)]
+
+    @property
     def thresholds(self) -> dict[str, object]:
         """The numbers of the plan, for the manifest."""
         return {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rageval.cli.asking import asking_options, end_if_failed, settings_of
+from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rageval.tables.run import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_output = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to.")
+_output = output_option("-o", "--output", metavar="FILE", help="Where to.")
 _questions = click.option("--questions", metavar="FILE", required=True, help="The questions.")
 _nuggets = click.option("--nuggets", metavar="FILE", required=True, help="The nuggets.")
 _judge = click.option("--judge", metavar="JUDGE", required=True, help="Who writes.")
@@ -75,7 +76,7 @@ def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     from rageval.sources import read_run
 
     found = map(read_run, runs)
-    deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output, *runs)
+    deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
 
 
 @click.command()
@@ -93,7 +94,7 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
     require_answers(asked)
     found, failed = _written("nuggetize", judge, asked, options)
     texts = {question.query_id: question.text for question in asked}
-    deliver(write_nuggets(found, texts), output, questions)
+    deliver(write_nuggets(found, texts), output)
     end_if_failed(failed, "lists of nuggets")
 
 
@@ -106,9 +107,10 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
 def variants(questions: str, nuggets: str, judge: str, output: Path, **options: Any) -> None:
     """The texts to look for documents with, a file a setting, for any retriever to read."""
     from rageval.building import variants as known
-    from rageval.building.collection import write
+    from rageval.building.collection import refuse_inputs, write
     from rageval.files.questions import read_questions
 
+    refuse_inputs(output, [questions, nuggets], [f"{setting}.tsv" for setting in known.SETTINGS])
     asked = list(read_questions(questions))
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
@@ -137,7 +139,7 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
 
     found = _named(runs)
     if not options["dry_run"]:
-        deliver(pool_lines(pooled(found, depth)), output, *runs)
+        deliver(pool_lines(pooled(found, depth)), output)
         return
     from rageval.building import support as supporting
     from rageval.building.forecasting import DEPTHS, forecast
@@ -186,7 +188,7 @@ def support(
     material = supporting.material_of(found, known, banks_in(nuggets), texts)
     options["vote"] = supporting.vote_of(judges, options["vote"])
     said = list(judged_by(judges, rubric_named(supporting.RUBRIC), material, settings_of(options)))
-    deliver(map(judgement_line, said), output, pooled, questions, nuggets, corpus)
+    deliver(map(judgement_line, said), output)
     end_if_failed(len(supporting.failed_pairs(said)))
 
 
@@ -256,15 +258,13 @@ def banks_in(source: str | None) -> dict[str, list[Nugget]]:
     return banks
 
 
-def deliver(lines: Iterable[str], output: Path | None, *inputs: str) -> None:
-    """Print the lines, or write them to a file that is none of the inputs."""
+def deliver(lines: Iterable[str], output: Path | None) -> None:
+    """Print the lines, or write them to a file."""
     if output is None:
         print_lines(lines)
     else:
         from rageval.building.collection import write
-        from rageval.files.writing import refuse_place
 
-        refuse_place(output, *inputs)
         write(output, lines)
 
 

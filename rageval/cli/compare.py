@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.places import output_option
 from rageval.cli.score import score
 from rageval.errors import UsageError
 
@@ -70,7 +71,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     is_flag=True,
     help="Also how often two runs would change places with one nugget less, another judge, one vote less.",
 )
-@click.option("--plot", metavar="FILE", help="Also draw intervals and differences: .png, .svg or .pdf.")
+@output_option("--plot", metavar="FILE", help="Also draw intervals and differences: .png, .svg or .pdf.")
 @click.option(
     "--draws",
     type=int,

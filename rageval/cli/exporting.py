@@ -8,13 +8,16 @@ from typing import Any
 
 from rageval.errors import UsageError
 from rageval.scores import Scores
+from rageval.text import visible
 
 
-def checked_output(path: str) -> Path:
+def checked_output(path: Path) -> Path:
     """The path, if its name says a format that can be written."""
-    if Path(path).suffix != ".parquet":
-        raise UsageError(f"--output {path}: expected a name that ends in .parquet; other formats: --format")
-    return Path(path)
+    if path.suffix != ".parquet":
+        raise UsageError(
+            f"--output {visible(str(path))}: expected a name that ends in .parquet; other formats: --format"
+        )
+    return path
 
 
 def write_scores(results: list[Scores], path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli.asking import patience_option, rebuy_option, timeout_option
+from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import JudgeFailed, UsageError
 from rageval.text import visible
@@ -35,7 +36,7 @@ WAYS_ON = (
 @click.argument("words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl...]")
 @click.option("--rubric", metavar="FILE", help="The rubric, in place of the first word.")
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges; may be repeated.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where judgements go.")
+@output_option("-o", "--output", metavar="FILE", help="Where judgements go.")
 @click.option(
     "--questions", metavar="FILE", help="The questions, with gold answers where the rubric needs them."
 )
@@ -77,9 +78,7 @@ WAYS_ON = (
     show_default=True,
     help="Items that try to talk the judge into a verdict, judged first; one that obeys is not let on.",
 )
-@click.option(
-    "--disagreements", type=click.Path(path_type=Path), metavar="FILE", help="Where judges differ, as a file."
-)
+@output_option("--disagreements", metavar="FILE", help="Where judges differ, as a file.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], **options: Any) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import InputError, JudgeFailed
 from rageval.text import visible
@@ -35,7 +36,7 @@ def judgements() -> None:
 
 @judgements.command(context_settings=_HELP)
 @_store
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: print.")
+@output_option("-o", "--output", metavar="FILE", help="Default: print.")
 def export(store: str | None, output: Path | None) -> None:
     """Write every reply as a line of JSON, by key."""
     from rageval.judges.store import Store

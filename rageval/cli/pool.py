@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import InputError
 from rageval.names import near_misses
@@ -39,7 +40,7 @@ def pool() -> None:
     help="Judgements, a pool, or the folder of a collection (default: this folder).",
 )
 @click.option("--depth", type=click.IntRange(1), default=20, show_default=True, help="Of the new pool.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The new pool.")
+@output_option("-o", "--output", metavar="FILE", help="The new pool.")
 def check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
     """What RUN would leave unjudged, at several depths, and what judging it would take.
 

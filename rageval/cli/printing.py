@@ -22,12 +22,26 @@ def print_lines(lines: Iterable[str]) -> None:
         raise OutputError("standard output is closed; nowhere to print the result")
     try:
         for line in lines:
+            _print(line)
+        _print()
+    except _ReaderLeft:
+        return
+
+
+class _ReaderLeft(Exception):
+    """Nobody reads any further."""
+
+
+def _print(line: str | None = None) -> None:
+    """Print a line, or what is still buffered; only errors of printing are caught here."""
+    try:
+        if line is None:
+            sys.stdout.flush()
+        else:
             click.echo(line)
-        sys.stdout.flush()
-    except OutputError:  # of whoever makes the lines
-        raise
     except BrokenPipeError:
         _mute()
+        raise _ReaderLeft from None
     except OSError as error:
         _mute()
         raise OutputError(f"standard output cannot be written: {error.strerror}") from error

@@ -11,6 +11,7 @@ import click
 
 from rageval.cli.compare import compare
 from rageval.cli.files import METAVAR, QRELS, nuggets_option
+from rageval.cli.places import output_option
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
 
@@ -54,7 +55,7 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
 @_with_options_of_compare
 @click.command(cls=_Remembering, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | EARLIER.json... | show PAGE.html")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page.")
+@output_option("-o", "--output", metavar="FILE.html", help="The page.")
 @click.option("--title", default="Evaluation report", show_default=True, help="What the page is called.")
 @click.option("--by", metavar="FIELDS", help="Slices by fields of the questions: domain,question_type.")
 @nuggets_option("The nuggets: their texts, which of them are vital, of what weight they are.")
@@ -120,9 +121,7 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
     """The report, with where it comes from."""
     from rageval.cli.inputs import sorted_out
     from rageval.files.limits import Limits
-    from rageval.files.opening import can_read_again
     from rageval.files.trec import Reading
-    from rageval.files.writing import refuse_place
     from rageval.report.page import require_engine
     from rageval.report.provenance import provenance
 
@@ -131,7 +130,6 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
     earlier = [word for word in words if _is_earlier(word, reading)]
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
     roles = list(_roles(inputs, earlier, options))
-    refuse_place(options["output"], *(source for _, source in roles if can_read_again(source)))
     if earlier:
         found = _of_earlier(earlier, inputs, options, reading)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli.files import ANSWERS, METAVAR, QUESTIONS, nuggets_option
+from rageval.cli.places import output_option
 from rageval.errors import NothingJudged, UsageError
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     metavar="MEASURE=VALUE",
     help="Exit 1 if the mean of any run is lower; refused where low is good.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Also write the value of every query, as .parquet.")
-@click.option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
+@output_option("-o", "--output", metavar="FILE", help="Also write the value of every query, as .parquet.")
+@output_option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
 @click.option(
     "-j",
     "--jobs",

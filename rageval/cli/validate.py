@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -27,13 +28,7 @@ ANSWERS = ("rag24", "rag25", "rag26", "liverag")
 @click.option(
     "--topics", metavar="FILE", help="The topics that must be answered (id<TAB>text, or JSON lines)."
 )
-@click.option(
-    "--fix",
-    "out",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Write a repaired copy to OUT, and validate that.",
-)
+@output_option("--fix", "out", metavar="OUT", help="Write a repaired copy to OUT, and validate that.")
 @click.option(
     "--comments",
     type=click.Choice(("error", "skip", "data")),
@@ -67,7 +62,7 @@ def validate(
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     known = _topics(topics, reading) if topics else None
     if out is not None:
-        _fix(file, out, track, topics, reading)
+        _fix(file, out, track, reading)
         file = str(out)
     found = _validation(file, track, known, reading)
     print_lines(_lines(found, file))
@@ -77,9 +72,8 @@ def validate(
     ctx.exit(FOUND_ERRORS if found.errors else 0)
 
 
-def _fix(file: str, out: Path, track: str, topics: str | None, reading: Reading) -> None:
+def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
     """Write the repaired copy, and say what was changed."""
-    from rageval.files.writing import refuse_place
     from rageval.validation.fixing import write_repaired
     from rageval.validation.tracks import track_named
 
@@ -87,7 +81,8 @@ def _fix(file: str, out: Path, track: str, topics: str | None, reading: Reading)
         raise UsageError("--fix: nothing of a run can be repaired without inventing something")
     if str(out) == "-":
         raise UsageError("--fix -: findings go to standard output, expected a file to write to")
-    refuse_place(out, file, *([topics] if topics else []))
+    if out.exists() and not out.is_file():
+        raise UsageError(f"--fix {visible(str(out))}: is read again, expected an ordinary file")
     changes = write_repaired(file, out, track_named(track), reading.limits)
     print_lines(_lines(changes, file))
     for _ in changes:  # the copy is whole only after the last of them

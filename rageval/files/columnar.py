@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.errors import InputError, MissingPackage, OutputError
+from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import Limits
 from rageval.files.opening import STDIN, Source, name_of, opened
 from rageval.files.remote import is_remote
 from rageval.files.trec import PLAIN, Reading
+from rageval.files.writing import whole_file
 from rageval.tables.blocks import QrelsBlock, RunBlock
 from rageval.tables.ids import Ids, hashes, ids_of, padded
 from rageval.tables.names import Names
@@ -77,17 +78,16 @@ def qrels_blocks(
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
     """Columns of values to a Parquet file, a group of rows a table."""
     pyarrow, parquet = _engine(str(path))
-    writer = None
-    try:
-        for columns in tables:
-            table = pyarrow.table(columns)
-            writer = writer or parquet.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error}") from error
-    finally:
-        if writer is not None:
-            writer.close()
+    with whole_file(path) as stream:
+        writer = None
+        try:
+            for columns in tables:
+                table = pyarrow.table(columns)
+                writer = writer or parquet.ParquetWriter(stream, table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()
 
 
 class _Batch:

@@ -1,42 +1,237 @@
-"""A file that is there whole or not at all: written beside its place and then moved into it."""
+"""The one way a file is written: it is there whole or not at all, and never takes an input's place."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import re
+import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rageval.errors import OutputError, UsageError
+from rageval.text import visible
+
+STDOUT = "-"
+_LINKS = 40  # symbolic links followed to see whether one of them names an open file
+_OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
+# What a disk says that cannot do what was asked, and need not.
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
 
 
 def refuse_place(path: Path, *inputs: str | os.PathLike[str]) -> None:
-    """A place that holds an input, or no ordinary file, is no place to write to."""
-    try:
-        found = path.stat()
-    except OSError:
+    """`UsageError` if this is a folder, or a file that is read from."""
+    _look(path)
+    if not os.path.exists(path):
         return
-    if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"{path}: is no ordinary file, expected a place for a new one")
     for other in inputs:
-        if os.path.exists(other) and os.path.samefile(path, other):
-            raise UsageError(f"{path}: is read from, expected another place to write to")
+        if os.path.isfile(other) and os.path.samefile(path, other):
+            raise UsageError(f"{visible(str(path))}: is read from, expected another place to write to")
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content appears under `path` when all of it is written."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("xb") as stream:
+def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
+    """A stream whose content appears under `path` when all of it is written, and not at all after an error.
+
+    What is no ordinary file (`-`, `/dev/stdout`, a pipe, a device) is written to as it comes. Symbolic links
+    are followed; the mode of a file that is there is kept, and so are its other names (hard links). An error
+    of the file is an `OutputError` that names it; errors of whoever writes pass through as they are.
+    """
+    path = Path(path)
+    found = _look(path)
+    descriptor = _descriptor(path)
+    if str(path) == STDOUT or descriptor is not None or (found and not stat.S_ISREG(found.st_mode)):
+        with _through(path, descriptor) as stream:
             yield stream
+        return
+    with _explained(path):
+        target = Path(os.path.realpath(path))
+        part, raw = _begun(target, found)
+    stream = io.BufferedWriter(_Named(raw, path))
+    try:
+        yield stream
+        with _explained(path):
             stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+            _synced(raw.fileno())
+            raw.close()
+            _put(part, target, found)
     finally:
+        stream.raw.close()  # what is still buffered is of no use any more
         with suppress(OSError):
-            beside.unlink()
+            part.unlink()
+
+
+class _Named(io.RawIOBase):
+    """A stream whose errors name the file, so that nobody takes them for those of another."""
+
+    def __init__(self, raw: Any, path: Path, owned: bool = True) -> None:
+        self._raw, self._path, self._owned = raw, path, owned
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        with _explained(self._path):
+            return int(self._raw.write(data))
+
+    def close(self) -> None:
+        super().close()
+        if self._owned:
+            with suppress(OSError):
+                self._raw.close()
+
+
+class _ReaderLeft(OutputError):
+    """Whoever read from standard output has seen enough (`| head`)."""
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        kind = _ReaderLeft if error.errno == errno.EPIPE else OutputError
+        raise kind(f"{visible(str(path))}: cannot be written: {error.strerror or error}") from error
+
+
+def _look(path: Path) -> os.stat_result | None:
+    """What is there now; a folder is refused."""
+    with _explained(path):
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+    if stat.S_ISDIR(found.st_mode):
+        raise UsageError(f"{visible(str(path))}: is a folder, expected a file to write to")
+    return found
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open file that a name such as /dev/stdout stands for: opened anew, it would begin at its start."""
+    place = os.path.abspath(path)
+    for _ in range(_LINKS):
+        if found := _OPEN_FILE.fullmatch(place):
+            return int(found[1])
+        try:
+            link = os.readlink(place)
+        except OSError:
+            return None
+        place = os.path.normpath(os.path.join(os.path.dirname(place), link))
+    return None
+
+
+@contextmanager
+def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
+    """A stream to what is no ordinary file; standard output may be closed by its reader before the end."""
+    with _explained(path):
+        raw, standard = _opened(path, descriptor)
+    stream = io.BufferedWriter(_Named(raw, path, owned=raw is not getattr(sys.stdout, "buffer", None)))
+    try:
+        yield stream
+        stream.flush()
+    except _ReaderLeft:
+        if not standard:
+            raise
+    finally:
+        stream.raw.close()
+
+
+def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
+    """The open file, and whether it is standard output, with what was printed before in front."""
+    if str(path) != STDOUT and descriptor is None:
+        return path.open("wb", buffering=0), False
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    elif str(path) == STDOUT:
+        raise OutputError("standard output is closed; nowhere to print the result")
+    if str(path) == STDOUT:
+        try:
+            descriptor = sys.stdout.fileno()
+        except OSError:  # somebody collects it
+            return sys.stdout.buffer, True
+    return os.fdopen(os.dup(descriptor or 0), "wb", buffering=0), descriptor == 1
+
+
+def _begun(target: Path, found: os.stat_result | None) -> tuple[Path, io.FileIO]:
+    """A new file beside the target, under a name that no other run has, and open."""
+    if found is not None:
+        os.close(os.open(target, os.O_WRONLY))  # what is protected may not be replaced either
+    part = target.with_name(f".{target.name[:40]}.{os.urandom(8).hex()}.part")
+    raw = part.open("xb", buffering=0)
+    if found is not None:
+        try:
+            _like(raw.fileno(), found)
+        except BaseException:
+            raw.close()
+            part.unlink()
+            raise
+    return part, raw
+
+
+def _like(descriptor: int, found: os.stat_result) -> None:
+    """Owner, group and mode of the file that will be replaced."""
+    if not hasattr(os, "fchown"):  # Windows
+        return
+    with suppress(PermissionError):  # only root may give files away
+        os.fchown(descriptor, found.st_uid, found.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+
+
+def _put(part: Path, target: Path, found: os.stat_result | None) -> None:
+    """Move what is written into its place, or copy it there where moving would part two names of one file."""
+    if found is not None and found.st_nlink > 1:
+        _copy_over(part, target)
+        return
+    try:
+        part.replace(target)
+    except OSError as error:
+        if error.errno != errno.EBUSY:  # a single file that is mounted into a container
+            raise
+        _copy_over(part, target)
+        return
+    _sync_folder(target.parent)
+
+
+def _copy_over(part: Path, target: Path) -> None:
+    """Copy into a file that stays the same file; room is made first, so that a full disk changes nothing."""
+    with part.open("rb") as source, target.open("r+b") as sink:
+        before, size = os.fstat(sink.fileno()).st_size, os.fstat(source.fileno()).st_size
+        if size > before and hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(sink.fileno(), 0, size)
+            except OSError:
+                sink.truncate(before)
+                raise
+        shutil.copyfileobj(source, sink)
+        sink.truncate(size)
+        sink.flush()
+        _synced(sink.fileno())
+
+
+def _synced(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name outlive a loss of power, where folders can be synced."""
+    if os.name != "posix":
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        _synced(descriptor)
+    finally:
+        os.close(descriptor)

@@ -50,8 +50,14 @@ def _cache_folder() -> Path:
 def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
     """A connection to the store, of the newest form and known to be writable; `RagevalError` if not."""
     with explained(path):
+        if path != MEMORY and os.path.exists(path) and not os.path.isfile(path):
+            raise InputError(f"{path}: is no ordinary file, expected a store of judgements or a new place")
         if read_only:
-            return _checked(_open_to_read(path), path)
+            connection = _checked(_open_to_read(path), path)
+            if not _number(connection, "user_version"):
+                connection.close()
+                raise InputError(f"{path}: is empty, expected a store of judgements")
+            return connection
         if path != MEMORY:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         connection = connect(path)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from rageval.errors import InputError, MissingJudgements
 from rageval.files.jsonl import read_records
 from rageval.files.lines import Findings, quoted
-from rageval.judges.base import Fatal, Reply, Request
+from rageval.judges.base import OK, Fatal, Reply, Request
 from rageval.names import near_misses
 from rageval.text import visible
 
@@ -44,7 +44,9 @@ class FrozenJudgements:
         key = (query_id, run_id, item_id, aspect)
         for name in (rubric, rubric.partition("@")[0], ""):
             if (*key, name) in self._records:
-                return dict(self._records[*key, name])
+                unsaid = dict(zip(_DEFAULTS, key, strict=True)) | {"status": OK}
+                found = self._records[*key, name]
+                return found | {field: value for field, value in unsaid.items() if field not in found}
         self._miss(key, rubric)
 
     async def ask(self, request: Request) -> Reply:

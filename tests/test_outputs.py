@@ -1,0 +1,402 @@
+"""Every option that names an output: whole or not there, through what is no file, never over an input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from building_samples import by_rule, write_samples
+from fair_judge import fair
+from rageval.cli import COMMANDS, main
+from rageval.cli.places import Output
+from rageval.judges.base import Reply, Request
+from rageval.judges.store import Store
+from rageval.testing import Asked, LlmServer, Saying, openai_reply
+from test_bad_input import RAGEVAL, command
+from test_validate import record
+
+MEASURE = ("-m", "recall@5")
+RUNS = ("runs/one", "runs/two", "qrels")
+JUDGED = ("judge", "crag", "answers", "--questions", "gold", "-q")
+MODEL = ("--judge", "openai:m", "-q")
+KNOWN = ("--questions", "questions.jsonl", "--nuggets", "nuggets")
+# Every output option: the command, with OUT for the file, and what its name ends in.
+JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ".parquet"),
+    ("score", "--plot"): ((*RUNS, *MEASURE, "--plot", "OUT"), ".png"),
+    ("compare", "--plot"): (("compare", *RUNS, *MEASURE, "--plot", "OUT"), ".pdf"),
+    ("report", "--output"): (("report", *RUNS, *MEASURE, "-o", "OUT"), ".html"),
+    ("judge", "--output"): ((*JUDGED, "--judge", "exact", "-o", "OUT"), ""),
+    ("judge", "--disagreements"): (
+        (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "--disagreements", "OUT", "-o", "beside"),
+        "",
+    ),
+    ("judgements export", "--output"): (("judgements", "export", "-o", "OUT"), ""),
+    ("pool check", "--output"): (("pool", "check", "runs/one", "--against", "qrels", "-o", "OUT"), ""),
+    ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
+    ("build fuse", "--output"): (("build", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
+    ("build nuggetize", "--output"): (("build", "nuggetize", "questions.jsonl", *MODEL, "-o", "OUT"), ""),
+    ("build pool", "--output"): (("build", "pool", "runs/one", "answer=runs/two", "-o", "OUT"), ""),
+    ("build support", "--output"): (
+        ("build", "support", "pooled", *KNOWN, "--corpus", "corpus.jsonl", *MODEL, "-o", "OUT"),
+        "",
+    ),
+    ("build audit", "--output"): (("build", "audit", "c", "--corpus", "corpus.jsonl", "-o", "OUT"), ""),
+}
+READ_AGAIN = {("validate", "--fix")}  # the copy is validated, so it must be a file that can be read again
+# What holds many files, or is added to: refused otherwise, see the tests at the end.
+FOLDERS = {("build all", "--output"), ("build variants", "--output"), ("build filter", "--output")}
+STORES = {("judgements merge", "--output")}
+# Every other option or argument that takes a text: read, or no file.
+READ = {
+    *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
+    *("paths", "stores", "--against", "--answers", "--at", "--corpus", "--evidence", "--gold", "--nuggets"),
+    *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
+    *("--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
+}
+NO_FILES = {
+    *(
+        "--baseline",
+        "--by",
+        "--dask",
+        "--fail-under",
+        "--limit",
+        "--peer",
+        "--provider",
+        "--require",
+        "--shard",
+    ),
+    *("--title", "--measure", "-m", "key", "name", "dataset"),
+}
+EVERY = pytest.mark.parametrize("which", JOBS, ids=" ".join)
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "0" * 30)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # a report says when it was made
+    write_samples(tmp_path)
+    for name in ("runs", "c", "out"):
+        Path(name).mkdir()
+    for name, first in (("one", 9), ("two", 5)):
+        rows = (
+            f"q{query} Q0 docs/d{at}.md {at} {first - at} {name}\n" for query in (0, 1) for at in range(3)
+        )
+        Path("runs", name).write_text("".join(rows))
+    for name in ("qrels", "c/qrels.nugget"):
+        Path(name).write_text("q0 n1 docs/d1.md 1\nq1 n1 docs/d0.md 1\n")
+    Path("c/questions.jsonl").write_bytes(Path("questions.jsonl").read_bytes())
+    nuggets = '{{"qid": "q{}", "query": "", "nuggets": [{{"text": "records", "importance": "vital"}}]}}\n'
+    for name in ("nuggets", "c/nuggets.jsonl"):
+        Path(name).write_text("".join(map(nuggets.format, range(2))))
+    Path("gold").write_text('{"query_id": "q0", "question": "Where?", "answer": "Paris"}\n')
+    answer = {"query_id": "q0", "run_id": "ours", "answer": "Paris"}
+    Path("answers").write_text(json.dumps(answer) + "\n")
+    verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
+    Path("other").write_text(json.dumps(verdict) + "\n")
+    Path("track").write_text(json.dumps(record("rag24", response_length=9)) + "\n")
+    Path("pooled").write_text('{"query_id": "q0", "doc_id": "docs/d0.md", "from": {"r": 1}}\n')
+    with Store(tmp_path / "store.sqlite") as store:
+        asked = Request("Judge.", "this", {"type": "object"})
+        store.put(asked.key("m", "here"), asked, Reply("ok", "{}"), "m", "here")
+
+
+@pytest.fixture(scope="module", name="server")
+def _server() -> Iterator[LlmServer]:
+    with LlmServer(by_rule) as found:
+        yield found
+
+
+def words(which: tuple[str, str], out: Path | str) -> tuple[str, ...]:
+    return tuple(str(out) if word == "OUT" else word for word in JOBS[which][0])
+
+
+def place(which: tuple[str, str], name: str = "out/new") -> Path:
+    return Path(name + JOBS[which][1])
+
+
+def inputs(which: tuple[str, str]) -> list[Path]:
+    """The files that a command reads."""
+    typed = [Path(word.partition("=")[2] or word.removeprefix("frozen:")) for word in JOBS[which][0]]
+    read = [Path("c", name) for name in ("qrels.nugget", "questions.jsonl", "nuggets.jsonl")]
+    return [path for path in typed if path.is_file()] + (read if Path("c") in typed else [])
+
+
+def done(which: tuple[str, str], out: Path) -> bytes:
+    """What the command writes to a new file."""
+    outcome = command(*words(which, out))
+    assert outcome.code in (0, 1), outcome  # 1: what is validated is found wanting
+    return content(out.read_bytes())
+
+
+def content(written: bytes) -> bytes:
+    """What was written, but for the name of the output: a report says how it was made."""
+    return re.sub(rb"out/(new|again|old|link|pipe)", b"OUT", written)
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    yield " ".join(path), command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, (*path, name))
+
+
+def test_every_option_is_known_as_what_is_read_or_written() -> None:
+    """A new option that takes a text has to be put into one of the tables, and an output into the jobs."""
+    assert set(COMMANDS) <= {path for path, _ in commands(main)}
+    outputs = set()
+    for path, found in commands(main):
+        for param in found.params:
+            name = max(param.opts, key=len)
+            if isinstance(param, Output):
+                outputs.add((path, name))
+            elif isinstance(param.type, click.types.StringParamType | click.Path | click.File):
+                assert name in READ | NO_FILES or (path, name) in FOLDERS | STORES, f"{path}: what is {name}?"
+    assert outputs == set(JOBS)
+
+
+@EVERY
+def test_a_new_file_is_whole_and_nothing_else_is_left(which: tuple[str, str]) -> None:
+    out = place(which)
+    stale = out.with_name(f".{out.name}.{os.getpid()}.part")
+    stale.write_bytes(b"of a run that was killed, in a container where every run has the same process id")
+    before = os.umask(0o027)
+    try:
+        written = done(which, out)
+    finally:
+        os.umask(before)
+    assert written
+    assert stat.S_IMODE(out.stat().st_mode) == 0o640
+    assert sorted(Path("out").iterdir()) == [stale, out]
+    assert done(which, place(which, "out/again")) == written
+
+
+@EVERY
+def test_links_other_names_and_modes_are_kept(which: tuple[str, str]) -> None:
+    expected = done(which, place(which))
+    old, link, twin = (place(which, f"out/{name}") for name in ("old", "link", "twin"))
+    link.symlink_to(old.absolute())
+    assert done(which, link) == expected, "a link to what is not there yet"
+    assert link.is_symlink()
+    old.write_bytes(b"x" * 200_000)  # longer than what takes its place
+    old.chmod(0o604)
+    assert done(which, link) == expected
+    assert link.is_symlink()
+    assert (content(old.read_bytes()), stat.S_IMODE(old.stat().st_mode)) == (expected, 0o604)
+    for before in (b"", b"x" * 200_000):
+        old.write_bytes(before)
+        twin.unlink(missing_ok=True)
+        os.link(old, twin)
+        assert done(which, old) == expected
+        assert content(twin.read_bytes()) == expected
+        assert twin.samefile(old)
+    assert {path.stem for path in Path("out").iterdir()} == {"new", "link", "old", "twin"}
+
+
+@EVERY
+def test_pipes_and_devices_are_written_to(which: tuple[str, str]) -> None:
+    expected = done(which, place(which))
+    pipe, null, full = (place(which, f"out/{name}") for name in ("pipe", "null", "full"))
+    os.mkfifo(pipe)
+    null.symlink_to("/dev/null")
+    full.symlink_to("/dev/full")
+    if which in READ_AGAIN:
+        for path in (pipe, null, full):
+            assert_refused_whole(which, path, "is read again, expected an ordinary file")
+        return
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    assert command(*words(which, pipe)).code == 0
+    reader.join(20)
+    assert list(map(content, read)) == [expected]
+    assert pipe.is_fifo()
+    assert command(*words(which, null)).code == 0
+    assert null.is_char_device()
+    outcome = command(*words(which, full))
+    assert outcome.code == 2
+    assert f"{full}: cannot be written: No space left on device" in outcome.err
+    assert full.is_char_device()
+
+
+def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str) -> None:
+    """Refused with one line, and nothing printed or written."""
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    outcome = command(*words(which, out))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    for text in expected:
+        assert text in outcome.err
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+@EVERY
+def test_no_input_is_written_over(which: tuple[str, str]) -> None:
+    found = inputs(which)
+    assert found or which[0] == "judgements export"
+    for at, path in enumerate([*found, Path("store.sqlite")]):
+        if "store" in path.name and which[0] not in ("judge", "judgements export", "build nuggetize"):
+            continue
+        link, twin = place(which, f"out/link{at}"), place(which, f"out/twin{at}")
+        link.symlink_to(path.absolute())
+        os.link(path, twin)
+        for out in (path, f"./{path}", path.absolute(), link, twin):
+            assert_refused_whole(which, out, "is read from, expected another place to write to")
+
+
+@EVERY
+def test_folders_are_refused(which: tuple[str, str]) -> None:
+    folder = place(which, "out/folder")
+    folder.mkdir()
+    for out in (".", "..", "/", "out", folder, f"{folder}/"):
+        assert_refused_whole(which, out, "is a folder, expected a file to write to")
+
+
+@EVERY
+def test_a_place_that_cannot_be(which: tuple[str, str]) -> None:
+    Path("file").write_text("")
+    for out in (place(which, "file/x"), place(which, "out/" + "x" * 300)):
+        outcome = command(*words(which, out))
+        assert outcome.code == 2, outcome
+        assert "cannot be" in outcome.err
+
+
+def test_two_outputs_are_two_files() -> None:
+    words = (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "-o", "out/x", "--disagreements")
+    for other in ("out/x", "./out/x", Path("out/x").absolute()):
+        outcome = command(*words, other)
+        assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+        assert "is named by two options" in outcome.err
+
+
+def test_a_title_is_no_file() -> None:
+    words = ("report", *RUNS, *MEASURE, "-o", "out/report.html", "--title", "out/report.html")
+    assert [command(*words).code for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("which", [("judge", "--output"), ("build fuse", "--output")], ids=" ".join)
+def test_standard_output_by_its_names(which: tuple[str, str]) -> None:
+    expected = done(which, place(which))
+    for out in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        shell = f"{' '.join([*RAGEVAL, *words(which, out)])}"
+        piped = subprocess.run(f"{shell} | cat", shell=True, capture_output=True, check=True)
+        assert piped.stdout == expected, out
+        Path("log").write_bytes(b"before\n")
+        subprocess.run(f"{shell} >> log", shell=True, check=True)
+        assert Path("log").read_bytes() == b"before\n" + expected, "what stands there stays there"
+        left = subprocess.run(f"{shell} | true", shell=True, capture_output=True, check=True)
+        assert left.stderr == b"", "who reads no further has had enough"
+        outcome = subprocess.run(f"{shell} > /dev/full", shell=True, capture_output=True)
+        assert outcome.returncode == 2
+        assert b"No space left on device" in outcome.stderr
+
+
+def test_a_disk_that_is_full_under_the_store_is_said_of_the_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The store is on a disk of its own: a database that may not grow any further."""
+    script = (
+        "import sqlite3, sys\n"
+        "import rageval.judges.database as database\n"
+        "connect = database.connect\n"
+        "def small(*words, **options):\n"
+        "    found = connect(*words, **options)\n"
+        "    found.execute('PRAGMA max_page_count = 12')\n"
+        "    return found\n"
+        "database.connect = small\n"
+        "from rageval.cli import main\n"
+        "main(sys.argv[1:], prog_name='rageval')\n"
+    )
+    lines = [{"query_id": "q0", "run_id": f"r{at}", "answer": str(at) * 4000} for at in range(20)]
+    Path("answers").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    job = ("judge", "crag-auto", "answers", "--questions", "gold", *MODEL, "--canaries", "0", "-o", "out/x")
+    with LlmServer(fair) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+        outcome = subprocess.run([sys.executable, "-c", script, *job], capture_output=True, text=True)
+    assert outcome.returncode == 2, outcome
+    assert "store.sqlite: the disk is full" in outcome.stderr
+    assert "out/x" not in outcome.stderr
+    assert "None" not in outcome.stderr
+    assert not list(Path("out").iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    asked, released = threading.Event(), threading.Event()
+
+    def slow(request: Asked) -> Saying:
+        asked.set()
+        released.wait(30)
+        return openai_reply("{}")
+
+    Path("out/x").write_bytes(b"of an earlier run")
+    job = ("judge", "crag-auto", "answers", "--questions", "gold", *MODEL, "--canaries", "0", "-o", "out/x")
+    Path("answers").write_text('{"query_id": "q0", "run_id": "r", "answer": "It is Paris, I think."}\n')
+    with LlmServer(slow) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+        with subprocess.Popen([*RAGEVAL, *job], stderr=subprocess.PIPE) as process:
+            assert asked.wait(30)
+            assert len(list(Path("out").iterdir())) == 2, "there is something to clean away"
+            process.send_signal(number)
+            error = process.communicate(timeout=30)[1]
+        released.set()
+    assert process.returncode == 130
+    assert b"Traceback" not in error
+    assert [path.name for path in Path("out").iterdir()] == ["x"]
+    assert Path("out/x").read_bytes() == b"of an earlier run"
+
+
+@pytest.mark.parametrize("which", sorted(FOLDERS), ids=" ".join)
+def test_no_input_is_written_over_by_a_collection(which: tuple[str, str]) -> None:
+    jobs = {
+        "build all": ("build", "QUESTIONS", "--corpus", "corpus.jsonl", "--nuggets", "NUGGETS", *MODEL),
+        "build variants": ("build", "variants", "QUESTIONS", "--nuggets", "NUGGETS", *MODEL),
+        "build filter": ("build", "filter", "other", "--questions", "QUESTIONS", "--nuggets", "NUGGETS"),
+    }
+    usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets"}
+    places = {
+        "build all": [("QUESTIONS", "questions.jsonl"), ("NUGGETS", "steps/nuggets.jsonl")],
+        "build variants": [("QUESTIONS", "question.tsv"), ("NUGGETS", "answer.tsv")],
+        "build filter": [("QUESTIONS", "queries.tsv"), ("NUGGETS", "nuggets.jsonl")],
+    }
+    for role, name in places[which[0]]:
+        taken = Path("out", name)
+        taken.parent.mkdir(exist_ok=True)
+        taken.write_bytes(Path(usual[role]).read_bytes())
+        before = taken.read_bytes()
+        given = usual | {role: str(taken)}
+        outcome = command(*(given.get(word, word) for word in jobs[which[0]]), "-o", "out")
+        assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
+        assert "is read from, expected another" in outcome.err
+        assert taken.read_bytes() == before
+        taken.unlink()
+    outcome = command(*(usual.get(word, word) for word in jobs[which[0]]), "-o", "gold/x")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
+
+
+def test_a_store_that_takes_others_is_a_store_or_new() -> None:
+    Path("empty").write_bytes(b"")
+    os.mkfifo("pipe")
+    before = Path("answers").read_bytes()
+    for out in ("answers", "/dev/null", "out", ".", "pipe", "gold/x"):
+        outcome = command("judgements", "merge", "store.sqlite", "-o", out)
+        assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
+    assert Path("answers").read_bytes() == before
+    assert Path("/dev/null").is_char_device()
