@@ -11,7 +11,7 @@ import rageval
 DATA = Path(__file__).parent / "data"
 
 
-@rageval.measure
+@rageval.measure(better="lower")
 def half_covered_rank(judged, *, k=None, rel: int = 1):
     """Rank at which half of a query's nuggets are covered; undefined (NaN) if they never are."""
     finds = judged.finds(k, rel)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +32,9 @@ from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
 from rageval.measures.parsing import parse_measure
+from rageval.report.page import asset
 from rageval.report.reading import read_report
+from rageval.report.slicing import most_telling
 from rageval.scores import Score, Scores
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst
@@ -461,6 +465,9 @@ def check_page(path: Path, measures: Sequence[Any]) -> None:
         else:
             assert set(map(str, claims.values())) == {"(False, [])"}
             assert not any("better" in drawn[run][at] or "best" in drawn[run][at] for run in SYSTEMS)
+    for said, way in (("Low is good", "lower"), ("Neither high nor low is good", "neither")):
+        named = [str(measure) for measure in measures if way_of(measure) == way]
+        assert (f"{said}: {', '.join(named)}." in text) == bool(named)
     check_verdicts(report, text)
 
 
@@ -494,6 +501,81 @@ def test_every_gate_looks_the_right_way(inputs: Any, kind: str) -> None:
         assert f"bad: {name} is" in said
         assert f"good: {name} is" not in said
         command(*words, "--require", f"{name}{wrong}{limit!r}", code=2)
+
+
+SCRIPT = """
+const [given, scripts] = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const fields = { "diff-measure": { value: 0 }, "diff-run": { value: 0 }, "diff-base": { value: 1 } };
+global.document = {
+  getElementById: (id) => fields[id] || { textContent: given },
+  documentElement: { dataset: { places: "4" } },
+};
+(0, eval)(scripts + `
+  const said = report.measures.map((measure, at) => {
+    document.getElementById("diff-measure").value = at;
+    const rows = rowsOf(chosenColumns());
+    const won = rows.filter((row) => isShown(row, "", "1")).length;
+    return { measure, way: wayOf(measure), summary: summary(rows, false), won };
+  });
+  console.log(JSON.stringify(said));
+`);
+"""
+
+
+@pytest.mark.parametrize("kind", ["runs", "answers"])
+def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> None:
+    """What is won and lost query by query, as the page counts it."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node to run the page's scripts with")
+    words, measures = inputs[kind]
+    options = [word for measure in measures for word in ("-m", str(measure))]
+    command("report", *words, *options, "--resamples", "100", "-o", str(tmp_path / "r.html"))
+    block = re.search(r'id="report">(.*?)</script>', (tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert block is not None
+    scripts = "\n".join(asset(name) for name in ("basics.js", "differences.js"))
+    given = json.dumps([block[1], scripts])
+    done = subprocess.run([node, "-e", SCRIPT], input=given, capture_output=True, text=True, check=True)
+    for found in json.loads(done.stdout):  # of bad minus good
+        way = way_of(parse_measure(found["measure"]))
+        assert found["way"] == {"higher": 1, "lower": -1, "neither": 0}[way]
+        if way != "neither":
+            assert found["won"] == 0
+            assert "; 0 won, 0 tied, 10 lost; " in found["summary"]
+        else:
+            assert " won" not in found["summary"]
+            assert " higher, " in found["summary"]
+
+
+def test_in_a_figure() -> None:
+    """The colour of a query, and what stands above the panel."""
+    from rageval.plots import _colour_of, _titled
+
+    good, bad = _colour_of(0.1, "higher"), _colour_of(-0.1, "higher")
+    assert good != bad
+    assert (_colour_of(-0.1, "lower"), _colour_of(0.1, "lower")) == (good, bad)
+    assert _colour_of(-0.1, "neither") == _colour_of(0.1, "neither")
+    assert _colour_of(0.1, "neither") not in (good, bad)
+    assert [_titled("m", way) for way in ("higher", "lower", "neither")] == ["m", "m (low is good)", "m"]
+
+
+def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_path: Path) -> None:
+    """A nugget of which `hallucinated` is 1 is marked as wrong, not as fully supported."""
+    command("report", *inputs["answers"][0], "-m", "bank_groundedness", "-o", str(tmp_path / "r.html"))
+    rows = read_report(tmp_path / "r.html")["matrices"]["1"]["rows"]
+    assert {row["id"] for row in rows if row.get("fault")} == {"hallucinated", "redundant", "lacking"}
+    node = shutil.which("node")
+    if node is not None:
+        looks = "console.log([lookOf({grade: 1}, true), lookOf({grade: 0}, true), lookOf({grade: 1})].join())"
+        done = subprocess.run(
+            [node, "-e", asset("matrix.js") + looks], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split(",")[::3] == ["wrong", "full", "full"]
+
+
+def test_of_one_run_the_queries_it_does_worst_on_are_shown_first() -> None:
+    for measure, first in (("hole@5", "q1"), ("recall@5", "q0")):
+        assert most_telling(scored({"a": [0.1, 0.9, 0.5]}, measure), 1) == [first]
 
 
 # --- measures of others ---
@@ -659,8 +741,8 @@ def test_a_run_that_failed_is_not_the_best_though_it_has_no_fault() -> None:
 
 def test_a_run_is_not_the_best_for_the_queries_that_it_lacks() -> None:
     """What was not retrieved is not unjudged either."""
-    qrels = {f"q{at}": {"a": 1} for at in range(8)}
-    runs = {"lazy": {"q0": {"x": 1.0}}, "busy": {query: {"a": 2.0, "x": 1.0} for query in qrels}}
+    qrels = {f"q{at}": {"a": 1, "z": 0} for at in range(8)}
+    runs = {"lazy": {"q0": {"z": 2.0, "x": 1.0}}, "busy": {query: {"a": 2.0, "x": 1.0} for query in qrels}}
     found = compare_runs("hole@2", runs, qrels)
     assert [cell.run for cell in found.cells if cell.is_best] == ["busy"]
     assert {(pair.other, pair.better_run) for pair in found.pairs} == {("busy", None)}
