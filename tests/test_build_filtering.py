@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.building.audit import LABELS, figures, read_labels, sampled, wilson
+from rageval.building.audit import LABELS, figures, read_labels, sampled
 from rageval.building.filtering import (
     KEPT,
     NO_DOCUMENT,
@@ -26,6 +26,7 @@ from rageval.building.filtering import (
 from rageval.building.support import failed_pairs, read_support, supported
 from rageval.building.variants import topics
 from rageval.errors import InputError
+from rageval.intervals.coarse import wilson
 from rageval.judges import Material, Settings, rubric_named
 from rageval.judges.panel import nuggets_by
 from rageval.records import Nugget, Qrel, Question
@@ -197,9 +198,9 @@ def test_wilson_is_the_inverse_of_its_test() -> None:
     """The ends of the interval are the shares from which the observed one is just z deviations away."""
     z = 1.959963984540054
     for count, number in ((43, 60), (1, 7), (59, 60)):
-        for end in wilson(count, number):
+        for end in wilson(count, number, 0.95):
             assert abs(count / number - end) / math.sqrt(end * (1 - end) / number) == pytest.approx(z)
-    assert wilson(0, 10)[0] == 0.0
+    assert wilson(0, 10, 0.95)[0] == 0.0
 
 
 def test_questions_not_labelled_to_the_end_are_left_out(tmp_path: Path) -> None:

@@ -71,9 +71,14 @@ class TestIntervals:
         assert bootstrap(values) == bootstrap(values.copy())
 
     @given(st.lists(st.floats(-1, 2), min_size=2, max_size=30))
-    def test_it_lies_within_the_values(self, values: list[float]) -> None:
+    def test_it_is_never_a_point_and_within_the_values_or_their_scale(self, values: list[float]) -> None:
         low, high = bootstrap(np.array(values))
-        assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
+        assert low < high
+        least, most = min(values), max(values)
+        if most <= 1:
+            assert min(least, 0 if least >= 0 else -1) - 1e-12 <= low <= high <= 1 + 1e-12
+        if len({round(value, 6) for value in values}) == len(values) > 2:
+            assert least - 1e-12 <= low <= np.mean(values) <= high <= most + 1e-12
 
     def test_it_holds_the_mean_and_shrinks_with_the_root_of_n(self) -> None:
         widths = []

@@ -10,7 +10,6 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from rageval.answers import evaluate_answers
@@ -18,6 +17,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Source, name_of
 from rageval.intervals import LEVEL, bootstrap
+from rageval.intervals.coarse import wilson
 from rageval.records import Nugget, Qrel, Question
 
 RUN = "collection"
@@ -128,22 +128,11 @@ def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
     labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]
     for label in LABELS if labels else ():
         yield Figure(
-            label, labels.count(label) / len(labels), *wilson(labels.count(label), len(labels)), len(labels)
+            label,
+            labels.count(label) / len(labels),
+            *wilson(labels.count(label), len(labels), LEVEL),
+            len(labels),
         )
-
-
-def wilson(count: int, number: int, level: float = LEVEL) -> tuple[float, float]:
-    """Interval of a share, which holds its own where the share is near 0 or 1 (Wilson, 1927).
-
-    >>> low, high = wilson(10, 10)
-    >>> round(low, 4), high  # n / (n + z²)
-    (0.7225, 1.0)
-    """
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    share, weight = count / number, z * z / number
-    middle = (share + weight / 2) / (1 + weight)
-    half = (share * (1 - share) * weight + weight * weight / 4) ** 0.5 / (1 + weight)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def figure_lines(found: Iterable[Figure]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.tables import Table, tables
 from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
+from rageval.intervals.coarse import FEW, differing, is_coarse
 from rageval.intervals.resampling import intervals
 from rageval.measures.base import NEITHER
 from rageval.names import suggestion
@@ -109,6 +110,7 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
             yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"
         if len({score.signature for score in table.scores}) > 1:
             yield f"{name}: the runs were not scored alike; their signatures differ"
+        yield from _coarse(table, runs, settings)
         unresolved = int(table.shown(settings).unresolved(settings.level).sum())
         if unresolved:
             yield f"{name}: {unresolved:,} pairs are undecided because p cannot be small enough; see why"
@@ -117,3 +119,19 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
         yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"
     if first.units < _FEW:
         yield f"{first.units:,} independent queries or clusters are few; the intervals are rough"
+
+
+def _coarse(table: Table, runs: list[str], settings: Settings) -> Iterator[str]:
+    """Where fewer values differ than an interval should rest on."""
+    name = str(table.scores[0].measure)
+    few = [runs[at] for at in np.flatnonzero(is_coarse(table.sample)).tolist()]
+    if few:
+        more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
+        yield (
+            f"{name}: coarse: fewer than {FEW} values of {', '.join(map(visible, few[:3]))}{more} differ from"
+            " the commonest one"
+        )
+    gaps = table.shown(settings).differences()
+    pairs = int((is_coarse(gaps) & (differing(gaps) > 0)).sum())
+    if pairs:
+        yield f"{name}: coarse: in {pairs:,} differences fewer than {FEW} queries differ from the others"

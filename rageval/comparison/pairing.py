@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rageval.comparison.parametric import cohens_d, standard_error
+from rageval.comparison.parametric import cohens_d
 from rageval.comparison.power import detectable, needed
-from rageval.comparison.results import UNDECIDED, Pair
+from rageval.comparison.results import IDENTICAL, UNDECIDED, Pair
 from rageval.comparison.settings import Settings
 from rageval.comparison.tables import Table, differences, p_values
 from rageval.comparison.verdicts import (
@@ -24,7 +24,9 @@ from rageval.comparison.verdicts import (
     without_difference,
     worded,
 )
+from rageval.intervals.coarse import scale_of_differences
 from rageval.intervals.resampling import intervals
+from rageval.intervals.samples import Float, Sample, standard_error
 from rageval.scores import mean
 
 
@@ -41,7 +43,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: Known) ->
     """Every pair that is shown."""
     table = table.shown(settings)
     columns, better = table.differences(), table.better
-    low, high = intervals(columns, settings.interval, settings.level, settings.resamples, settings.seed)
+    low, high = _intervals(table, columns, runs, settings, known)
     error, effect = standard_error(columns), cohens_d(columns)
     units = (columns.sizes() > 0).sum(axis=0)
     found = []
@@ -73,6 +75,22 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: Known) ->
         )
         found.append(pair)
     return found
+
+
+def _intervals(
+    table: Table, columns: Sample, runs: list[str], settings: Settings, known: Known
+) -> tuple[Float, Float]:
+    """The interval of each difference; rankings that are the same differ by 0, and that is no estimate."""
+    scale = scale_of_differences(table.sample.values, table.pairs)
+    low, high = intervals(
+        columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
+    )
+    same = [
+        known.alike.get(frozenset((runs[first], runs[second]))) == IDENTICAL
+        for first, second in table.pairs.tolist()
+    ]
+    low[same] = high[same] = 0.0
+    return low, high
 
 
 def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: Known) -> Ruling:

@@ -6,31 +6,9 @@ import math
 
 import numpy as np
 
-from rageval.intervals.samples import Float, Sample
+from rageval.intervals.samples import Float, Sample, standard_error
 
 _TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
-
-
-def standard_error(differences: Sample) -> Float:
-    """The standard error of the mean of each column; robust to clusters where there are any.
-
-    se² = C/(C−1) · Σ_c (S_c − n_c·d̄)² / n² over C clusters with sums S_c of n_c of the n differences, which
-    is the usual s²/n where every query is a cluster of its own.
-
-    >>> alone = Sample(("a", "b", "c"), np.array([[1.0], [2.0], [6.0]]), np.arange(3))
-    >>> math.isclose(standard_error(alone)[0], math.sqrt(7 / 3))
-    True
-    """
-    sums, sizes = differences.sums(), differences.sizes()
-    number, there = sizes.sum(axis=0), (sizes > 0).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        residual = sums - sizes * (sums.sum(axis=0) / number)
-        spread = np.sqrt(there / (there - 1) * (residual**2).sum(axis=0)) / number
-    error: Float = np.where(there > 1, spread, np.nan)
-    # differences that are all alike leave a residual of rounding errors
-    scale = np.abs(sums).sum(axis=0) / np.maximum(number, 1)
-    error[error <= 1e-12 * scale] = 0.0
-    return error
 
 
 def t_test(differences: Sample) -> Float:

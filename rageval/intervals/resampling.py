@@ -6,6 +6,8 @@ bca          the same, moved for the bias and the skewness of the mean (Efron, J
 With few queries both are too narrow, because a drawn sample varies less than a fresh one. The quantiles are
 therefore those that would give Student's interval for normal values (Hesterberg, The American Statistician
 2015): a' = Φ(−√(n/(n−1)) · t_{1−a, n−1}).
+
+Measures of two values have Wilson's interval instead, and no interval is narrower than few values allow.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.intervals.coarse import Scale, mended, scale_of
 from rageval.intervals.samples import Float, Int, Sample
 
 INTERVALS = ("bca", "percentile")
@@ -31,13 +34,20 @@ class Intervals(NamedTuple):
 
 
 def intervals(
-    columns: Sample, kind: str = "bca", level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    columns: Sample,
+    kind: str = "bca",
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    scale: Scale | None = None,
 ) -> Intervals:
-    """Intervals of the mean of each column, units drawn with replacement.
+    """Intervals of the mean of each column, units drawn with replacement; see `coarse` for few other values.
 
-    >>> low, high = intervals(Sample(("a", "b"), np.array([[0.5], [0.5]]), np.arange(2)))
-    >>> float(low[0]), float(high[0])
-    (0.5, 0.5)
+    `scale` is where the values lie, if that is not as they show.
+
+    >>> low, high = intervals(Sample(("a", "b", "c"), np.array([[0.0], [0.0], [0.0]]), np.arange(3)))
+    >>> float(low[0]), round(float(high[0]), 2)
+    (0.0, 0.56)
     """
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
@@ -52,7 +62,7 @@ def intervals(
             ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
     lows[units < 2] = highs[units < 2] = np.nan
-    return Intervals(lows, highs)
+    return Intervals(*mended(columns, lows, highs, level, scale or scale_of(columns.values)))
 
 
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:

@@ -60,6 +60,24 @@ class Sample:
         """How many defined values each unit has in each column."""
         return self._by_unit((~np.isnan(self.values)).astype(np.float64))
 
+    def counts(self) -> Int:
+        """How many units have a value in each column."""
+        found: Int = (self.sizes() > 0).sum(axis=0)
+        return found
+
+    def means(self) -> Float:
+        """The mean of each unit in each column, NaN where it has no value."""
+        sizes = self.sizes()
+        means: Float = np.divide(self.sums(), sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0)
+        return means
+
+    def mean(self) -> Float:
+        """The mean over all queries of each column, NaN where it has no value."""
+        number = self.sizes().sum(axis=0)
+        total, nothing = self.sums().sum(axis=0), np.full(len(number), np.nan)
+        mean: Float = np.divide(total, number, out=nothing, where=number > 0)
+        return mean
+
     def _by_unit(self, columns: Float) -> Float:
         if not self.is_clustered:
             return columns[np.argsort(self.unit)]
@@ -83,3 +101,26 @@ def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -
     require_groups(clusters, queries, "clusters")
     _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
     return Sample(tuple(queries), values, unit.astype(np.int64))
+
+
+def standard_error(differences: Sample) -> Float:
+    """The standard error of the mean of each column; robust to clusters where there are any.
+
+    se² = C/(C−1) · Σ_c (S_c − n_c·d̄)² / n² over C clusters with sums S_c of n_c of the n differences, which
+    is the usual s²/n where every query is a cluster of its own.
+
+    >>> import math
+    >>> alone = Sample(("a", "b", "c"), np.array([[1.0], [2.0], [6.0]]), np.arange(3))
+    >>> math.isclose(standard_error(alone)[0], math.sqrt(7 / 3))
+    True
+    """
+    sums, sizes = differences.sums(), differences.sizes()
+    number, there = sizes.sum(axis=0), (sizes > 0).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        residual = sums - sizes * (sums.sum(axis=0) / number)
+        spread = np.sqrt(there / (there - 1) * (residual**2).sum(axis=0)) / number
+    error: Float = np.where(there > 1, spread, np.nan)
+    # differences that are all alike leave a residual of rounding errors
+    scale = np.abs(sums).sum(axis=0) / np.maximum(number, 1)
+    error[error <= 1e-12 * scale] = 0.0
+    return error

@@ -1,0 +1,192 @@
+"""No interval from a sample is a point: where nothing was seen to differ, something still may."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval.cli import main
+from rageval.comparison import Comparison, Settings, compare
+from rageval.intervals import bootstrap
+from rageval.intervals.resampling import intervals
+from rageval.intervals.samples import Float, Sample
+from rageval.measures.parsing import parse_measure
+from rageval.scores import Score, Scores
+
+OF_25 = 0.1331922  # Wilson's upper end of 0 of 25: z²/(25 + z²)
+
+
+def command(*words: str) -> Any:
+    done = CliRunner().invoke(main, list(words))
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def judged(folder: Path, **labels: list[str]) -> str:
+    """A file of judgements: the labels of each system's answers."""
+    path = folder / "judged.jsonl"
+    rows = [
+        {"query_id": f"q{at:03d}", "run_id": run, "label": label, "rubric": "crag"}
+        for run, given in labels.items()
+        for at, label in enumerate(given)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def compared(columns: Float, **options: Any) -> Comparison:
+    queries = [f"q{at:03d}" for at in range(len(columns))]
+    measure = parse_measure("recall")
+    results = [
+        Scores(f"run{at}", (Score(measure, queries, column, 0, "made up"),))
+        for at, column in enumerate(columns.T)
+    ]
+    return compare(results, Settings(resamples=200, all_pairs=True, **options))
+
+
+def sample(values: Float, unit: Any = None) -> Sample:
+    columns = np.asarray(values, np.float64).reshape(len(values), -1)
+    units = np.arange(len(columns)) if unit is None else np.asarray(unit)
+    return Sample(tuple(map(str, range(len(columns)))), columns, units)
+
+
+class TestNoHallucinationOf25:
+    def test_compare(self, tmp_path: Path) -> None:
+        mixed = ["perfect"] * 15 + ["missing"] * 10
+        path = judged(tmp_path, one=["perfect"] * 25, other=mixed)
+        done = command("compare", path, "-m", "hallucination,crag_score", "--format", "json")
+        found = json.loads(done.stdout)
+        cells = {(cell["run"], cell["measure"]): cell for cell in found["values"]}
+        for run in ("one", "other"):
+            cell = cells[run, "crag_share(label=incorrect)"]
+            assert (cell["value"], cell["low"], cell["high"]) == (0, 0, pytest.approx(OF_25))
+        perfect = cells["one", "crag_score"]
+        assert (perfect["value"], perfect["low"], perfect["high"]) == (1, pytest.approx(1 - OF_25), 1)
+        pair = next(pair for pair in found["pairs"] if "share" in pair["measure"])
+        assert (pair["difference"], pair["verdict"]) == (0, "identical")
+        assert pair["low"] == -pair["high"] == pytest.approx(-0.126, abs=0.001)
+        assert "fewer than 6 values of one, other differ from the commonest one" in done.stderr
+
+    def test_slices_and_reports(self, tmp_path: Path) -> None:
+        path = judged(tmp_path, one=["perfect"] * 25)
+        facts = tmp_path / "questions.jsonl"
+        rows = [{"query_id": f"q{at:03d}", "query": "?", "domain": "all"} for at in range(25)]
+        facts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        words = [path, "-m", "hallucination", "--by", "domain", "--questions", str(facts)]
+        assert "[0.0000, 0.1332]" in command(*words).stdout
+        page = tmp_path / "report.html"
+        command("report", path, "-m", "hallucination", "-o", str(page))
+        (cell,) = json.loads(command("report", "show", str(page), "--format", "json").stdout)["cells"]
+        assert (cell["low"], cell["high"]) == (0, pytest.approx(OF_25))
+
+    @pytest.mark.parametrize("kind", ["bca", "percentile"])
+    @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+    def test_the_level_counts(self, kind: str, level: float) -> None:
+        low, high = intervals(sample(np.zeros(25)), kind, level)
+        z = {0.8: 1.2815515655, 0.95: 1.9599639845, 0.99: 2.5758293035}[level]
+        assert (low[0], high[0]) == (0, pytest.approx(z**2 / (25 + z**2)))
+
+
+class TestWhereItEnds:
+    @settings(max_examples=80, deadline=None)
+    @given(
+        st.integers(2, 40),
+        st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=4),
+        st.integers(0, 10**6),
+    )
+    def test_never_a_point_and_never_beyond_the_scale(
+        self, queries: int, values: list[float], seed: int
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        columns = np.where(rng.random((queries, 3)) < 0.1, rng.choice(values, (queries, 3)), values[0])
+        found = compared(columns)
+        for cell in found.cells:
+            assert 0 <= cell.low < cell.high <= 1
+            assert cell.low <= cell.value <= cell.high
+        for pair in found.pairs:
+            assert -1 <= pair.low < pair.high <= 1
+            assert pair.low <= pair.difference <= pair.high
+
+    @pytest.mark.parametrize(("constant", "low", "high"), [(0.5, 0.374, 0.626), (-1.0, -1, -0.734)])
+    def test_of_scales_with_other_ends(self, constant: float, low: float, high: float) -> None:
+        assert bootstrap(np.full(25, constant)) == pytest.approx((low, high), abs=0.001)
+
+    def test_of_measures_without_a_scale(self) -> None:
+        """A gain of 12 on 25 of 25 queries: on others it may be 0, or as much more."""
+        found = compared(np.full((25, 2), 12.0))
+        (pair,) = found.pairs
+        assert pair.high == -pair.low == pytest.approx(12 * 0.1262, abs=0.001)
+        assert [cell.high - 12 for cell in found.cells] == pytest.approx([12 * 0.1262] * 2, abs=0.001)
+
+    @pytest.mark.parametrize("number", [0, 1])
+    def test_of_one_query_there_is_none(self, number: int) -> None:
+        assert np.isnan(bootstrap(np.zeros(number))).all()
+        found = compared(np.array([[0.5, 0.25]]))
+        assert all(np.isnan(each.low) and np.isnan(each.high) for each in (*found.cells, *found.pairs))
+
+    def test_clusters_count_not_queries(self) -> None:
+        """50 answers on 5 pages without a fault say as much as 5 pages, not as 50 answers."""
+        unit = np.repeat(np.arange(5), 10)
+        alone, together = intervals(sample(np.zeros(50))), intervals(sample(np.zeros(50), unit))
+        assert alone.high[0] == pytest.approx(3.8415 / (50 + 3.8415), abs=1e-4)
+        assert together.low[0] == 0
+        assert 0.8 < together.high[0] <= 1
+        one_of_many = np.zeros(400)
+        one_of_many[0] = 1
+        by_page = intervals(sample(one_of_many, np.repeat(np.arange(40), 10)))
+        assert 0.05 < by_page.high[0] < 0.12
+
+    def test_ordinary_values_are_left_as_they_are(self) -> None:
+        """Few queries with values of their own, or many that differ: no floor, and no remark."""
+        rng = np.random.default_rng(1)
+        for values in (rng.random(5), np.where(np.arange(30) < 7, rng.random(30), 0.0)):
+            low, high = bootstrap(values)
+            assert values.min() <= low < high <= values.max()
+        assert not any("coarse" in remark for remark in compared(rng.random((12, 3))).remarks)
+
+    def test_rankings_that_are_the_same_differ_by_nothing(self, tmp_path: Path) -> None:
+        """That is no estimate; that two other rankings had the same values is one."""
+        lines = [f"q{at} Q0 d{rank} 1 {-rank} t\n" for at in range(30) for rank in range(3)]
+        (tmp_path / "a").write_text("".join(lines))
+        (tmp_path / "b").write_text("".join(lines))
+        (tmp_path / "c").write_text("".join(line.replace("d2", "d9") for line in lines))
+        (tmp_path / "qrels").write_text("".join(f"q{at} 0 d{at % 2} 1\n" for at in range(30)))
+        paths = [str(tmp_path / name) for name in ("a", "b", "c", "qrels")]
+        done = command("compare", *paths, "-m", "rr", "--all-pairs", "--format", "json")
+        pairs = {pair["run"] + pair["other"]: pair for pair in json.loads(done.stdout)["pairs"]}
+        assert (pairs["ab"]["low"], pairs["ab"]["high"], pairs["ab"]["verdict"]) == (0, 0, "identical")
+        assert pairs["ac"]["verdict"] == "identical"
+        assert pairs["ac"]["low"] == -pairs["ac"]["high"] == pytest.approx(-0.104, abs=0.001)
+
+
+def held(values: Float, truth: float, **options: Any) -> float:
+    low, high = intervals(sample(values), resamples=400, **options)
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+RARE = [(10, 0.05), (25, 0.05), (50, 0.05), (200, 0.05), (10, 0.2), (25, 0.2), (30, 0.96), (50, 0.96)]
+
+
+@pytest.mark.parametrize(("queries", "share"), RARE)
+def test_rare_events_are_covered(queries: int, share: float) -> None:
+    """Resampling alone holds 5 % in 39, 73, 91 and 98 % of samples of 10, 25, 50 and 200."""
+    times = 1000
+    rng = np.random.default_rng(queries)
+    assert held((rng.random((queries, times)) < share).astype(float), share) >= 0.9
+
+
+@pytest.mark.parametrize("queries", [7, 15, 25, 50])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.35])
+def test_values_that_seldom_differ_are_covered(queries: int, share: float) -> None:
+    """Most are 0, the others anything between -0.5 and 1, as differences of two runs that are much alike."""
+    times = 600
+    rng = np.random.default_rng(queries)
+    values = np.where(rng.random((queries, times)) < share, rng.uniform(-0.5, 1, (queries, times)), 0.0)
+    assert held(values, share / 4) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
