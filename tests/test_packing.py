@@ -114,3 +114,77 @@ def test_a_missing_package_survives_the_way_from_a_worker() -> None:
     error = MissingPackage("pyarrow", "run.parquet", extra="parquet")
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again)) == (MissingPackage, str(error))
+
+
+def _checked_zstd(text: bytes) -> bytes:
+    """With a checksum, as the zstd program writes it."""
+    parameter = zstd().CompressionParameter
+    packed: bytes = zstd().compress(text, options={parameter.checksum_flag: 1})
+    return packed
+
+
+CHECKED = PACKERS | {ZSTD: _checked_zstd}
+
+
+def content_of(packed: bytes) -> list[Any] | None:
+    """The rows, None where the file is refused; anything else that is raised is a fault."""
+    try:
+        return list(rageval.read_run(io.BytesIO(packed)))
+    except InputError:
+        return None
+
+
+@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_a_damaged_byte_of_any_stream_is_never_another_run(name: str, stream: int) -> None:
+    """Refused, or (in a byte that says nothing, such as the time in a gzip header) the same rows."""
+    parts = [CHECKED[name](ROWS[:90]), CHECKED[name](ROWS[90:]), CHECKED[name](ROWS.replace(b"q", b"p"))]
+    whole = content_of(b"".join(parts))
+    assert whole is not None
+    assert len(whole) == 90
+    refused = 0
+    begin = sum(map(len, parts[:stream]))
+    for at in range(begin, begin + len(parts[stream])):
+        for flip in (0x01, 0x80, 0xFF):
+            packed = bytearray(b"".join(parts))
+            packed[at] ^= flip
+            found = content_of(bytes(packed))
+            assert found in (None, whole), (at - begin, flip)
+            refused += found is None
+    assert refused > 2.5 * len(parts[stream])
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_stream_that_breaks_off_is_refused_wherever_it_does(name: str) -> None:
+    first, second = CHECKED[name](ROWS[:90]), CHECKED[name](ROWS[90:])
+    borders = {len(first): content_of(first), len(first + second): content_of(first + second)}
+    for size in range(1, len(first + second) + 1):
+        found = content_of((first + second)[:size])
+        assert found == borders[size] if size in borders else found is None, size
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_is_behind_the_last_stream_is_no_stream(name: str) -> None:
+    for waste in (b"x", b"waste\n", ROWS[:90], b"\x1f", b"BZh", b"\xfd7zX", b"\x28\xb5"):
+        assert content_of(CHECKED[name](ROWS) + waste) is None
+
+
+def test_zeros_behind_a_stream_are_padding_where_the_format_says_so() -> None:
+    pack = lzma.compress
+    for zeros in (4, 8, 2**17 + 4):
+        assert content_of(pack(ROWS[:90]) + bytes(zeros) + pack(ROWS[90:]) + bytes(zeros)) is not None
+    for zeros in (1, 2, 3, 5):
+        assert content_of(pack(ROWS) + bytes(zeros)) is None
+    assert content_of(gzip.compress(ROWS) + bytes(512)) is not None  # a tape's blocks
+    assert content_of(bz2.compress(ROWS) + bytes(4)) is None
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_judgements_answers_and_archives_are_read_by_the_same_streams(name: str, tmp_path: Path) -> None:
+    line = b'{"query_id": "q", "run_id": "r%d", "label": "perfect"}\n'
+    damaged = bytearray(CHECKED[name](line % 1) + CHECKED[name](line % 2))
+    damaged[len(CHECKED[name](line % 1)) + 3] ^= 0xFF
+    path = tmp_path / "judged"
+    path.write_bytes(damaged)
+    with pytest.raises(InputError, match="breaks off or is damaged"):
+        rageval.evaluate_answers("crag_score", str(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import io
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import IO, Any, cast
 
 from rageval.errors import InputError
 from rageval.files.limits import Limits
+from rageval.files.packing import BZIP2, unpacked
 
 _CHUNK = 2**18
 _LENIENT = 64 * 2**20
@@ -65,7 +65,7 @@ class _Unpacked:
 
     def __init__(self, packed: Parts, limits: Limits) -> None:
         self._packed, self._limits = packed, limits
-        self._stream = bz2.BZ2File(cast("IO[bytes]", packed))
+        self._stream = unpacked(cast("IO[bytes]", packed), BZIP2)
         self._total = 0
 
     def read(self, size: int) -> bytes:
