@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import combining, normalize
 
+AROUND = " \t\n\r\v\f"  # what no id begins or ends with
 # C0 and C1 controls, DEL, line separators, and what reorders or hides text.
 _HOSTILE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
@@ -58,3 +59,16 @@ def visible(text: str | bytes) -> str:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def problem_of_id(text: str) -> str | None:
+    """What is wrong with an id: it is empty, or has blanks around it, which no TREC file can hold.
+
+    >>> problem_of_id("q1 "), problem_of_id("q 1")
+    ("an id without blanks around it, found 'q1 '", None)
+    """
+    if not text.strip(AROUND):
+        return f"an id, found {'nothing' if not text else repr(text[:80])}"
+    if text.strip(AROUND) != text:
+        return f"an id without blanks around it, found {visible(text[:80])!r}"
+    return None

@@ -551,7 +551,7 @@ class TestHostileText:
     @pytest.mark.parametrize("style", STYLES)
     def test_ids_never_reach_the_output_raw(self, control: str, style: str) -> None:
         rows = [
-            judged(f"q{control}", f"r{control}{run}", judge=f"{judge}{control}", label="perfect")
+            judged(f"q{control}1", f"r{control}{run}", judge=f"{judge}{control}", label="perfect")
             for run in "ab"
             for judge in "AB"
         ]
@@ -571,7 +571,7 @@ class TestHostileText:
 
     @pytest.mark.parametrize("control", EVIL, ids=ascii)
     def test_errors_neither(self, control: str) -> None:
-        evil = f"x{control}"
+        evil = f"x{control}y"
         Path("weights").write_text("a 0.5\nb 0.5\n")
         Path("answers").write_bytes(
             lines(

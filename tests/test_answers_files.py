@@ -50,7 +50,9 @@ def citing(form: str, *citations: Any) -> dict[str, Any]:
 # --- what is read
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
-IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).filter(str.strip)
+IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).filter(
+    lambda text: bool(text.strip()) and text == text.strip(" ")
+)
 
 
 @st.composite

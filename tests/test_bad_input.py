@@ -201,10 +201,11 @@ def test_carriage_returns_as_line_ends(score: Scorer) -> None:
     assert_refused(score(qrels=QRELS.replace(b"\n", b"\r")), "qrels:1: byte 11 is a carriage return")
 
 
-def test_a_byte_order_mark_in_the_middle_belongs_to_the_id(score: Scorer) -> None:
-    """Two files with marks, put together: a query id that no one can see is another one."""
+def test_a_byte_order_mark_in_the_middle_is_refused(score: Scorer) -> None:
+    """Two files with marks, put together: a query id that no one can see would be another one."""
     outcome = score(run=RUN + b"\xef\xbb\xbfq2 Q0 d3 1 9 t\n")
-    assert (outcome.code, "1 queries of the run are not judged" in outcome.err) == (0, True)
+    assert outcome.code == 2
+    assert f":{RUN.count(bytes([10])) + 1}: begins with a byte-order mark" in outcome.err
 
 
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -549,8 +550,9 @@ class TestFromPython:
             ({"q": {"a": 10**400}}, "run:1: expected a finite number as score"),
             ({"q": {"a": None}}, "run:1: expected a finite number as score, found None"),
             ({"q": {"a": "2"}}, "run:1: expected a finite number as score, found '2'"),
-            ({"q": {1: 2.0}}, "run:1: expected text as doc_id, found 1"),
-            ({1: {"a": 2.0}}, "run:1: expected text as query_id, found 1"),
+            ({"q": {1.0: 2.0}}, "run:1: expected text (or a whole number) as doc_id, found 1.0"),
+            ({math.nan: {"a": 2.0}}, "run:1: expected text (or a whole number) as query_id, found nan"),
+            ({True: {"a": 2.0}}, "run:1: expected text (or a whole number) as query_id, found True"),
             ({"q": ["a", "b"]}, "expected"),
             ([("q", "a", 1.0)], "record 1: expected the fields query_id, doc_id, score"),
             ([{"query_id": "q", "doc_id": "a"}], "record 1: expected the fields query_id, doc_id, score"),
@@ -572,7 +574,7 @@ class TestFromPython:
             ({"q": {"a": None}}, "qrels:1: expected"),
             ({"q": {"a": 2**31}}, "qrels:1: expected a whole number from -1,000,000 to 1,000,000"),
             ({"q": {"n": {"a": 10**400}}}, "qrels:1: expected"),
-            ({1: {"a": 1}}, "qrels:1: expected text as query_id"),
+            ({1.5: {"a": 1}}, "qrels:1: expected text (or a whole number) as query_id"),
             (None, "expected judgements (a path, dict, DataFrame or records), found None"),
         ],
     )

@@ -105,8 +105,8 @@ def test_judgements_without_a_nugget_are_plain(tmp_path: Path) -> None:
         ({"score": ["1", "2"]}, "p:1: expected numbers as score, found '1'"),
         ({"score": [True, False]}, "p:1: expected numbers as score, found True"),
         (
-            {"query_id": [1, 2]},
-            r"p:1: expected text \(ids are strings: cast the column\) as query_id, found 1",
+            {"query_id": [1.0, 2.0]},
+            r"p:1: expected text or whole numbers \(ids are strings: cast the column\) as query_id, found 1",
         ),
         ({"doc_id": ["d", ""]}, "p:2: expected 1 to 1,024 bytes"),
         ({"doc_id": ["d", "x" * 1025]}, "p:2: expected 1 to 1,024 bytes"),

@@ -20,6 +20,7 @@ from rageval.judges.base import Usage
 from rageval.judges.prices import cost
 from rageval.judges.votes import GRADED, Place, place
 from rageval.tables.scales import ALL, FAULTS
+from rageval.text import problem_of_id
 
 Float = NDArray[np.float64]
 Judged = Mapping[Place, Mapping[str, Any]]
@@ -57,6 +58,8 @@ def read(source: Source) -> Judged:
         missing = [name for name in ("query_id", "run_id") if name not in whole]
         if missing:
             raise InputError(f"{source}:{line}: expected a judgement, found no {' and no '.join(missing)}")
+        for problem in filter(None, map(problem_of_id, place(whole)[:3])):
+            raise InputError(f"{source}:{line}: expected {problem}")
         if place(whole) in found:
             raise InputError(
                 f"{source}:{line}: judged before by {found[place(whole)].get('judge', '')!r};"

@@ -24,7 +24,7 @@ from rageval.files.opening import Source, name_of
 from rageval.tables.ranked import ranked_documents
 from rageval.tables.ranking import Order
 from rageval.tables.run import Run
-from rageval.text import visible
+from rageval.text import problem_of_id, visible
 
 DEPTH = 20
 WINDOW = 20  # documents that a call judges
@@ -97,6 +97,8 @@ def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
     """The pool that such lines hold."""
     pool: Pool = {}
     for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}", limits):
+        for problem in filter(None, map(problem_of_id, (str(record.query_id), str(record.doc_id)))):
+            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
         docs = pool.setdefault(str(record.query_id), {})
         if str(record.doc_id) in docs:
             raise InputError(

@@ -14,7 +14,7 @@ from rageval.judges.gathering import passages_in
 from rageval.judges.tasks import Material
 from rageval.records import Nugget, Qrel, Question
 from rageval.tables.scales import SUPPORT
-from rageval.text import visible
+from rageval.text import problem_of_id, visible
 
 RUBRIC = "nugget-support"
 THRESHOLD = 1.0
@@ -67,6 +67,8 @@ def read_support(source: Source) -> list[dict[str, Any]]:
                 f" found {visible(str(said.label))!r:.80}"
             )
         place = {"query_id": str(said.query_id), "item_id": str(said.item_id), "aspect": str(said.aspect)}
+        for problem in filter(None, map(problem_of_id, place.values())):
+            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
         found.append({**place, "grade": grade, "status": said.status})
     return found
 

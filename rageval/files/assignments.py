@@ -10,6 +10,7 @@ import msgspec
 
 from rageval.counting import RULES
 from rageval.files.jsonl import read_batches
+from rageval.files.judgements import refuse_odd_ids
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
 from rageval.tables.grades import Grades, Rows
@@ -39,7 +40,9 @@ def add_assignments(grades: Grades, source: Source, limits: Limits = DEFAULT) ->
     """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
     name = name_of(source)
     for lines, answers in read_batches(source, Assignment, EXPECTED, limits):
-        grades.add(_rows(name, lines, answers))
+        rows = _rows(name, lines, answers)
+        refuse_odd_ids(rows)
+        grades.add(rows)
         grades.by_text.add(len(grades.sources) - 1)
         for answer in answers:
             _measure(grades, str(answer.qid), str(answer.run_id), answer)

@@ -26,7 +26,9 @@ from rageval.files.writing import whole_file
 from rageval.tables.blocks import QrelsBlock, RunBlock
 from rageval.tables.ids import Ids, hashes, ids_of, padded
 from rageval.tables.names import Names
+from rageval.text import AROUND
 
+_AROUND = np.frombuffer(AROUND.encode(), np.uint8)
 RUN = ("query_id", "doc_id", "score")
 QRELS = ("query_id", "doc_id", "relevance")
 NUGGETS = ("iteration", "subtopic_id", "nugget_id")
@@ -105,9 +107,11 @@ class _Batch:
         import pyarrow
 
         column = self._whole(name)
+        if pyarrow.types.is_integer(column.type):
+            column = column.cast(pyarrow.large_string())
         text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
         if not (pyarrow.types.is_string(text) or pyarrow.types.is_large_string(text)):
-            raise self._wrong(0, name, "text (ids are strings: cast the column)", column)
+            raise self._wrong(0, name, "text or whole numbers (ids are strings: cast the column)", column)
         column = column.cast(pyarrow.large_string())
         try:
             column.validate(full=True)
@@ -119,7 +123,12 @@ class _Batch:
         bad = np.flatnonzero((length == 0) | (length > self._limits.id))
         if len(bad):
             raise self._wrong(int(bad[0]), name, f"1 to {self._limits.id:,} bytes (see --limit id=…)", column)
-        data = np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]]
+        everything = np.frombuffer(content or b"", np.uint8)
+        for edge in (ends[:-1], ends[1:] - 1):
+            bad = np.flatnonzero(np.isin(everything[edge], _AROUND))
+            if len(bad):
+                raise self._wrong(int(bad[0]), name, "an id without blanks around it", column)
+        data = everything[ends[0] : ends[-1]]
         return Ids(padded(data), ends[:-1] - ends[0], length)
 
     def nuggets(self) -> Ids:

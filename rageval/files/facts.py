@@ -9,9 +9,9 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import quoted
+from rageval.files.lines import quoted, refuse_bom
 from rageval.files.opening import Source, chunks, name_of
-from rageval.text import visible
+from rageval.text import problem_of_id, visible
 
 _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")
 
@@ -29,6 +29,8 @@ def read_facts(
             raise InputError(
                 f"{name_of(source)}:{line}: expected one of the keys {', '.join(_IDS)}, found none"
             )
+        if (problem := problem_of_id(str(query))) is not None:
+            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
         known = facts.setdefault(str(query), {})
         for field in wanted:
             value = values.get(field)
@@ -52,7 +54,9 @@ def read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterat
     name = name_of(source)
     line = 0
     for text in chunks(source, limits):
-        for content in text.removeprefix(b"\xef\xbb\xbf").splitlines():
+        text = text.removeprefix(b"\xef\xbb\xbf") if not line else text
+        refuse_bom(text, name, line + 1)
+        for content in text.splitlines():
             line += 1
             try:
                 shown = content.decode()

@@ -14,7 +14,7 @@ from rageval.files.jsonl import decoded, explained
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import quoted
 from rageval.files.opening import Source, name_of
-from rageval.text import visible
+from rageval.text import problem_of_id, visible
 
 Item = TypeVar("Item")
 Id = str | int
@@ -59,6 +59,8 @@ def has(*keys: str) -> Callable[[dict[str, Any]], bool]:
 def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
     """An id as text; numbers stay as they are written."""
     text = str(value)
+    if (problem := problem_of_id(text)) is not None and text.strip():
+        raise Unfit(f"expected {problem} in `{what}`")
     if not text.strip() or len(text.encode("utf-8", "surrogatepass")) > limits.id:
         found = f"{len(text):,} characters" if text.strip() else "nothing"
         raise Unfit(f"expected an id of 1 to {limits.id:,} bytes in `{what}`, found {found}")

@@ -13,9 +13,11 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from rageval.errors import InputError
+from rageval.files.keys import REPEATED, repeated_keys
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import Findings, quoted
+from rageval.files.lines import Findings, quoted, refuse_bom
 from rageval.files.opening import Source, chunks, name_of
+from rageval.text import visible
 
 Record = TypeVar("Record")
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -41,6 +43,7 @@ def decoded(
     """What `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
     for first_line, text in stretches(source, limits):
+        refuse_repeated_keys(name, first_line, text)
         yield from _one_by_one(name, first_line, text, decode, explain)
 
 
@@ -54,6 +57,7 @@ def read_batches(
     decoder = msgspec.json.Decoder(form)
     name = name_of(source)
     for first_line, text in stretches(source, limits):
+        refuse_repeated_keys(name, first_line, text)
         try:
             records = decoder.decode_lines(text)
         except (ValueError, RecursionError):
@@ -69,6 +73,14 @@ def read_batches(
         if not pairs:
             continue
         yield [number for number, _ in pairs], [record for _, record in pairs]
+
+
+def refuse_repeated_keys(name: str, first_line: int, text: bytes) -> None:
+    """`InputError` for lines with an object that names a key twice: nobody knows which one is meant."""
+    findings = Findings()
+    for number, key in repeated_keys(text):
+        findings.add(f"{name}:{first_line + number}: {REPEATED.format(visible(key)[:80])}")
+    findings.raise_if_any()
 
 
 def _one_by_one(
@@ -129,6 +141,7 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
         if line == 1:
             _refuse_utf16(text, name)
             text = text.removeprefix(_UTF8_BOM)
+        refuse_bom(text, name, line)
         if len(text) > limits.line and text.find(b"\n", 0, limits.line) < 0:
             raise InputError(
                 f"{name}:{line}: a line of more than {limits.line:,} bytes;"

@@ -15,6 +15,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import Findings, quoted
 from rageval.files.opening import Source, name_of
 from rageval.tables.grades import FAILED, GRADED, AnswerFacts, Grades, Rows
+from rageval.text import problem_of_id
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
@@ -104,6 +105,7 @@ def _refuse(rows: Rows, limits: Limits) -> None:
     grade = np.array(rows.grade, np.float64)
     said = ~np.isnan(grade) | np.array([label is not None for label in rows.label])
     graded = np.array([status in GRADED for status in rows.status])
+    refuse_odd_ids(rows)
     findings = Findings()
     endless = np.isinf(np.array(rows.weight, np.float64))
     for at in np.flatnonzero((said != graded) | (np.abs(grade) > limits.grade) | endless).tolist():
@@ -121,6 +123,17 @@ def _refuse(rows: Rows, limits: Limits) -> None:
                     f"{rows.source}:{rows.line[at]}: expected at most {longest:,} bytes,"
                     f" found {len(word.encode()):,}: {quoted(word.encode())}"
                 )
+    findings.raise_if_any()
+
+
+def refuse_odd_ids(rows: Rows) -> None:
+    """Ids that are nothing, or have blanks around them; the text of a nugget may have some."""
+    findings = Findings()
+    for name in ("query", "run", "item"):
+        ids = getattr(rows, name)
+        odd = {word: problem for word in set(ids) if (problem := problem_of_id(word)) is not None}
+        for at in (at for at, word in enumerate(ids) if word in odd) if odd else ():
+            findings.add(f"{rows.source}:{rows.line[at]}: expected as {name}_id {odd[ids[at]]}")
     findings.raise_if_any()
 
 

@@ -19,6 +19,7 @@ from rageval.tables import numbers
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,17 @@ class Findings:
         if self.count:
             more = self.count - len(self.shown)
             raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))
+
+
+def refuse_bom(text: bytes, name: str, first_line: int) -> None:
+    """`InputError` if a line begins with a byte-order mark, which would become part of an id."""
+    at = 0 if text.startswith(_BOM) else text.find(b"\n" + _BOM) + 1
+    if at or text.startswith(_BOM):
+        line = first_line + text.count(b"\n", 0, at)
+        raise InputError(
+            f"{name}:{line}: begins with a byte-order mark, expected one at the file's start at most (were"
+            " files joined by cat?); take it out: sed -i '2,$s/^\\xEF\\xBB\\xBF//'"
+        )
 
 
 def read_lines(

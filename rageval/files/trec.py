@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import QRELS, RUN, Kind, first_is_tabbed, read_lines
+from rageval.files.lines import QRELS, RUN, Kind, first_is_tabbed, read_lines, refuse_bom
 from rageval.files.opening import Source, chunks, name_of
 from rageval.files.tokens import Fields, tokenise
 from rageval.tables import numbers
@@ -86,6 +86,7 @@ def _tables(source: Source, kind: Kind, reading: Reading) -> Iterator[_Table]:
     for text in chunks(source, reading.limits):
         if line == 1:
             text = _without_bom(text, name)
+        refuse_bom(text, name, line)
         text = _with_newlines(text)
         if reading.tabbed is None:
             reading = replace(reading, tabbed=first_is_tabbed(text, kind.width, reading.comments))

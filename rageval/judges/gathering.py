@@ -16,6 +16,7 @@ from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.tasks import Material
 from rageval.records import Nugget, Question
+from rageval.text import problem_of_id
 
 
 class _Passage(msgspec.Struct):
@@ -70,6 +71,8 @@ def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str,
         text = record.text or record.segment or record.passage
         if doc is None or not text:
             raise InputError(f"{name_of(source)}:{line}: expected a passage with an id and a text")
+        if (problem := problem_of_id(doc)) is not None:
+            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
         yield doc, f"{record.title}\n{text}" if record.title else text
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import InputError
+from rageval.text import AROUND, problem_of_id
 
 LARGEST_GRADE = 10**6
 
@@ -35,7 +37,11 @@ def _values(record: Any, names: Sequence[str], number: int) -> Sequence[Any]:
 
 def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tuple[Any, Mapping[Any, Any]]]:
     """The items of a dict of dicts."""
+    seen: set[str] = set()
     for query, inner in outer.items():
+        if str(query) in seen:
+            raise InputError(f"{table}: the query {str(query)!r:.80} is there twice, as text and as a number")
+        seen.add(str(query))
         if not isinstance(inner, Mapping):
             raise InputError(f"{table}: expected {expected} for query {query!r:.80}, found {inner!r:.80}")
         yield query, inner
@@ -47,14 +53,23 @@ def is_frame(data: Any, names: Sequence[str]) -> bool:
 
 
 def text(values: Iterable[Any], table: str, column: str) -> list[str]:
-    """Ids, which are text; anything else is refused rather than turned into something that looks alike."""
-    values = list(values)
-    for number, value in enumerate(values, 1):
+    """Ids as text. Whole numbers are read as their digits; anything else would have several spellings."""
+    found = list(values)
+    for at, value in enumerate(found):
         if not isinstance(value, str):
-            raise InputError(
-                f"{table}:{number}: expected text as {column}, found {value!r:.80}; ids are strings"
-            )
-    return values
+            found[at] = value = _digits(value, f"{table}:{at + 1}", column)
+        if value.strip(AROUND) != value or not value:
+            raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
+    return found
+
+
+def _digits(value: Any, where: str, column: str) -> str:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    gap = "; a gap turns a column of whole numbers into fractions" if isinstance(value, float) else ""
+    raise InputError(
+        f"{where}: expected text (or a whole number) as {column}, found {value!r:.80}; ids are strings{gap}"
+    )
 
 
 def finite(values: Iterable[Any], table: str, column: str) -> NDArray[np.float64]:

@@ -166,7 +166,8 @@ class Qrels:
 
     def _list_unsupported(self, nuggets: list[tuple[Any, Any]]) -> None:
         """Let nuggets be known that no document was judged for."""
-        query = [self.queries.code(query.encode("utf-8", "surrogatepass")) for query, _ in nuggets]
+        queries = text((query for query, _ in nuggets), self.name, "query_id")
+        query = [self.queries.code(query.encode("utf-8", "surrogatepass")) for query in queries]
         named = text((nugget for _, nugget in nuggets), self.name, "nugget")
         code = self.nugget_names.codes(ids_of(named))
         self.nugget_query = np.concatenate((self.nugget_query, np.array(query, np.int32)))

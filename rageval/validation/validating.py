@@ -9,6 +9,7 @@ import msgspec
 
 from rageval.files.answers import FORMS
 from rageval.files.jsonl import explained, stretches
+from rageval.files.keys import REPEATED, repeated_keys
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.validation.findings import ERROR, WARNING, Finding, Record, counted, error, shown
@@ -93,6 +94,8 @@ def _record(line: bytes, track: Track) -> Record | str:
         record: Any = msgspec.json.decode(line)
     except (ValueError, RecursionError) as error:
         return explained(error, line, track.title)
+    for _, key in repeated_keys(line):
+        return REPEATED.format(key)
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
     like = "rag25" if track.name == "rag26" else track.name  # what 2026 has more, its rules ask for

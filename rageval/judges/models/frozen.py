@@ -13,7 +13,7 @@ from rageval.files.jsonl import read_records
 from rageval.files.lines import Findings, quoted
 from rageval.judges.base import OK, Fatal, Reply, Request
 from rageval.names import near_misses
-from rageval.text import visible
+from rageval.text import problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
 Key = tuple[str, ...]
@@ -62,6 +62,8 @@ class FrozenJudgements:
                 findings.add(
                     f"{place}: expected {EXPECTED}, ids as text; found {quoted(repr(record).encode())}"
                 )
+            elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
+                findings.add(f"{place}: expected {problem}")
             elif judge is None or record.get("judge") == judge:
                 self._add(key, record, place, findings)
         findings.raise_if_any()

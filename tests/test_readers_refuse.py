@@ -1,0 +1,347 @@
+"""What every reader refuses: keys that stand twice, ids with blanks around them, marks in mid-file."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.agreement.passport import read as read_passport
+from rageval.building.pools import read_pool
+from rageval.building.support import read_support
+from rageval.cli import main
+from rageval.errors import InputError
+from rageval.files.answers import read_answers
+from rageval.files.facts import read_facts, read_groups
+from rageval.files.keys import repeated_keys
+from rageval.files.metrics import SCORES, read_metrics
+from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
+from rageval.files.umbrela import read_umbrela
+from rageval.judges.gathering import read_passages
+from rageval.judges.models.frozen import FrozenJudgements
+from rageval.judges.rubric import Rubric, rubric_named, rubric_text
+from rageval.tables.run import Run
+
+Reader = Callable[[Path], Any]
+SEGMENT = "msmarco_v2.1_doc_00_1#0_1"
+CRAG = {
+    "interaction_id": "q",
+    "query": "who?",
+    "answer": "he",
+    "search_results": [{"page_name": "x" * 2**15}],
+}
+
+# What is read, a record of it, and the keys under which ids stand.
+READERS: dict[str, tuple[Reader, dict[str, Any], tuple[str, ...]]] = {
+    "judgements": (
+        lambda path: rageval.evaluate_answers("crag_score", path),
+        {"query_id": "q", "run_id": "r", "item_id": "answer", "label": "perfect", "usage": {"input": 1}},
+        ("query_id", "run_id", "item_id"),
+    ),
+    "assignments": (
+        lambda path: rageval.evaluate_answers("a_strict", path),
+        {"qid": "q", "run_id": "r", "nuggets": [{"text": "n", "assignment": "support"}]},
+        ("qid", "run_id"),
+    ),
+    "plain answers": (
+        lambda path: list(read_answers(path)),
+        {"query_id": "q", "run_id": "r", "answer": "yes"},
+        ("query_id", "run_id"),
+    ),
+    "answers of 2024": (
+        lambda path: list(read_answers(path)),
+        {
+            "run_id": "r",
+            "topic_id": "q",
+            "references": [SEGMENT],
+            "answer": [{"text": "t", "citations": [0]}],
+        },
+        ("topic_id", "run_id"),
+    ),
+    "nuggets": (
+        lambda path: list(read_nuggets(path)),
+        {"qid": "q", "nuggets": [{"text": "n", "importance": "vital"}]},
+        ("qid",),
+    ),
+    "rubrics": (
+        lambda path: list(read_nuggets(path)),
+        {"qid": "q", "rubrics": [{"criterion": "c", "weight": 1}]},
+        ("qid",),
+    ),
+    "questions": (
+        lambda path: list(read_questions(path)),
+        {"query_id": "q", "question": "who?", "domain": "music"},
+        ("query_id",),
+    ),
+    "questions of CRAG": (lambda path: list(read_questions(path)), CRAG, ("interaction_id",)),
+    "UMBRELA's": (
+        lambda path: list(read_umbrela(path)),
+        {"qid": "q", "docid": "d", "judgment": 2},
+        ("qid", "docid"),
+    ),
+    "metrics": (read_metrics, {"qid": "q", **dict.fromkeys(SCORES, 0.5)}, ("qid",)),
+    "facts": (lambda path: read_facts(path, ("domain",)), {"query_id": "q", "domain": "d"}, ("query_id",)),
+    "passages": (read_passages, {"id": "d", "text": "t"}, ("id",)),
+    "a pool": (read_pool, {"query_id": "q", "doc_id": "d", "from": {"r": 1}}, ("query_id", "doc_id")),
+    "support": (
+        read_support,
+        {"query_id": "q", "run_id": "documents", "item_id": "d", "aspect": "n", "label": "support"},
+        ("query_id", "item_id"),
+    ),
+    "a passport": (
+        read_passport,
+        {"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": "0", "label": "perfect"},
+        ("query_id", "run_id", "item_id"),
+    ),
+    "frozen judgements": (
+        FrozenJudgements,
+        {"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": "0", "label": "perfect"},
+        ("query_id", "run_id", "item_id"),
+    ),
+}
+
+
+def refused(read: Reader, path: Path, *expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(path)
+    for text in expected:
+        assert text in str(caught.value), caught.value
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path) -> Path:
+    return tmp_path / "file.jsonl"
+
+
+def doubled(record: Any) -> Iterator[tuple[str, str]]:
+    """(a key, the record with it twice in one of its objects)."""
+    for key, value in record.items():
+        again = json.dumps({key: value})[1:-1]
+        yield key, json.dumps(record)[:-1] + f", {again}}}"
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                for name, text in doubled(inner):
+                    yield name, json.dumps(record).replace(json.dumps(inner), text)
+
+
+@pytest.mark.parametrize("name", READERS)
+class TestReaders:
+    def test_the_record_is_read(self, name: str, path: Path) -> None:
+        read, record, _ = READERS[name]
+        path.write_text(json.dumps(record) + "\n")
+        read(path)
+        path.write_bytes(b"\xef\xbb\xbf" + json.dumps(record).encode() + b"\r\n\n")
+        read(path)
+
+    def test_a_key_that_stands_twice_is_refused(self, name: str, path: Path) -> None:
+        read, record, keys = READERS[name]
+        other = {**record, **{key: f"{record[key]}2" for key in keys}}
+        for key, text in doubled(record):
+            path.write_text(f"{json.dumps(other)}\n\n{text}\n")
+            refused(read, path, f"{path}:3: the key {key!r} stands twice")
+
+    def test_ids_with_blanks_around_them_are_refused(self, name: str, path: Path) -> None:
+        read, record, keys = READERS[name]
+        for key in keys:
+            no_run = name == "plain answers" and key == "run_id"  # the run is called after the file
+            for odd in ("q1 ", " q1", "\tq1", "q1\n", " ", *(() if no_run else ("",))):
+                path.write_text(json.dumps({**record, key: odd}) + "\n")
+                refused(read, path, f"{path}:1: expected ")
+
+    def test_a_mark_in_the_middle_is_refused(self, name: str, path: Path) -> None:
+        read, record, keys = READERS[name]
+        line = json.dumps({**record, **{key: f"{record[key]}2" for key in keys}}).encode()
+        path.write_bytes(b"\xef\xbb\xbf" + json.dumps(record).encode() + b"\n\xef\xbb\xbf" + line)
+        refused(read, path, f"{path}:2: begins with a byte-order mark")
+
+
+def said_twice(line: bytes) -> bool:
+    """The slow way."""
+    found = []
+
+    def seen(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        found.append(len(set(names)) < len(names))
+        return dict(pairs)
+
+    json.loads(line, object_pairs_hook=seen)
+    return any(found)
+
+
+def drawn(rng: random.Random, depth: int = 0) -> str:
+    kind = rng.random()
+    if depth and (depth > 3 or kind < 0.4):
+        return rng.choice(["1", '"x"', r'"a\":1"', r'"a\\"', '""', "null", r'"\u0022:"', '"{"', r'"a\"  :"'])
+    if depth and kind < 0.6:
+        return "[" + ",".join(drawn(rng, depth + 1) for _ in range(rng.randint(0, 3))) + "]"
+    names = ["a", "b", "c", "d", "e", r"a\\", r"\"", "f", "g", "h", ""]
+    pairs = (f'"{rng.choice(names)}"{rng.choice(["", "", " "])}:{drawn(rng, depth + 1)}' for _ in range(3))
+    return "{" + ",".join(pairs) + "}"
+
+
+@pytest.mark.parametrize("large", [2**14, 0])
+def test_counting_keys_finds_what_decoding_finds(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval.files.keys._LARGE", large)
+    rng = random.Random(7)
+    twice = 0
+    for _ in range(4000):
+        line = drawn(rng).encode()
+        assert bool(list(repeated_keys(line))) == said_twice(line), line
+        twice += said_twice(line)
+    assert 500 < twice < 3500
+
+
+RUN = b"q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n"
+QRELS = b"q1 0 a 1\nq2 0 b 1\n"
+
+
+@pytest.mark.parametrize("which", ["run", "qrels", "groups", "topics"])
+def test_files_of_columns_refuse_a_mark_in_the_middle(which: str, path: Path) -> None:
+    read: dict[str, tuple[Reader, bytes]] = {
+        "run": (rageval.read_run, RUN),
+        "qrels": (rageval.read_qrels, QRELS),
+        "groups": (read_groups, b"q1 a\nq2 b\n"),
+        "topics": (lambda path: list(read_questions(path)), b"q1\twho\nq2\twhy\n"),
+    }
+    reader, rows = read[which]
+    mark = b"\xef\xbb\xbf"
+    path.write_bytes(mark + rows)
+    reader(path)
+    path.write_bytes(mark + rows + mark + rows.replace(b"q", b"p"))
+    refused(reader, path, f"{path}:3: begins with a byte-order mark")
+    path.write_bytes(mark + mark + rows)
+    refused(reader, path, f"{path}:1: begins with a byte-order mark")
+
+
+def test_a_mark_behind_the_first_chunk_is_found(path: Path) -> None:
+    lines = b"".join(b"q%d Q0 d%d 1 2 t\n" % (at, at) for at in range(200_000))
+    path.write_bytes(lines + b"\xef\xbb\xbfq Q0 d 1 2 t\n")
+    refused(rageval.read_run, path, f"{path}:200001: begins with a byte-order mark")
+
+
+class TestIds:
+    """Ids handed over in Python: text, or whole numbers as their digits; a run's and judgements' alike."""
+
+    @pytest.mark.parametrize("number", [7, np.int64(7), np.uint8(7)])
+    def test_whole_numbers_are_their_digits(self, number: Any) -> None:
+        text = rageval.evaluate("rr", {"7": {"7": 1.0}}, {"7": {"7": 1}})["rr"].value
+        assert rageval.evaluate("rr", {number: {number: 1.0}}, {"7": {"7": 1}})["rr"].value == text
+        assert rageval.evaluate("rr", {"7": {"7": 1.0}}, {number: {number: 1}})["rr"].value == text
+        assert rageval.evaluate("rr", {"7": {"7": 1.0}}, {number: {number: {number: 1}}})["rr"].value == text
+        assert rageval.evaluate("coverage", {"7": {"7": 1.0}}, {number: {number: {}}})["coverage"].value == 0
+
+    def test_columns_of_numbers_are_read(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        run = pandas.DataFrame({"query_id": [1, 1, 2], "doc_id": [10, 11, 10], "score": [2.0, 1.0, 1.0]})
+        qrels = pandas.DataFrame({"query_id": [1, 2], "doc_id": [11, 10], "relevance": [1, 1]})
+        assert rageval.evaluate("rr", run, qrels)["rr"].by_query == {"1": 0.5, "2": 1.0}
+
+    def test_so_are_those_of_parquet(self, tmp_path: Path) -> None:
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        path = tmp_path / "run.parquet"
+        parquet.write_table(
+            pyarrow.table({"query_id": [-1, 2], "doc_id": [10, 11], "score": [2.0, 1.0]}), path
+        )
+        assert [(row.query_id, row.doc_id) for row in rageval.read_run(path)] == [("-1", "10"), ("2", "11")]
+        for odd in ("q1 ", " q1", "\tq1", "q1\n", ""):
+            table = pyarrow.table({"query_id": ["q", odd], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
+            parquet.write_table(table, path)
+            refused(rageval.read_run, path, f"{path}:2: expected ")
+
+    @pytest.mark.parametrize("odd", [7.0, 7.5, float("nan"), True, None, b"7"])
+    def test_nothing_else_is(self, odd: Any) -> None:
+        for run, qrels in ((odd, "7"), ("7", odd)):
+            with pytest.raises(InputError, match="expected text"):
+                rageval.evaluate("rr", {run: {"a": 1.0}}, {qrels: {"a": 1}})
+
+    @pytest.mark.parametrize("odd", ["q1 ", " q1", "\tq1", "q1\n", " ", ""])
+    def test_ids_with_blanks_around_them_are_refused(self, odd: str) -> None:
+        for run, qrels in ((odd, "q1"), ("q1", odd)):
+            with pytest.raises(InputError, match="an id"):
+                rageval.evaluate("rr", {run: {"a": 1.0}}, {qrels: {"a": 1}})
+            with pytest.raises(InputError, match="an id"):
+                rageval.evaluate("rr", {"q": {run: 1.0}}, {"q": {qrels: 1}})
+
+    def test_a_number_and_its_digits_are_one_id(self) -> None:
+        with pytest.raises(InputError, match="'7' is there twice, as text and as a number"):
+            Run.from_dict({7: {"a": 1.0}, "7": {"b": 1.0}})
+        with pytest.raises(InputError, match="twice"):
+            rageval.evaluate("rr", {"7": {"a": 1.0}}, {7: {"a": 1}, "7": {"b": 1}})
+
+
+BAD_RUBRICS = {
+    "window = -1": "window = -1, expected a whole number from 1",
+    "window = 0": "window = 0, expected",
+    f"max_tokens = {2**62}": "max_tokens = ",
+    "max_tokens = 0": "max_tokens = 0",
+    "most = 0": "most = 0",
+    "kept = -3": "kept = -3",
+}
+
+
+class TestRubrics:
+    def test_ours_are_fine(self) -> None:
+        for path in Path(rageval.__file__).parent.glob("judges/rubrics/*.toml"):
+            rubric_named(path.stem)
+
+    @pytest.mark.parametrize("line", BAD_RUBRICS)
+    def test_numbers_that_no_job_can_use(self, line: str, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        name = line.partition(" ")[0]
+        text = [
+            row for row in rubric_text("nugget-assignment").splitlines() if not row.startswith(f"{name} =")
+        ]
+        path.write_text("\n".join([line, *text]))
+        done = CliRunner().invoke(
+            main, ["judge", str(path), "--judge", "exact", "--dry-run"], prog_name="rageval"
+        )
+        assert done.exit_code == 2
+        assert str(path) in done.stderr
+        assert BAD_RUBRICS[line] in done.stderr
+
+    def test_a_number_beyond_all_bounds(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        path.write_text(f"max_tokens = {2**70}\n{rubric_text('pairwise')}")
+        refused(lambda path: rubric_named(str(path)), path, str(path), "max_tokens")
+
+    @pytest.mark.parametrize("grade", ["nan", "inf", "-inf", "1e7"])
+    def test_grades_that_are_none(self, grade: str, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        head = 'unit = "answer"\nkind = "{}"\nsees = ["answer"]\n[prompt]\nsystem = "s"\nask = "a"\n'
+        path.write_text(head.format("label") + f"[labels]\ngood = {grade}\nbad = 0.0\n")
+        refused(lambda path: rubric_named(str(path)), path, f"{path}: labels: 'good' = ", "expected a grade")
+        path.write_text(head.format("grades") + f"[ranges]\ngood = [{grade}, 2.0]\n")
+        refused(lambda path: rubric_named(str(path)), path, f"{path}: ranges: 'good' = ")
+
+    def test_ranges_the_wrong_way_round_and_rubrics_of_python(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.py"
+        path.write_text(
+            "from rageval.judges.rubric import Prompt, Rubric, RubricFile\n"
+            "RUBRIC = Rubric('mine', RubricFile('answer', 'grades', ['answer'], Prompt('s', 'a'),"
+            " ranges={'good': (2.0, -1.0)}))\n"
+        )
+        refused(lambda path: rubric_named(str(path)), path, f"{path}: ranges: 'good' = [2.0, -1.0]")
+        assert isinstance(rubric_named("pairwise"), Rubric)
+
+
+def test_dicts_in_python_are_held_to_the_same() -> None:
+    for key in ("query_id", "run_id", "item_id"):
+        row = {"query_id": "q", "run_id": "r", "label": "perfect"} | {key: "x "}
+        with pytest.raises(InputError, match="without blanks around it"):
+            rageval.evaluate_answers("crag_score", [row])
+
+
+def test_lines_that_are_read_in_one_go_are_read_as_one_by_one() -> None:
+    lines = b"".join(b'{"query_id": %d, "run_id": "r", "label": "perfect"}\n' % at for at in range(1000))
+    scores = rageval.evaluate_answers("crag_score", io.BytesIO(lines))
+    assert scores["r"]["crag_score"].queries == 1000
