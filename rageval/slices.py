@@ -17,7 +17,10 @@ Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 
 
 class Slice(NamedTuple):
-    """A measure's mean over the queries of one kind, with its 95 % bootstrap interval."""
+    """A measure's mean over the queries of one kind, with its 95 % bootstrap interval.
+
+    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not.
+    """
 
     field: str
     name: str
@@ -25,6 +28,7 @@ class Slice(NamedTuple):
     low: float
     high: float
     queries: int
+    undefined: int = 0
 
     @property
     def is_small(self) -> bool:
@@ -37,7 +41,8 @@ def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
     found = []
     for name, values in sorted(score.by_group(groups).items()):
         low, high = bootstrap(values)
-        found.append(Slice(field, name, mean(values), low, high, int((values == values).sum())))
+        known = int((values == values).sum())
+        found.append(Slice(field, name, mean(values), low, high, known, len(values) - known))
     return found
 
 

@@ -285,7 +285,7 @@ def forms(folder: Path, run: dict[str, Any], qrels: dict[str, Any]) -> Iterator[
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "rules",
-    [{}, {"depth": 2}, {"judged_only": True}, {"rel": 2}, {"ties": "expected"}, {"compat": "ndeval"}],
+    [{}, {"depth": 2}, {"judged_only": True}, {"rel": 2}, {"ties": "expected"}, {"compat": "pyndeval"}],
     ids=str,
 )
 def test_how_many_documents_are_judged_is_counted_at_any_rank_and_grade(

@@ -195,6 +195,7 @@ class TestCommand:
             "low": None,
             "high": None,
             "queries": 1,
+            "undefined": 0,
             "small": True,
         }
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))

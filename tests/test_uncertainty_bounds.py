@@ -163,7 +163,7 @@ def write(folder: Path) -> list[str]:
 
 
 def test_score_prints_bounds_and_compare_the_verdict_over_all_completions(tmp_path: Path) -> None:
-    words = write(tmp_path)
+    words = [*write(tmp_path), "--nothing-judged", "zero"]
     done = CliRunner().invoke(main, [*words, "-m", "recall@2", "--bounds", "--format", "json"])
     found = {result["run"]: result["bounds"] for result in json.loads(done.stdout)["results"]}
     assert found == {"a.run": [1, 1], "b.run": [0, 0.5], "c.run": [0.5, 0.5]}

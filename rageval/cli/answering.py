@@ -8,6 +8,7 @@ from typing import Any
 
 from rageval.answers import Rules, evaluate_all, measures_of_answers, read_judgements
 from rageval.cli.inputs import Inputs
+from rageval.cli.remarks import undefined
 from rageval.errors import UsageError
 from rageval.files.trec import Reading
 from rageval.scores import Score, Scores
@@ -59,6 +60,7 @@ def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:
     yield from grades.remarks
     yield from differences(grades)
     for scores in results:
+        yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
         for score in scores.scores:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_score(score))
 

@@ -44,16 +44,18 @@ def latex(found: Comparison, places: int) -> Iterator[str]:
 def csv(found: Comparison, places: int) -> Iterator[str]:
     """A row a pair and measure, at full precision of p."""
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
-    yield head + "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run"
+    head += "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run,"
+    yield head + "undefined,other_undefined"
     for pair in found.pairs:
-        values = [found.cell(run, pair.measure).value for run in (pair.run, pair.other)]
-        numbers = [f"{value:.{places}f}" for value in values] + [str(pair.queries)]
+        cells = [found.cell(run, pair.measure) for run in (pair.run, pair.other)]
+        numbers = [f"{cell.value:.{places}f}" for cell in cells] + [str(pair.queries)]
         numbers += [f"{value:.{places}f}" for value in (pair.difference, pair.low, pair.high)]
         numbers += [f"{pair.p:.6g}", f"{pair.adjusted:.6g}", f"{pair.effect:.4f}"]
         numbers += [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.detectable:.{places}f}"]
         words = [pair.verdict, pair.why, pair.every_completion or "", pair.better_run or ""]
         number = str(pair.needed) if pair.needed is not None else ""
-        yield csv_line([pair.run, pair.other, pair.measure], [*numbers, number, csv_line(words)])
+        rest = [number, csv_line(words), *(str(cell.undefined) for cell in cells)]
+        yield csv_line([pair.run, pair.other, pair.measure], [*numbers, *rest])
 
 
 def as_json(found: Comparison, places: int) -> Iterator[str]:
@@ -114,15 +116,19 @@ def _beaten(cell: Cell, found: Comparison) -> list[str]:
 def _shown(cell: Cell, found: Comparison, places: int) -> str:
     beaten = _beaten(cell, found)
     value, low, high = (f"{number:.{places}f}" for number in (cell.value, cell.low, cell.high))
-    return f"{value} [{low}, {high}]" + (f" > {','.join(beaten)}" if beaten else "")
+    return f"{value} [{low}, {high}]{_rests_on(cell)}" + (f" > {','.join(beaten)}" if beaten else "")
+
+
+def _rests_on(cell: Cell) -> str:
+    """On how many queries a mean rests, where that is not all of them."""
+    return f" (n={cell.queries:,})" if cell.undefined else ""
 
 
 def _latex_cell(cell: Cell, found: Comparison, places: int) -> str:
     value = f"{cell.value:.{places}f}"
     beaten = _beaten(cell, found)
-    return (f"\\textbf{{{value}}}" if cell.is_best else value) + (
-        f"$^{{\\mathrm{{{','.join(beaten)}}}}}$" if beaten else ""
-    )
+    marks = f"$^{{\\mathrm{{{','.join(beaten)}}}}}$" if beaten else ""
+    return (f"\\textbf{{{value}}}" if cell.is_best else value) + marks + _rests_on(cell)
 
 
 def _head(found: Comparison) -> list[str]:

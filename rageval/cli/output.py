@@ -25,19 +25,36 @@ class Layout(NamedTuple):
         return f"{value:.{self.places}f}"
 
 
-Row = tuple[str, str, str, float]  # run, measure, query, value
+class Row(NamedTuple):
+    """A value of a query, or a mean, and on how many queries it rests."""
+
+    run: str
+    measure: str
+    query: str
+    value: float
+    queries: int
+    undefined: int
+
+
+def rests_on(scores: Scores, score: Score) -> str:
+    """On how many queries a mean rests, where that is not all of the judged ones."""
+    notes = scores.notes
+    total = len(score.query_ids)
+    if notes is not None:
+        total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
+    return f" (n={score.queries:,})" if score.queries < total else ""
 
 
 def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
     """trec_eval's line: measure, query, value; in front the run, if there are several."""
-    for run, measure, query, value in _rows(results, layout):
+    for run, measure, query, value, *_ in _rows(results, layout):
         head = f"{visible(run)}\t" if len(results) > 1 else ""
         yield f"{head}{measure:<22}\t{visible(query)}\t{value:6.{layout.places}f}"
 
 
 def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
     """ir_measures' line: measure and value, or query, measure and value."""
-    for run, measure, query, value in _rows(results, layout):
+    for run, measure, query, value, *_ in _rows(results, layout):
         head = f"{visible(run)}\t" if len(results) > 1 else ""
         middle = f"{visible(query)}\t" if layout.by_query else ""
         yield f"{head}{middle}{measure}\t{layout.number(value)}"
@@ -76,20 +93,21 @@ def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """run, query_id, measure, value; cells that a spreadsheet would compute are quoted."""
-    yield "run,query_id,measure,value"
-    for run, measure, query, value in _rows(results, layout):
-        yield csv_line([run, query, measure], [layout.number(value)])
+    """A row a value, and on how many queries it rests; cells that a spreadsheet would compute are quoted."""
+    yield "run,query_id,measure,value,queries,undefined"
+    for row in _rows(results, layout):
+        numbers = [layout.number(row.value), str(row.queries), str(row.undefined)]
+        yield csv_line([row.run, row.query, row.measure], numbers)
 
 
 def md(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A Markdown table, a column a measure."""
-    yield from md_lines(_grid(results, layout), _labels(layout))
+    yield from md_lines(_grid(results, layout, rests_on), _labels(layout))
 
 
 def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A LaTeX tabular for booktabs, a column a measure."""
-    yield from latex_lines(_grid(results, layout), _labels(layout))
+    yield from latex_lines(_grid(results, layout, rests_on), _labels(layout))
 
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:
@@ -97,7 +115,7 @@ def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     grid = _grid(results, layout)
     if table_width(grid) > shutil.get_terminal_size((100, 24)).columns:
         rows = _rows(results, layout)
-        grid = [[run, name, query, layout.number(value)] for run, name, query, value in rows]
+        grid = [[row.run, row.measure, row.query, layout.number(row.value)] for row in rows]
         yield from table_lines([["run", "measure", "query", "value"], *grid], 3)
     else:
         yield from table_lines(grid, _labels(layout))
@@ -145,9 +163,11 @@ def _rows(results: list[Scores], layout: Layout) -> Iterator[Row]:
         for score in scores.scores:
             if layout.by_query:
                 for query, value in score.by_query.items():
-                    yield scores.run, str(score.measure), query, value
+                    undefined = int(math.isnan(value))
+                    yield Row(scores.run, str(score.measure), query, value, 1 - undefined, undefined)
             if layout.summary:
-                yield scores.run, str(score.measure), "all", score.value
+                value, counts = score.value, (score.queries, score.undefined)
+                yield Row(scores.run, str(score.measure), "all", value, *counts)
 
 
 def _labels(layout: Layout) -> int:
@@ -155,7 +175,9 @@ def _labels(layout: Layout) -> int:
     return 2 if layout.by_query else 1
 
 
-def _grid(results: list[Scores], layout: Layout) -> list[list[str]]:
+def _grid(
+    results: list[Scores], layout: Layout, beside: Callable[[Scores, Score], str] = lambda *_: ""
+) -> list[list[str]]:
     """Rows of cells: a run (and query) and its value by each measure, with a header."""
     names = [str(score.measure) for score in results[0].scores]
     grid = [["run", *(["query"] if layout.by_query else []), *names]]
@@ -165,7 +187,8 @@ def _grid(results: list[Scores], layout: Layout) -> list[list[str]]:
                 grid.append([scores.run, query, *(layout.number(float(s.values[at])) for s in scores.scores)])
         if layout.summary:
             label = ["all"] if layout.by_query else []
-            grid.append([scores.run, *label, *(layout.number(score.value) for score in scores.scores)])
+            means = (layout.number(score.value) + beside(scores, score) for score in scores.scores)
+            grid.append([scores.run, *label, *means])
     return grid
 
 
@@ -218,6 +241,9 @@ def _topics(scores: Scores) -> dict[str, Any]:
         "without_relevant": notes.queries_without_relevant,
         "tied_at_cutoff": {str(cutoff): count for cutoff, count in sorted(notes.tied_at.items())},
         "rank_conflicts": notes.rank_conflicts,
+        "retrieved": notes.retrieved,
+        "judged": scores.judged,
+        "nothing_judged": sum(not number for number in scores.judged_by_query.values()),
     }
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rageval.evaluation import Evaluator
     from rageval.scores import Scores
 
+_FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
+_MANY_HOLES = 0.2  # of the top documents unjudged
+_POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
+
 
 def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
     """What sets of trec_eval's lack here."""
@@ -39,6 +43,11 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
             way = f", as {evaluator.rules.compat} does; -c counts them" if evaluator.rules.compat else ""
             what = f"are left out{way}"
         yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
+    if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
+        number = notes.queries_without_relevant
+        yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
+    yield from undefined(scores)
+    yield from _unjudged(scores, evaluator)
     if notes.queries_only_in_run:
         yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
     tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
@@ -53,6 +62,40 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     of_nuggets = any(score.measure.name in OF_NUGGETS for score in scores.scores)
     if of_nuggets and not evaluator.qrels.has_nuggets and evaluator.rules.nuggets_in_qrels is None:
         yield "the judgements have one nugget a query everywhere; are these plain qrels?"
+
+
+def undefined(scores: Scores) -> Iterator[str]:
+    """On how many queries means rest that do not rest on all of them."""
+    names: dict[tuple[int, int], list[str]] = {}
+    for score in scores.scores:
+        if score.undefined:
+            names.setdefault((score.queries, score.undefined), []).append(str(score.measure))
+    for (queries, number), measures in names.items():
+        which, verb = ", ".join(measures), "rests" if len(measures) == 1 else "rest"
+        if queries:
+            yield f"{which} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
+        else:
+            yield f"{which}: undefined on each of {number:,} queries"
+
+
+def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """How many queries, and what share of the top documents, nobody judged."""
+    notes, rules = scores.notes, evaluator.rules
+    if notes is None or not scores.judged:
+        return
+    without = [query for query, number in scores.judged_by_query.items() if not number]
+    total = len(scores.judged_by_query)
+    if len(without) >= _FEW_QUERIES * total and without:
+        first = ", ".join(map(visible, without[:3])) + (", …" if len(without) > 3 else "")
+        yield f"no document is judged in {len(without):,} of {total:,} queries: {first}"
+    holes = notes.shown - notes.shown_judged
+    rel = rules.rel if rules.rel is not None else 1
+    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < _POSITIVES_ONLY
+    if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
+        cutoffs = [measure.k for measure in evaluator.measures if measure.k]
+        top = min(max(cutoffs), rules.depth or max(cutoffs))
+        way = "" if rules.bounds else "; --bounds says between what values a measure lies"
+        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, and counts as not relevant{way}"
 
 
 def _above_one(scores: Scores) -> Iterator[str]:

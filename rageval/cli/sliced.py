@@ -12,7 +12,7 @@ from rageval.slices import FEW, Slice, slices
 from rageval.text import visible
 
 Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
-_LABELS = 3
+_LABELS, _N = 3, 6  # columns of text; the column of how many queries there are
 
 
 def lines(results: list[Scores], groups: Groups, layout: Layout, style: str) -> Iterator[str]:
@@ -23,28 +23,34 @@ def lines(results: list[Scores], groups: Groups, layout: Layout, style: str) -> 
     grid = list(_grid(results, groups, layout))
     if style == "csv":
         yield from (csv_line(row[:_LABELS], row[_LABELS:]) for row in grid)
-    elif style == "md":
+        return
+    if all(row[-1] == "0" for row in grid[1:]):
+        grid = [row[:-1] for row in grid]
+    if style == "md":
         yield from md_lines(grid, _LABELS)
     elif style == "latex":
         yield from latex_lines(grid, _LABELS)
     elif style == "table":
-        yield from table_lines([[*row[:-1], row[-1] + _mark(row[-1])] for row in grid], _LABELS)
-        if any(_mark(row[-1]) for row in grid[1:]):
+        marked = [[*row[:_N], row[_N] + _mark(row[_N]), *row[_N + 1 :]] for row in grid]
+        yield from table_lines(marked, _LABELS)
+        if any(_mark(row[_N]) for row in grid[1:]):
             yield f"* fewer than {FEW} queries"
     else:
-        for run, measure, name, value, low, high, number in grid[1:]:
+        for run, measure, name, value, low, high, number, *undefined in grid[1:]:
             head = f"{visible(run)}\t" if len(results) > 1 else ""
-            yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\tn={number}{_mark(number)}"
+            rest = f"n={number}{_mark(number)}" + "".join(f", undefined={count}" for count in undefined)
+            yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{rest}"
 
 
 def _grid(results: list[Scores], groups: Groups, layout: Layout) -> Iterator[list[str]]:
-    yield ["run", "measure", "slice", "value", "low", "high", "n"]
+    yield ["run", "measure", "slice", "value", "low", "high", "n", "undefined"]
     for scores in results:
         for score in scores.scores:
             for found in sliced(score, groups):
                 numbers = [layout.number(number) for number in (found.value, found.low, found.high)]
                 name = f"{found.field}={found.name}"
-                yield [scores.run, str(score.measure), name, *numbers, str(found.queries)]
+                counts = str(found.queries), str(found.undefined)
+                yield [scores.run, str(score.measure), name, *numbers, *counts]
 
 
 def sliced(score: Score, groups: Groups) -> list[Slice]:

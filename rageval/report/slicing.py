@@ -27,6 +27,7 @@ def sliced(results: Sequence[Scores], groups: Groups) -> list[dict[str, Any]]:
             "low": plain(found.low),
             "high": plain(found.high),
             "queries": found.queries,
+            "undefined": found.undefined,
             "small": found.is_small,
         }
         for scores in results

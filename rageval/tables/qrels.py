@@ -69,6 +69,7 @@ class Qrels:
         self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
         self.origin: Any = None  # from where, and how, it can be read again
         self._below: list[Word] = []
+        self._dropped = 0
         parts = [self._part(block) for block in blocks]
         self._join(parts)
 
@@ -142,6 +143,7 @@ class Qrels:
         if self.floor != EVERYTHING:
             kept = block.grade >= self.floor
             self._below.append(np.unique(block.hashed[~kept]))
+            self._dropped += len(block) - int(kept.sum())
             block = block.take(np.flatnonzero(kept))
         return _Part(block, listed // len(self.nugget_names), listed % len(self.nugget_names))
 
@@ -231,7 +233,8 @@ class Qrels:
 
     def share_below(self, rel: int) -> float:
         """The share of judgements that say a document is not relevant."""
-        return 1 - int((self.pair_grade >= rel).sum()) / max(self.judgements, 1)
+        below = int((self.pair_grade < rel).sum()) + self._dropped
+        return below / max(len(self.pair_grade) + self._dropped, 1)
 
     @cached_property
     def doc_order(self) -> Int:
