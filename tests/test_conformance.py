@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -100,9 +101,9 @@ class TestPeers:
         crashed = [one for one in found if "crashed" in one.why and name != "freshstack"]
         assert crashed == []
 
-    @pytest.mark.parametrize("name", installed())
+    @pytest.mark.parametrize("name", sorted(set(installed()) - {"trec_eval"}))
     def test_every_reason_is_needed(self, name: str) -> None:
-        """A tool that mended its ways is not blamed for what it did before."""
+        """A tool that mended its ways is not blamed for what it did before (trec_eval by version)."""
         found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
         given = {one.why for one in found if one.verdict in (COMPATIBLE, DIFFERS)}
         failing = {topic for one in found if one.verdict == FAILS for topic in VECTORS[one.vector].topics}
@@ -215,7 +216,7 @@ class TestAsking:
 class TestFuzzing:
     @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
     def test_nothing_differs(self, name: str) -> None:
-        done = list(fuzzing.fuzz(name, 1.0, seed=os.getpid()))
+        done = list(islice(fuzzing.fuzz(name, 3600, seed=1), 4))
         assert sum(one.values for one in done) > 100
         assert [difference for one in done for difference in one.differences] == []
 
@@ -318,6 +319,7 @@ class TestCommand:
 
 def test_without_any_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval.conformance.peers.find_spec", lambda name: None)
+    monkeypatch.setattr("rageval.conformance.peers.which", lambda name: None)
     found = run()
     assert found.exit_code == 0
     assert "Not asked, or not installed: pyndeval, pytrec_eval" in found.stdout

@@ -74,6 +74,26 @@ REASONS: dict[str, dict[str, str]] = {
         "negative/ndcg": "a document's grade is the sum over its nuggets, a negative one included",
         "negative/recall": "a document's grade is the sum over its nuggets, a negative one included",
     },
+    "ndeval": {
+        "ties": "documents are ordered by the rank column, whatever their scores are",
+        "missing": "queries that the run lacks are left out of the mean, as with --intersection",
+        "nothing": "there are no values, and no word",
+        "irrelevant/nnrbp": "0 is divided by 0: nan, and so is the mean",
+        "conflict": "one of the two counts, without a word",
+    },
+    "ndeval_traditional": {
+        "missing": "queries that the run lacks are left out of the mean, as with --intersection",
+        "nothing": "there are no values, and no word",
+        "irrelevant/nnrbp": "0 is divided by 0: nan, and so is the mean",
+        "conflict": "one of the two counts, without a word",
+    },
+    "trec_eval": {
+        "single": "version 9 compares scores as 32-bit floats",
+        "no_number": "a score that is nan is ranked somewhere",
+        "missing": "queries that the run lacks are left out of the mean, as with --intersection",
+        "nothing": "there are no values, and no word",
+        "conflict": "the caller decides; here the higher grade counts",
+    },
     "nuggetizer": {
         "vitalless": "0, though there is nothing that could be missing; rageval says undefined",
         "failed": "a judgement that failed counts as not supported",

@@ -111,6 +111,7 @@ def _means(tool: str, kind: str, why: str) -> str:
     if kind == FAILS:
         return f"fails: {why}"
     if kind == COMPATIBLE:
-        options = " ".join(f"--{name} {value}" for name, value in peer_named(tool).AS.items())
+        given = peer_named(tool).AS.items()
+        options = " ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in given)
         return f"{why} ({options} says the same)"
     return why

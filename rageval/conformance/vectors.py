@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -50,7 +51,21 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def run_file(self) -> io.BytesIO:
         """The run as TREC has it."""
-        return _file("run", (f"{q} Q0 {doc} 0 {score!s} t" for q, doc, score in self.run))
+        rows = zip(self.run, self.ranks(), strict=True)
+        return _file("run", (f"{q} Q0 {doc} {rank} {score!s} t" for (q, doc, score), rank in rows))
+
+    def ranks(self) -> list[int]:
+        """A rank for each row: by score, equal scores as they stand, and what is no number at the end."""
+
+        def key(at: int) -> tuple[bool, float]:
+            score = float(self.run[at][2])
+            return score != score, -score
+
+        found, used = [0] * len(self.run), Counter[str]()
+        for at in sorted(range(len(self.run)), key=key):
+            used[self.run[at][0]] += 1
+            found[at] = used[self.run[at][0]]
+        return found
 
     def qrels_file(self) -> io.BytesIO:
         """The judgements as TREC has them."""

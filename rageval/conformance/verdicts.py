@@ -99,8 +99,10 @@ def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Val
     """Whether rageval says the same by this tool's rules."""
     if isinstance(vector, RunVector) and vector.options:
         return False
-    left_out = {"intersection": True} if said.keys() != expected.keys() else {}
-    found = vector.found([measure], {**peer.AS, **left_out})[measure]
+    rules = dict(peer.AS)
+    if said.keys() != expected.keys():
+        rules = {**rules, "intersection": True, "complete": False} if isinstance(vector, RunVector) else rules
+    found = vector.found([measure], rules)[measure]
     return not isinstance(found, RagevalError) and same(said, found, peer.TOLERANCE)
 
 

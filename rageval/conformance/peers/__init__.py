@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module, metadata
 from importlib.util import find_spec
+from shutil import which
 from typing import Any, Protocol
 
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
 
-PEERS = ("pyndeval", "pytrec_eval", "ir_measures", "ranx", "freshstack", "nuggetizer")
+PROGRAMS = {"ndeval": "ndeval", "ndeval_traditional": "ndeval", "trec_eval": "trec_eval"}  # on the PATH
+PEERS = ("pyndeval", "pytrec_eval", "ir_measures", "ranx", "freshstack", "nuggetizer", *PROGRAMS)
 OF_ANSWERS = ("nuggetizer",)
 ByMeasure = dict[str, dict[str, float]]
 
@@ -27,7 +29,7 @@ class Peer(Protocol):
     """A module of this package."""
 
     PACKAGE: str  # as it is installed
-    AS: Mapping[str, str]  # options with which rageval goes by its rules
+    AS: Mapping[str, Any]  # options with which rageval goes by its rules
     REPRODUCED: Collection[str]  # topics (`reasons`) that these rules are about
     TOLERANCE: float  # what it rounds away
     OPTIONS: Collection[str]  # those of a vector that it knows, too
@@ -50,7 +52,10 @@ def installed() -> dict[str, str]:
     """The tools that are there, and their versions."""
     found = {}
     for name in PEERS:
-        if find_spec(name) is not None:
+        if name in PROGRAMS:
+            if which(PROGRAMS[name]):
+                found[name] = peer_named(name).version()  # type: ignore[attr-defined]
+        elif find_spec(name) is not None:
             package = peer_named(name).PACKAGE
             try:
                 found[name] = metadata.version(package)

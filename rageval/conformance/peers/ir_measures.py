@@ -13,7 +13,7 @@ from rageval.measures.base import Measure
 from rageval.measures.foreign import IR_MEASURES_NAMES
 
 PACKAGE = "ir-measures"
-AS = {"compat": "ndeval"}
+AS = {"compat": "pyndeval", "complete": True}
 REPRODUCED = {"ties", "first/alpha_dcg", "first/err_ia"}
 TOLERANCE = 1e-12
 OPTIONS = {"judged_only"}
