@@ -1,8 +1,9 @@
 # What people do in a checkout. `make fuzz SECONDS=3600` compares with the installed tools for an hour.
 SECONDS ?= 600
+ITEMS ?= 2000
 SEED ?= $(shell date +%s)
 
-.PHONY: test check fuzz docs vectors
+.PHONY: test check fuzz hostile docs vectors
 
 test:
 	python -m pytest -q -n 2
@@ -14,6 +15,10 @@ check:
 
 fuzz:
 	rageval conformance --fuzz $(SECONDS) --seed $(SEED)
+
+# Every kind of hostile server, alone and mixed into ITEMS right answers.
+hostile:
+	PYTHONPATH=tests OPENAI_API_KEY=none-at-all ANTHROPIC_API_KEY=none-at-all python tests/hostile_servers.py $(ITEMS)
 
 docs:
 	sphinx-build -W docs site

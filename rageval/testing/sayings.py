@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ class Saying:
     """One answer: `body` as text, bytes, or an object to send as JSON.
 
     `delay` seconds pass before it; with `drip` they pass after each byte; `cut` bytes are sent before the
-    connection is cut, 0 for none at all.
+    connection is cut, 0 for none at all. With `raw`, its pieces are sent in place of everything, headers too,
+    until the client goes away or they end, and then the connection does.
     """
 
     status: int = 200
@@ -24,6 +25,7 @@ class Saying:
     delay: float = 0.0
     drip: float = 0.0
     cut: int | None = None
+    raw: Callable[[], Iterable[bytes]] | None = None
 
     @property
     def content(self) -> bytes:

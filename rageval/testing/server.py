@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -124,6 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.stopping.wait(saying.delay)
         if saying.cut == 0:
             return self._cut()
+        if saying.raw is not None:
+            return self._send_raw(saying.raw())
         content = saying.content
         self.send_response(saying.status)
         for name, value in {"content-type": "application/json", **saying.headers}.items():
@@ -143,6 +145,13 @@ class _Handler(BaseHTTPRequestHandler):
                     return
         else:
             self.wfile.write(content)
+
+    def _send_raw(self, pieces: Iterable[bytes]) -> None:
+        self.close_connection = True
+        for piece in pieces:
+            if self.server.stopping.is_set():
+                return
+            self.wfile.write(piece)
 
     def _cut(self) -> None:
         """Drop the connection, as a crash or a firewall does."""

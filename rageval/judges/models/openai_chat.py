@@ -67,7 +67,7 @@ class OpenAIChat(OpenAIBatches):
         choices = body.get("choices")
         return (
             isinstance(choices, list)
-            and bool(choices)
+            and len(choices) == 1  # of two, nobody knows which was meant
             and isinstance(mapping(choices[0]).get("message"), dict)
             and _text(choices[0]["message"].get("content")) is not None
         )

@@ -19,8 +19,9 @@ from weakref import WeakKeyDictionary
 
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import Fatal, Reply, Request, Transient, Unreachable
+from rageval.judges.models.arrivals import ACCEPTED, arriving, receive
 from rageval.judges.models.hosts import Home, Provider, home_of, only_needed_headers
-from rageval.judges.models.responses import Response, broken, failure, words
+from rageval.judges.models.responses import LONGEST, Response, broken, failure, words
 
 TIMEOUT = 120.0  # seconds for one request, all fall-backs together
 CONNECTING = 10.0  # seconds of these for making a connection
@@ -132,22 +133,22 @@ class RemoteModel(ABC):
                 return replace(form, mode=weaker)
         return None
 
-    async def _sent(self, send: Callable[[Any], Awaitable[Any]]) -> Response:
-        """What the server sends back to what `send` does with a client."""
+    async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = LONGEST) -> Response:
+        """What the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.name)
-        failed: Exception
-        try:
-            raw = await send(self._client(sdk))
-            return Response.of(raw.http_response)
-        except sdk.APIStatusError as error:
-            return Response.of(error.response)
-        except sdk.APIConnectionError as error:
-            failed = self._unanswered(error.__cause__)
-        except (TypeError, getattr(sdk, self.provider.error)) as error:
-            if isinstance(error, TypeError) and "authentication" not in str(error):
-                raise
-            said = self.home.shown(str(error))
-            failed = Fatal(f"{self.name}: {said}; the key is read from {self.home.key_variable}")
+        failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
+        with arriving(longest) as arrival:
+            try:
+                await send(self._client(sdk))
+            except sdk.APIConnectionError as error:
+                failed = self._unanswered(error.__cause__)
+            except (TypeError, getattr(sdk, self.provider.error)) as error:
+                if isinstance(error, TypeError) and "authentication" not in str(error):
+                    raise
+                said = self.home.shown(str(error))
+                failed = Fatal(f"{self.name}: {said}; the key is read from {self.home.key_variable}")
+        if arrival.response is not None:
+            return arrival.response
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
 
     def _unanswered(self, cause: BaseException | None) -> Transient:
@@ -173,7 +174,9 @@ class RemoteModel(ABC):
                 timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
                 max_retries=0,
                 http_client=sdk.DefaultAsyncHttpxClient(
-                    follow_redirects=False, event_hooks={"request": guard}
+                    follow_redirects=False,
+                    headers={"accept-encoding": ACCEPTED},
+                    event_hooks={"request": guard, "response": [receive]},
                 ),
             )
         return self._clients[loop]

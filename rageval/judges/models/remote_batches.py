@@ -45,6 +45,7 @@ from rageval.judges.base import (
 from rageval.judges.models.remote import Call, Form, RemoteModel
 from rageval.judges.models.responses import Response, broken, failure, mapping, retry_after, words
 
+_FILES = 5  # results may be so many times as long as the requests
 PATIENCE = 5  # files are big: so many times as long as for one question
 _ID = re.compile(r"\w[\w.-]{0,199}", re.ASCII)
 _ANY = Request("", "", {})
@@ -206,7 +207,9 @@ class RemoteBatches(RemoteModel):
 
     async def _records(self, send: Send) -> list[dict[str, Any]]:
         """The lines of a file; none if the provider keeps it no longer, so that they are asked for again."""
-        response = await self._sent(send)
+        response = await self._sent(send, _FILES * self.batch_bytes)
+        if response.cut and 200 <= response.status < 300:
+            raise Transient(f"{self.name}: a file of results that does not end")
         return [] if response.status in (404, 410) else records_in(self._success(response).body)
 
     def _success(self, response: Response) -> Response:

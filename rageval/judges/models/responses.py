@@ -17,7 +17,9 @@ from typing import Any
 from rageval.judges.base import ERROR, FILTERED, Fatal, Reply, Transient
 from rageval.judges.models.hosts import Home
 
+LONGEST = 4 * 2**20  # bytes of a response, decoded
 LONGEST_WAIT = 600.0  # seconds; a server that asks for more is asked again after these
+_MOST = 10**9  # tokens of a call: more are not counted but made up
 _THROTTLED = (429, 529)
 _OWN_WORDS = 400
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
@@ -32,16 +34,12 @@ _HOPELESS = re.compile(
 
 @dataclass(frozen=True)
 class Response:
-    """What a server sent, as it came."""
+    """What a server sent, as it came; `cut` if not all of it could be read."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-    @classmethod
-    def of(cls, response: Any) -> Response:
-        """Out of what an SDK's HTTP library hands over."""
-        return cls(response.status_code, response.headers, response.content)
+    cut: bool = False
 
     @classmethod
     def made(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
@@ -111,6 +109,10 @@ def failure(response: Response, home: Home, who: str) -> Reply:
 def broken(response: Response, home: Home, who: str) -> Reply:
     """What a success without a reply in it means: some servers wrap an error in one."""
     body = response.json()
+    if response.cut:
+        raise Transient(
+            f"{who}: a reply that does not end, within {len(response.body):,} bytes or where it should"
+        )
     if not body.get("error"):
         raise Transient(f"{who}: a broken reply: {home.shown(response.text, 100) or 'nothing'}")
     code = mapping(body["error"]).get("code")
@@ -191,5 +193,5 @@ def words(value: object) -> str:
 
 
 def count(value: object) -> int:
-    """The value if it counts something, else 0."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """The value if it counts something that one call can take, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST else 0
