@@ -44,24 +44,39 @@ def length_leaning(
 def order_leaning(judged: Places) -> Order | None:
     """Whether the order in which two answers were shown decides; None without comparisons in both orders.
 
-    A comparison's aspect names its answers in the order in which they were shown: `ours | theirs`.
+    A judgement of a comparison says in `shown` which systems' answers were shown, in their order. Lines
+    without it, of rageval 0.1, name them in the aspect: `ours | theirs`.
 
-    >>> rows = {("q", run, "answer", aspect): {"label": label, "status": "ok"} for run, aspect, label in [
-    ...     ("a", "a | b", "win"), ("b", "a | b", "loss"), ("a", "b | a", "loss"), ("b", "b | a", "win")]}
+    >>> rows = {("q", run, "answer", "-".join(shown)): {"label": label, "status": "ok", "shown": shown}
+    ...         for run, shown, label in [("a", ["a", "b"], "win"), ("b", ["a", "b"], "loss"),
+    ...                                   ("a", ["b", "a"], "loss"), ("b", ["b", "a"], "win")]}
     >>> order_leaning(rows)
     Order(pairs=1, consistent=0.0, first_wins=1.0)
     """
-    label = {key: str(row.get("label")) for key, row in judged.items() if row["status"] in ("ok", "repaired")}
+    label: dict[tuple[str, str, str, tuple[str, str]], str] = {}
+    for (query, run, item, aspect), row in judged.items():
+        shown = _shown(aspect, row)
+        if shown is not None and row["status"] in ("ok", "repaired"):
+            label[query, run, item, shown] = str(row.get("label"))
     consistent, first_wins = [], []
-    for (query, run, item, aspect), said in label.items():
-        first, _, second = aspect.partition(" | ")
-        turned = (query, run, item, f"{second} | {first}")
-        if second and run == min(first, second) and run == first and turned in label:
+    for (query, run, item, (first, second)), said in label.items():
+        turned = (query, run, item, (second, first))
+        if run == min(first, second) and run == first and turned in label:
             consistent.append(said == label[turned])
             first_wins += [said == "win", label[turned] == "loss"]
     if not consistent:
         return None
     return Order(len(consistent), float(np.mean(consistent)), float(np.mean(first_wins)))
+
+
+def _shown(aspect: str, row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The two systems in the order of their answers; None if this is no comparison."""
+    shown = row.get("shown")
+    if isinstance(shown, list) and len(shown) == 2:
+        return str(shown[0]), str(shown[1])
+    first, bar, second = aspect.partition(" | ")
+    is_old = shown is None and bar and row.get("label") in ("win", "tie", "loss")
+    return (first, second) if is_old else None
 
 
 def families_of(name: str) -> set[str]:

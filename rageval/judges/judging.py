@@ -145,7 +145,8 @@ def _by(rubric: Rubric, judge: Judge) -> dict[str, str]:
 
 def _judgement(row: Row, said: Mapping[str, Any]) -> dict[str, Any]:
     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item, "aspect": row.aspect}
-    return {**place, **row.also, **said}
+    shown = {"shown": list(row.shown)} if row.shown else {}
+    return {**place, **row.also, **shown, **said}
 
 
 _SIDES = {"a": ("win", 1.0), "b": ("loss", 0.0), "tie": ("tie", 0.5)}
@@ -155,8 +156,8 @@ _OTHER = {"a": "b", "b": "a", "tie": "tie"}
 def _said(verdict: Verdict, row: Row) -> dict[str, Any]:
     """Label, grade and reasons; in a comparison from the side of this row's system."""
     label, grade = verdict.label, verdict.grade
-    if " | " in row.aspect and label in _SIDES:
-        label, grade = _SIDES[_OTHER[label] if row.turned else label]
+    if row.shown and label in _SIDES:
+        label, grade = _SIDES[label if row.run == row.shown[0] else _OTHER[label]]
     said = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
     return {key: value for key, value in said.items() if value not in (None, "")}
 

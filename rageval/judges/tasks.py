@@ -5,6 +5,7 @@ What is shown gets short ids (n1, d1, a1) that the reply must echo; a task knows
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,14 +60,17 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Where a verdict goes: the judgement it becomes but for what is said; `also` keeps a nugget's weight."""
+    """Where a verdict goes: the judgement it becomes but for what is said; `also` keeps a nugget's weight.
+
+    `shown` are the systems of a comparison in the order in which their answers were shown.
+    """
 
     query: str
     run: str
     item: str = "answer"
     aspect: str = "0"
     also: Mapping[str, Any] = field(default_factory=dict)
-    turned: bool = False  # the other side of a comparison
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +222,10 @@ def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _both_orders(question: str, query: str, one: tuple[str, str], other: tuple[str, str]) -> Iterator[Task]:
     for first, second in ((one, other), (other, one)):
-        aspect = f"{first[0]} | {second[0]}"
-        rows = (Row(query, first[0], aspect=aspect), Row(query, second[0], aspect=aspect, turned=True))
+        shown = first[0], second[0]
+        plain = not any("|" in name for name in shown)  # else both orders might have one name
+        aspect = " | ".join(shown) if plain else json.dumps(shown, ensure_ascii=False)
+        rows = tuple(Row(query, system, aspect=aspect, shown=shown) for system in shown)
         yield Task({"question": question, "answer_a": first[1], "answer_b": second[1]}, {"": rows})
 
 

@@ -72,7 +72,7 @@ def voted(judgements: Iterable[Judgement], how: str) -> Iterator[dict[str, Any]]
             )
 
 
-_KEPT = ("query_id", "run_id", "item_id", "aspect", "rubric", "importance", "weight", "sentences")
+_KEPT = ("query_id", "run_id", "item_id", "aspect", "rubric", "importance", "weight", "sentences", "shown")
 
 
 def _verdict(judgement: Judgement) -> Any:
