@@ -24,6 +24,7 @@ Int = NDArray[np.int64]
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
 _STEPS, _SMALL = 100, 1e-10
 _ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
+_POINT = 1e-6
 _ELO_START, _ELO_K = 1000, 5
 
 
@@ -179,7 +180,8 @@ def _likelihood(point: Float, wins: Float, ties: Float, tied: bool) -> tuple[flo
 
 
 def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float]:
-    """Percentiles over resampled queries; NaN if strengths are infinite in more than a few of them."""
+    """Percentiles over resampled queries; NaN if strengths are infinite in more than a few of them, or the
+    same in all."""
     generator = np.random.default_rng(SEED)
     queries, of_game = np.unique(played.query, return_inverse=True)
     games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
@@ -193,7 +195,8 @@ def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float
         nothing = np.full(len(played.systems), np.nan)
         return nothing, nothing
     low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
+    point = high - low < _POINT  # every query says the same, so nothing is known of other ones
+    return np.where(point, np.nan, low), np.where(point, np.nan, high)
 
 
 def _refuse_islands(played: Games) -> None:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval.agreement.coefficients import agreement
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
 from rageval.intervals import bootstrap
@@ -19,6 +20,7 @@ from rageval.intervals.resampling import intervals
 from rageval.intervals.samples import Float, Sample
 from rageval.measures.parsing import parse_measure
 from rageval.scores import Score, Scores
+from rageval.uncertainty.correction import corrected_mean
 
 OF_25 = 0.1331922  # Wilson's upper end of 0 of 25: z²/(25 + z²)
 
@@ -190,3 +192,87 @@ def test_values_that_seldom_differ_are_covered(queries: int, share: float) -> No
     rng = np.random.default_rng(queries)
     values = np.where(rng.random((queries, times)) < share, rng.uniform(-0.5, 1, (queries, times)), 0.0)
     assert held(values, share / 4) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
+
+
+class TestPeopleAndJudges:
+    def test_30_perfect_labels(self, tmp_path: Path) -> None:
+        """People found nothing wrong in 30 of 200 answers, nor did the judge: not 1.0000 [1.0000, 1.0000]."""
+        path = judged(tmp_path, one=["perfect"] * 200)
+        gold = tmp_path / "gold.jsonl"
+        gold.write_text("".join(Path(path).read_text().splitlines(keepends=True)[:30]))
+        words = ("correct", path, "--gold", str(gold), "-m", "crag_score,hallucination", "--format", "json")
+        done = command(*words)
+        mean, share = json.loads(done.stdout)["results"]
+        assert (mean["people"], mean["people_high"]) == (1, 1)
+        assert mean["people_low"] == pytest.approx(0.8865, abs=1e-4)
+        assert (mean["value"], mean["high"]) == (1, 1)
+        assert 0.85 < mean["low"] < 0.9
+        assert (share["people_low"], share["people_high"]) == (0, pytest.approx(0.1135, abs=1e-4))
+        assert share["value"] == share["low"] == 0
+        assert 0.02 < share["high"] < 0.15
+        assert done.stderr.count("coarse: fewer than 6 of people's values differ") == 2
+
+    @pytest.mark.parametrize("labels", [30, 50, 100, 200])
+    @pytest.mark.parametrize("judge", [(1.0, 0.0), (0.95, 0.08)])
+    def test_corrected_means_near_the_end_are_covered(self, labels: int, judge: tuple[float, float]) -> None:
+        """At a true .96, intervals without a floor held .63, .82, .89 and .93."""
+        times, rng, held, people_held = 150, np.random.default_rng(labels), 0, 0
+        for _ in range(times):
+            truth = rng.random(600) < 0.96
+            said = rng.random(600) < np.where(truth, *judge)
+            values = {str(at): float(value) for at, value in enumerate(said)}
+            people = {str(at): float(value) for at, value in enumerate(truth[:labels])}
+            found = corrected_mean(values, people)
+            held += found.low <= 0.96 <= found.high
+            people_held += found.people_low <= 0.96 <= found.people_high
+        least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
+        assert min(held, people_held) / times >= least
+
+    @pytest.mark.parametrize("kind", ["none", "quadratic"])
+    def test_two_judges_who_always_agree(self, kind: str) -> None:
+        """On 30 of 30 queries; and 60 judgements of 3 queries are 3 queries."""
+        grades = np.tile([0.0, 1.0, 2.0], 10)
+        found = {each.name: each for each in agreement(grades, grades, list(map(str, range(30))), kind)}
+        assert {each.value for each in found.values()} == {each.high for each in found.values()} == {1.0}
+        assert found["agreement"].low == pytest.approx(0.8957, abs=0.001)
+        lower = [found[name].low for name in ("kappa", "gwet", "krippendorff")]
+        assert max(lower) < found["agreement"].low
+        assert min(lower) > 0.6
+        few = agreement(np.tile(grades, 2), np.tile(grades, 2), list("abc" * 20), kind)
+        assert few[0].low == 0
+        assert all(np.isnan(each.low) for each in agreement(grades, grades, ["q"] * 30, kind))
+
+    def test_agreement_that_seldom_fails_is_covered(self) -> None:
+        """Two judges of two labels, half of each, who differ on 4 %: agreement .96, kappa .92."""
+        times, rng = 120, np.random.default_rng(3)
+        held = {"agreement": 0, "kappa": 0}
+        for _ in range(times):
+            one = (rng.random(40) < 0.5).astype(float)
+            other = np.where(rng.random(40) < 0.04, 1 - one, one)
+            for each in agreement(one, other, list(map(str, range(40))), resamples=200):
+                if each.name in held:
+                    held[each.name] += each.low <= {"agreement": 0.96, "kappa": 0.92}[each.name] <= each.high
+        assert min(held.values()) / times >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
+
+    def test_the_passport_says_so(self, tmp_path: Path) -> None:
+        path = judged(tmp_path, one=["perfect", "missing"] * 15)
+        done = command("agree", path, path)
+        assert "coarse: they differ in 0 of 30 queries" in done.stdout
+        assert "1.000 | 1.000 | 1.000" not in done.stdout
+        facts = json.loads(command("agree", path, path, "--format", "json").stdout)
+        assert facts["queries_that_differ"] == 0
+
+    def test_an_arena_in_which_every_query_says_the_same(self, tmp_path: Path) -> None:
+        """One win each, 20 times: resampling gives the same strengths always, and no interval is known."""
+        rows = [
+            {"query_id": f"q{query}", "run_id": run, "aspect": game, "label": label}
+            for query in range(20)
+            for game in ("first", "second")
+            for run, label in zip("ab", ("win", "loss") if game == "first" else ("loss", "win"), strict=True)
+        ]
+        path = tmp_path / "games.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        done = command("arena", str(path), "--format", "json")
+        found = json.loads(done.stdout)
+        assert [(row["strength"], row["low"], row["high"]) for row in found] == [(0, None, None)] * 2
+        assert "no interval where samples of the queries all give the same strengths" in done.stderr

@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import UsageError
+from rageval.intervals.coarse import floor, is_coarse
+from rageval.intervals.samples import Sample
 
 Float = NDArray[np.float64]
 Weights = Callable[[Float], Float]
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
+_TRIAL = 1e-6  # share of the items that is made to disagree where none does
 WEIGHTS = ("none", "linear", "quadratic")
 
 
@@ -144,23 +147,54 @@ COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
 def agreement(
     one: Float, other: Float, query: Sequence[str], kind: str = "none", resamples: int = RESAMPLES
 ) -> list[Agreement]:
-    """Every coefficient of two judges' grades of the same items, with intervals over queries."""
+    """Every coefficient of two judges' grades of the same items, with intervals over queries.
+
+    Where they differ in fewer than 6 queries, the interval of their agreement has a floor, and the others
+    get theirs from it. One query has no interval.
+    """
     levels = np.unique(np.concatenate((one, other)))
     w = weights(levels, kind)
     _, of_item = np.unique(np.array(query), return_inverse=True)
+    places = np.searchsorted(levels, one), np.searchsorted(levels, other)
     tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
-    np.add.at(tables, (of_item, np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
+    np.add.at(tables, (of_item, *places), 1)
     generator = np.random.default_rng(SEED)
     drawn = generator.integers(0, len(tables), (resamples, len(tables)))
     samples = [tables[rows].sum(axis=0) for rows in drawn]
+    least = _least_half(Sample(tuple(query), w[places][:, None], of_item))
     found = []
     for name, coefficient in COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
         ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         low, high = np.quantile(values, ends) if len(values) > resamples / 2 else (math.nan, math.nan)
-        found.append(Agreement(name, coefficient(tables.sum(axis=0), w), float(low), float(high)))
+        whole = tables.sum(axis=0)
+        value, half = coefficient(whole, w), least * _slope(coefficient, whole, w)
+        lowest = 0.0 if name == "agreement" else -1.0
+        if half:
+            low = np.minimum(low, np.maximum(value - half, lowest))
+            high = np.maximum(high, np.minimum(value + half, 1.0))
+        found.append(Agreement(name, value, float(low), float(high)))
     return found
+
+
+def _least_half(agreeing: Sample) -> float:
+    """Half the width that an interval of the share of agreement has at least; NaN of one query."""
+    if agreeing.units < 2:
+        return math.nan
+    return float(floor(agreeing, LEVEL)[0]) if is_coarse(agreeing)[0] else 0.0
+
+
+def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:
+    """How much a coefficient falls if agreement does, and what is expected by chance stays as it is."""
+    seen = observed(table, w)
+    if seen == 1:
+        apart = 1 - w
+        if not apart.any():
+            return 1.0  # one label is all there is
+        table = table * (1 - _TRIAL) + table.sum() * _TRIAL * apart / apart.sum()
+        seen = observed(table, w)
+    return (1 - coefficient(table, w)) / (1 - seen)
 
 
 def _beyond(seen: float, expected: float) -> float:

@@ -112,6 +112,7 @@ def _counts(judged: Judged, gold: Judged, both: list[Place]) -> dict[str, Any]:
     return {
         "compared": len(both),
         "queries": len({key[0] for key in both}),
+        "queries_that_differ": len({key[0] for key in both if _grade(judged[key]) != _grade(gold[key])}),
         "systems": len({key[1] for key in both}),
         "only_judged": len(judged.keys() - gold.keys()),
         "only_gold": len(gold.keys() - judged.keys()),

@@ -100,8 +100,12 @@ def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
+    from rageval.intervals.coarse import FEW
+
     counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
     yield f"{facts['compared']:,} judgements compared, of {counts}"
+    if facts["queries_that_differ"] < FEW and 2 * facts["queries_that_differ"] < facts["queries"]:
+        yield f"coarse: they differ in {facts['queries_that_differ']:,} of {facts['queries']:,} queries"
     if facts["bias"]:
         direction = "more generous" if facts["bias"] > 0 else "stricter"
         yield f"the judge is {direction} by {abs(facts['bias']):.3f} on average"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,11 @@ def _standing(grades: Grades) -> Grid:
         rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, -item[1][0]))  # those without last
         return [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
     found = strengths(games(grades))
+    if any(math.isnan(each.low) for each in found):
+        click.echo(
+            "rageval: no interval where samples of the queries all give the same strengths, or infinite ones",
+            err=True,
+        )
     head = ["system", "strength", "low", "high", "win_rate", "games"]
     return [
         head,

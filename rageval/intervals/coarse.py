@@ -104,10 +104,14 @@ def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     from scipy.special import stdtrit
 
     units = np.maximum(columns.counts(), 2)
-    edge = NormalDist().inv_cdf((1 + level) / 2)
-    least = -math.log(1 - level) / edge * span / units
-    half: Float = stdtrit(units - 1, (1 + level) / 2) * np.sqrt(standard_error(columns) ** 2 + least**2)
+    error = np.sqrt(standard_error(columns) ** 2 + (least_error(1, level, 1.0) * span / units) ** 2)
+    half: Float = stdtrit(units - 1, (1 + level) / 2) * error
     return half
+
+
+def least_error(units: int, level: float, span: float = 1.0) -> float:
+    """The standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
+    return -math.log(1 - level) / NormalDist().inv_cdf((1 + level) / 2) * span / units
 
 
 def wilson(count: int, number: int, level: float) -> tuple[float, float]:

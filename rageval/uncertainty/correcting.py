@@ -95,5 +95,7 @@ def remarks(found: Sequence[Corrected], judged: Grades) -> Iterator[str]:
         name = f"{visible(each.run)}: {each.measure}"
         if each.estimate.checked < FEW:
             yield f"{name}: rests on {each.estimate.checked:,} queries that people judged, which is few"
+        if each.estimate.coarse:
+            yield f"{name}: coarse: fewer than 6 of people's values differ from the commonest, or the judge's"
         if each.estimate.unseen:
             yield f"{name}: nobody checked a label that the judge gives to {each.estimate.unseen:.1%}"

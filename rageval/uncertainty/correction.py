@@ -20,6 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.intervals.coarse import FEW, differing, least_error, mended, scale_of
+from rageval.intervals.samples import Sample
+
 Float = NDArray[np.float64]
 Values = Mapping[str, float]
 
@@ -28,7 +31,8 @@ class Estimate(NamedTuple):
     """A mean as the judge has it, as people have it where they looked, and as corrected, with intervals.
 
     `weight` is λ, how much the judge's values count; NaN for shares of labels. `unseen` is the share of
-    queries whose label by the judge nobody checked, by which the interval is widened on either side.
+    queries whose label by the judge nobody checked, by which the interval is widened on either side;
+    `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
     """
 
     judge: float
@@ -42,6 +46,7 @@ class Estimate(NamedTuple):
     checked: int
     weight: float
     unseen: float = 0.0
+    coarse: bool = False
 
 
 def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estimate:
@@ -63,21 +68,57 @@ def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estima
     spread = _variance(rest) / max(len(rest), 1)
     if weight:
         spread += weight**2 * _variance(np.concatenate((there, elsewhere))) / len(elsewhere)
-    reach = _quantile(len(checked), level)
-    alone = reach * math.sqrt(_variance(said) / max(len(said), 1))
+    is_coarse = _is_coarse(said, there if weight else None)
     both = np.concatenate((there, elsewhere))
+    alone = _alone(said, level)
+    low, high = _ends(value, spread, np.concatenate((said, both)), len(checked), level, is_coarse)
     return Estimate(
         _mean(both),
         _mean(said),
-        _mean(said) - alone,
-        _mean(said) + alone,
+        *alone,
         value,
-        value - reach * math.sqrt(spread),
-        value + reach * math.sqrt(spread),
+        *((low, high) if weight else alone),
         len(both),
         len(checked),
         weight,
+        coarse=is_coarse,
     )
+
+
+def _is_coarse(said: Float, there: Float | None) -> bool:
+    """Whether few of people's values differ from the commonest, or few from the judge's."""
+    differ = [int(differing(_column(said))[0])]
+    if there is not None:
+        differ.append(int((said != there).sum()))
+    return min(differ) < FEW and 2 * min(differ) < len(said)
+
+
+def _ends(
+    value: float, spread: float, values: Float, number: int, level: float, is_coarse: bool
+) -> tuple[float, float]:
+    """The interval of a corrected mean; where few values tell, it has a floor, and keeps to their scale."""
+    reach = _quantile(number, level)
+    if not is_coarse:
+        return value - reach * math.sqrt(spread), value + reach * math.sqrt(spread)
+    scale = scale_of(values[:, None])
+    half = reach * math.sqrt(spread + least_error(number, level, float(scale.span[0])) ** 2)
+    return max(value - half, min(float(scale.low[0]), value)), min(
+        value + half, max(float(scale.high[0]), value)
+    )
+
+
+def _alone(said: Float, level: float) -> tuple[float, float]:
+    """The interval of the mean of what people said: Student's, or Wilson's where there are two values."""
+    if not len(said):
+        return math.nan, math.nan
+    reach = _quantile(len(said), level) * math.sqrt(_variance(said) / len(said))
+    ends = np.array([_mean(said) - reach]), np.array([_mean(said) + reach])
+    low, high = mended(_column(said), *ends, level, scale_of(said[:, None]))
+    return float(low[0]), float(high[0])
+
+
+def _column(values: Float) -> Sample:
+    return Sample(tuple(map(str, range(len(values)))), values[:, None], np.arange(len(values)))
 
 
 def _weight(said: Float, there: Float, elsewhere: Float) -> float:
@@ -115,13 +156,11 @@ def corrected_share(
         spread += weight**2 * float(smooth * (1 - smooth)) / max(len(here), 1)
     spread += max(square - share**2, 0.0) / len(judge)
     reach = _quantile(len(checked), level)
-    alone = reach * math.sqrt(_variance(so) / max(len(so), 1))
     low, high = share - reach * math.sqrt(spread) - unseen, share + reach * math.sqrt(spread) + unseen
     return Estimate(
         sum(said in labels for said in judge.values()) / len(judge),
         _mean(so),
-        _mean(so) - alone,
-        _mean(so) + alone,
+        *_alone(so, level),
         share,
         max(low, 0.0),
         min(high, 1.0),
@@ -129,6 +168,7 @@ def corrected_share(
         len(checked),
         math.nan,
         unseen,
+        _is_coarse(so, None),
     )
 
 
