@@ -3,7 +3,7 @@ SECONDS ?= 600
 ITEMS ?= 2000
 SEED ?= $(shell date +%s)
 
-.PHONY: test check fuzz hostile docs vectors
+.PHONY: test check faults fuzz hostile docs vectors
 
 test:
 	python -m pytest -q -n 2
@@ -12,6 +12,9 @@ check:
 	ruff check .
 	ruff format --check .
 	mypy
+
+faults:
+	python -m pytest -q -n 2 -m faults
 
 fuzz:
 	rageval conformance --fuzz $(SECONDS) --seed $(SEED)

@@ -6,9 +6,12 @@ import re
 from unicodedata import combining, normalize
 
 AROUND = " \t\n\r\v\f"  # what no id begins or ends with
-# C0 and C1 controls, DEL, line separators, and what reorders or hides text.
-_HOSTILE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-
+# C0 and C1 controls, DEL, line separators, and what reorders text, hides it or hides in it.
+_HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -58,7 +61,7 @@ def visible(text: str | bytes) -> str:
 
 def _escape(character: str) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def problem_of_id(text: str) -> str | None:

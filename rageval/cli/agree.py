@@ -77,7 +77,7 @@ def _lines(found: Passport, style: str) -> Iterator[str]:
     yield ""
     yield from draw(list(_by_label(found.as_dict())), 1)
     yield ""
-    yield from _sentences(found.as_dict())
+    yield from map(grids.md_line if style == "md" else visible, _sentences(found.as_dict()))
 
 
 def _lengths(answers: Any) -> dict[tuple[str, str], float]:

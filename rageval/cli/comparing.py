@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from rageval.cli.grids import csv_line, latex_text, md_lines, table_lines
+from rageval.cli.grids import csv_line, latex_text, md_code, md_line, md_lines, table_lines
 from rageval.comparison import Cell, Comparison, Pair
 from rageval.measures.base import LOWER, NEITHER
 from rageval.text import visible
@@ -18,18 +18,18 @@ _ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "tukey": "Tukey HSD", "none": 
 
 def table(found: Comparison, places: int) -> Iterator[str]:
     """Two tables for reading: the values, and the differences."""
-    yield from _two_tables(found, places, table_lines)
+    yield from _two_tables(found, places, table_lines, visible)
 
 
 def md(found: Comparison, places: int) -> Iterator[str]:
     """The same two tables in Markdown."""
-    yield from _two_tables(found, places, md_lines)
+    yield from _two_tables(found, places, md_lines, md_line)
 
 
 def latex(found: Comparison, places: int) -> Iterator[str]:
     """A LaTeX tabular for booktabs: best in bold, superscripts name the runs that are significantly worse."""
-    yield f"% {found.signature}"
-    yield from (f"% {line}" for line in _legend(found))
+    yield f"% {visible(found.signature)}"
+    yield from (f"% {visible(line)}" for line in _legend(found))
     yield f"\\begin{{tabular}}{{ll{'r' * len(found.measures)}}}"
     yield "\\toprule"
     yield " & ".join(["", "run", *map(latex_text, found.measures)]) + r" \\"
@@ -73,7 +73,10 @@ FORMATS: dict[str, Callable[[Comparison, int], Iterator[str]]] = {
 
 
 def _two_tables(
-    found: Comparison, places: int, draw: Callable[[Sequence[Sequence[str]], int], Iterator[str]]
+    found: Comparison,
+    places: int,
+    draw: Callable[[Sequence[Sequence[str]], int], Iterator[str]],
+    text: Callable[[str], str],
 ) -> Iterator[str]:
     letters = _letters(found)
     values = [["", "run", *found.measures]]
@@ -86,9 +89,9 @@ def _two_tables(
     yield ""
     for pair in found.pairs:
         if pair.why:
-            yield f"{visible(pair.run)} and {visible(pair.other)}, {pair.measure}: {visible(pair.why)}"
-    yield from _legend(found)
-    yield found.signature
+            yield text(f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}")
+    yield from map(text, _legend(found))
+    yield md_code(found.signature) if draw is md_lines else visible(found.signature)
 
 
 def _letters(found: Comparison) -> dict[str, str]:
