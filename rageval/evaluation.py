@@ -257,7 +257,8 @@ class Evaluator:
         if self.rules.compat:
             measure, order = compat.as_in(self.rules.compat, measure, self.measures)
             floor = compat.FLOORS.get(self.rules.compat, EVERYTHING)
-        return measure, View(order, self.rules.depth, self.rules.judged_only, floor)
+        judged_only = self.rules.judged_only or (isinstance(measure, ForeignMeasure) and measure.judged_only)
+        return measure, View(order, self.rules.depth, judged_only, floor)
 
     def _floor(self) -> int:
         rules = self.rules

@@ -78,6 +78,11 @@ class ForeignMeasure:
         value = self.measure["rel"] if "rel" in self.measure.SUPPORTED_PARAMS else None
         return value if isinstance(value, int) else None  # nothing given is a mark that is no number
 
+    @property
+    def judged_only(self) -> bool:
+        """Whether it asks by itself that unjudged documents be taken out first, which is done here."""
+        return bool(self.measure.params.get("judged_only"))
+
     def at(self, rel: int) -> ForeignMeasure:
         """The measure at this lowest grade, unless it has none or names its own."""
         return ForeignMeasure(self.measure(rel=rel), self.provider) if self.rel == _USUAL_REL else self
@@ -109,6 +114,7 @@ class ForeignMeasure:
         ir_measures = _ir_measures()
         source = _provider(ir_measures, self.provider) if self.provider else ir_measures
         measure = self.measure if self.rel is None else self.measure(rel=_USUAL_REL)
+        measure = measure(judged_only=False) if self.judged_only else measure
         try:
             metrics = list(source.iter_calc([measure], qrels, run))
         except ZeroDivisionError:

@@ -229,7 +229,10 @@ def check_bounded(measures: Sequence[object]) -> None:
     """`MeasureError` unless bounds are known for each measure."""
     for measure in measures:
         if not is_bounded(measure):
-            raise MeasureError(f"{measure}: no bounds are known; they are for {', '.join(_BOUNDS)}")
+            known = ", ".join(_BOUNDS)
+            raise MeasureError(
+                f"{measure}: no bounds are known; they are for {known}; leave out bounds or the measure"
+            )
 
 
 def bounds(
