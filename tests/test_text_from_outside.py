@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
 import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fair_judge import fair
+from model_checks import environment
 from rageval.counting import length
 from rageval.judges.evidence import is_quoted
 from rageval.judges.exact import first_stage, folded
 from rageval.judges.models import short
 from rageval.judges.models.lexical import lexical_evidence
+from rageval.judges.stored import checksum
+from rageval.testing import LlmServer, Saying, openai_reply
 from rageval.text import compatible, mended
+from test_bad_input import command
 
 MARKS = st.text(
     st.sampled_from("a\u0301\u0323\u3099\uff9e\u0344\u1100\u1161\u11a8\u00bd\U0001f642\u034f–"), max_size=30
@@ -91,3 +99,118 @@ def test_eight_times_the_text_takes_about_eight_times_as_long(reader: str, text:
     long = seconds(READERS[reader], HOSTILE[text](SIZE))
     if long > 0.5:
         assert long < 24 * min(seconds(READERS[reader], HOSTILE[text](SIZE // 8)) for _ in range(3))
+
+
+# What files may hold as JSON writes it, and what no text can be.
+HALF = r"\ud800"
+ODD = {
+    "half": HALF,
+    "NUL": r"\u0000",
+    "turned": r"\u202e",
+    "lines": r"\u2028\u0085\u000b",
+    "tags": r"\udb40\udc41",
+}
+LABEL = '{"evidence": "", "reason": "so %s it is", "label": "incorrect"}'
+PLACES = ("question", "gold", "answer", "passage", "nugget", "ids")
+CRAG = ("judge", "crag", "answers", "--questions", "questions")
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
+    monkeypatch.chdir(tmp_path)
+    environment(monkeypatch, tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+    write_files()
+    with LlmServer(fair) as found:
+        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
+        yield found
+
+
+def write_files(**odd: str) -> None:
+    """Material for any rubric, with something odd in some places."""
+    at = dict.fromkeys(PLACES, "") | odd
+    q = f'"q1{at["ids"]}"'
+    for name, line in {
+        "questions": f'{{"query_id": {q}, "question": "O{at["question"]}?", "answer": "P{at["gold"]}"}}',
+        "answers": f'{{"query_id": {q}, "run_id": "r", "answer": "It is{at["answer"]} Lyon."}}',
+        "passages": f'{{"id": "d1", "text": "Lyon{at["passage"]} is a town."}}',
+        "nuggets": f'{{"query": "", "qid": {q}, "nuggets": [{{"text": "Paris{at["nugget"]}"}}]}}',
+    }.items():
+        Path(name).write_text(line + "\n")
+    Path("run").write_text("q1 Q0 d1 1 1 r\n")
+
+
+@pytest.mark.parametrize("said", [LABEL % text for text in (*ODD.values(), "\ud800", "\udfff\ud800")])
+@pytest.mark.parametrize("batch", [False, True])
+def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: str, batch: bool) -> None:
+    """Live, in a batch, and from the store; the judgements are UTF-8 and can be scored."""
+    server.default = lambda asked: Saying(body=openai_reply(said))
+    words = (*CRAG, "--judge", "openai:m", "-q", "--poll-every", "0.01", *(("--batch",) if batch else ()))
+    for _ in range(2):
+        outcome = command(*words, "-o", "judged")
+        assert (outcome.code, outcome.err) == (0, "")
+        (row,) = map(json.loads, Path("judged").read_text(encoding="utf-8").strip().split("\n"))
+        assert row["label"] == "incorrect"
+        row["reason"].encode()
+    assert command("judged", "-m", "crag_score").code == 0
+    assert command("judgements", "export", "-o", "replies").code == 0
+    assert command("judgements", "import", "replies", "--store", "other").code == 0
+
+
+def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
+    """As a version wrote it that kept replies as they came."""
+    server.default = lambda asked: Saying(body=openai_reply(LABEL % HALF))
+    assert command(*CRAG, "--judge", "openai:m", "-q", "-o", "judged").code == 0
+    with sqlite3.connect("store.sqlite") as connection:
+        for key, reply, *said in connection.execute(
+            "SELECT key, reply, created, job FROM replies"
+        ).fetchall():
+            spoilt = json.dumps(json.loads(reply) | {"detail": "\ud800", "served": "\udfff"})
+            connection.execute(
+                "UPDATE replies SET reply = ?, checksum = ? WHERE key = ?",
+                (spoilt, checksum(key, spoilt, *said), key),
+            )
+    connection.close()
+    calls = len(server.requests)
+    outcome = command(*CRAG, "--judge", "openai:m", "-q", "-o", "judged")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert len(server.requests) == calls
+    assert command("judgements", "export", "-o", "replies").code == 0
+
+
+@pytest.mark.parametrize("rubric", ["nuggetize", "nuggetize-iterative"])
+def test_nuggets_of_odd_texts_are_written(server: LlmServer, rubric: str) -> None:
+    said = json.dumps({"nuggets": [f"one {text}." for text in ("\ud800", "\x00", "\u2028", "\u202e")]})
+    server.default = lambda asked: Saying(body=openai_reply(said))
+    words = ("judge", rubric, "--questions", "questions", "--run", "run", "--passages", "passages", "-q")
+    outcome = command(*words, "--judge", "openai:m", "-o", "written")
+    assert (outcome.code, outcome.err) == (0, "")
+    found = json.loads(Path("written").read_text(encoding="utf-8"))
+    texts = [nugget["text"] for nugget in found["nuggets"]]
+    assert texts == ["one \ufffd.", "one \x00.", "one \u2028.", "one \u202e."]
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("place", PLACES)
+def test_odd_text_in_a_file_is_judged_or_refused_with_its_line(
+    server: LlmServer, place: str, what: str
+) -> None:
+    write_files(**{place: ODD[what]})
+    common = ("--questions", "questions", "--judge", "openai:m", "-q", "-o", "judged", "--canaries", "0")
+    for words in (
+        ("judge", "crag", "answers"),
+        ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets"),
+        ("judge", "relevance", "--run", "run", "--passages", "passages"),
+    ):
+        outcome = command(*words, *common)
+        assert outcome.code in (0, 2)
+        if outcome.code == 0:
+            assert what != "half" or place not in ("question", "ids")
+            Path("judged").read_text(encoding="utf-8")
+        else:
+            assert what == "half" or place == "ids"
+            assert re.match(r"rageval: \w+:1: |rageval: query ", outcome.err)
+            assert not re.search("[\x00-\x09\x7f-\x9f\u2028-\u202e\ud800-\udfff\U000e0041]", outcome.err)
+            assert outcome.err.count("\n") == 1
+    for asked in server.requests:
+        assert all(line.isprintable() for line in asked.body["messages"][-1]["content"].split("\n"))

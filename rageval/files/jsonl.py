@@ -7,6 +7,7 @@ keeps a file of large records small in memory and fast to read.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, TypeVar
 
@@ -20,6 +21,7 @@ from rageval.files.opening import Source, chunks, name_of
 from rageval.text import visible
 
 Record = TypeVar("Record")
+_HALF = re.compile(rb"\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w")
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -167,6 +169,9 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         return f"JSON nested too deeply to be {expected}"
     if isinstance(error, UnicodeDecodeError):
         return _not_utf8(line)
+    if half := _HALF.search(line):
+        found = f"half a character ({half[0].decode()}), which no text holds"
+        return f"expected {expected}, found {found}: {quoted(line)}"
     message = str(error)
     if isinstance(error, msgspec.ValidationError):
         what, _, where = message.partition(" - at `$")
