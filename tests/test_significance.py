@@ -216,7 +216,7 @@ class TestWhatPIs:
             " more queries can tell"
         )
         assert (second["verdict"], second["why"]) == ("undecided", "")
-        assert "recall: 1 pairs are undecided because p cannot be small enough; see why" in said
+        assert "recall: p cannot be small enough in 1 of 2 pairs; see why" in said
 
     @pytest.mark.parametrize(("adjust", "floor"), [("holm", "0.00084, a bound"), ("max_t", "1/101")])
     def test_where_draws_decide_the_claim_says_so(

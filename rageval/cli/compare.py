@@ -57,7 +57,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     type=click.Choice(("bca", "percentile")),
     default="bca",
     show_default=True,
-    help="Which bootstrap interval.",
+    help="Which bootstrap interval; measures of two values have Wilson's.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals and tests.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Of the detectable difference.")

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rageval.comparison.pairing import Known, pairs_of
-from rageval.comparison.results import Cell, Comparison
+from rageval.comparison.results import UNDECIDED, Cell, Comparison, Pair
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.tables import Table, tables
 from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
-from rageval.intervals.coarse import FEW, differing, is_coarse
+from rageval.intervals.coarse import FEW, is_coarse
 from rageval.intervals.resampling import intervals
 from rageval.measures.base import NEITHER
 from rageval.names import suggestion
@@ -48,12 +48,15 @@ def compare(
     _check(results, runs, settings)
     known = Known(failures(results), absent or {}, alike or {})
     found = tables(results, settings, known.failed, known.absent)
+    pairs = [pair for table in found for pair in pairs_of(table, runs, settings, known)]
+    able = [run not in known.failed for run in runs]
+    remarks = [*_remarks(found, runs, settings), *_limits(found, pairs, runs, able)]
     return Comparison(
         runs,
         [str(score.measure) for score in results[0].scores],
         [cell for table in found for cell in _cells(table, runs, settings)],
-        [pair for table in found for pair in pairs_of(table, runs, settings, known)],
-        [*known.failed.values(), *_remarks(found, runs, settings)],
+        pairs,
+        [*known.failed.values(), *remarks],
         settings,
         {str(score.measure): score.measure.better for score in results[0].scores},
     )
@@ -110,10 +113,6 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
             yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"
         if len({score.signature for score in table.scores}) > 1:
             yield f"{name}: the runs were not scored alike; their signatures differ"
-        yield from _coarse(table, runs, settings)
-        unresolved = int(table.shown(settings).unresolved(settings.level).sum())
-        if unresolved:
-            yield f"{name}: {unresolved:,} pairs are undecided because p cannot be small enough; see why"
     first = found[0].sample
     if settings.clusters is not None:
         yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"
@@ -121,17 +120,22 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
         yield f"{first.units:,} independent queries or clusters are few; the intervals are rough"
 
 
-def _coarse(table: Table, runs: list[str], settings: Settings) -> Iterator[str]:
-    """Where fewer values differ than an interval should rest on."""
-    name = str(table.scores[0].measure)
-    few = [runs[at] for at in np.flatnonzero(is_coarse(table.sample)).tolist()]
-    if few:
-        more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
-        yield (
-            f"{name}: coarse: fewer than {FEW} values of {', '.join(map(visible, few[:3]))}{more} differ from"
-            " the commonest one"
-        )
-    gaps = table.shown(settings).differences()
-    pairs = int((is_coarse(gaps) & (differing(gaps) > 0)).sum())
-    if pairs:
-        yield f"{name}: coarse: in {pairs:,} differences fewer than {FEW} queries differ from the others"
+def _limits(
+    found: list[Table], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool]
+) -> Iterator[str]:
+    """Where an interval or a test rests on less than it should."""
+    for table in found:
+        name = str(table.scores[0].measure)
+        few = [runs[at] for at in np.flatnonzero(is_coarse(table.sample) & able).tolist()]
+        if few:
+            more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
+            names = ", ".join(map(visible, few[:3])) + more
+            yield f"{name}: coarse: fewer than {FEW} values of {names} differ from the commonest one"
+        of_measure = [pair for pair in pairs if pair.measure == name]
+        differ = [(pair.wins + pair.losses, pair.ties) for pair in of_measure]
+        gaps = sum(0 < number < min(FEW, ties) for number, ties in differ)
+        if gaps:
+            yield f"{name}: coarse: in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
+        stuck = sum(pair.verdict == UNDECIDED and bool(pair.why) for pair in of_measure)
+        if stuck:
+            yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"

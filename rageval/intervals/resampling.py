@@ -49,6 +49,12 @@ def intervals(
     >>> float(low[0]), round(float(high[0]), 2)
     (0.0, 0.56)
     """
+    found = resampled(columns, kind, level, resamples, seed)
+    return Intervals(*mended(columns, *found, level, scale or scale_of(columns.values)))
+
+
+def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> Intervals:
+    """What resampling alone gives."""
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
     lows, highs = np.full(len(units), np.nan), np.full(len(units), np.nan)
@@ -62,7 +68,7 @@ def intervals(
             ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
     lows[units < 2] = highs[units < 2] = np.nan
-    return Intervals(*mended(columns, lows, highs, level, scale or scale_of(columns.values)))
+    return Intervals(lows, highs)
 
 
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
