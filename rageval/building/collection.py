@@ -24,7 +24,7 @@ from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.writing import refuse_place, whole_file
 from rageval.judges.budget import Budget
-from rageval.judges.panel import nuggets_by, said_by_all
+from rageval.judges.panel import budget_of, nuggets_by, said_by_all
 from rageval.judges.rubric import rubric_named
 from rageval.judges.tasks import Material
 from rageval.judges.votes import voted
@@ -56,7 +56,7 @@ def build(plan: Plan, say: Say = lambda message: None) -> Built:
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:
         variants.require_answers(questions.values())
-    budget, built = Budget(plan.settings.max_cost, plan.settings.max_calls), Built()
+    budget, built = budget_of(plan.settings), Built()
     banks = _banks(plan, questions, budget, built, say)
     topics = _topics(plan, questions, banks, budget, built, say)
     runs = runs_of(plan, topics)

@@ -13,10 +13,17 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 NAMES = (
     *("store", "concurrency", "max_cost", "max_calls", "refresh", "quiet", "batch", "poll_every", "vote"),
-    *("rebuy", "timeout", "patience"),
+    *("rebuy", "timeout", "patience", "price"),
 )
 rebuy_option = click.option(
     "--rebuy", is_flag=True, help="Hand over again what may be in a batch that cannot be found."
+)
+price_option = click.option(
+    "--price",
+    multiple=True,
+    metavar="[MODEL=]IN[,OUT]",
+    help="What a judge costs, in USD per million tokens; without MODEL: each whose price is not known"
+    " (0: a server of your own).",
 )
 timeout_option = click.option(
     "--timeout",
@@ -38,6 +45,7 @@ _OPTIONS = (
     click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after so many calls."),
     click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day."),
     click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks."),
+    price_option,
     rebuy_option,
     timeout_option,
     patience_option,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.asking import patience_option, rebuy_option, timeout_option
+from rageval.cli.asking import patience_option, price_option, rebuy_option, timeout_option
 from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import JudgeFailed, UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GRADED = ("ok", "repaired")
 _SETTINGS = (
     *("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet"),
-    *("vote", "tiebreak", "canaries", "batch", "poll_every", "rebuy", "dask", "timeout", "patience"),
+    *("vote", "tiebreak", "canaries", "batch", "poll_every", "rebuy", "dask", "timeout", "patience", "price"),
 )
 WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
@@ -63,6 +63,7 @@ WAYS_ON = (
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls at a time.")
 @click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day.")
 @click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks at it.")
+@price_option
 @rebuy_option
 @timeout_option
 @patience_option
@@ -107,7 +108,7 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
     if options["dry_run"]:
         from rageval.judges.panel import forecast
 
-        print_lines(forecast(found, material, judges))
+        print_lines(forecast(found, material, judges, options["price"]))
         return
     failed = Counter[str]()
     _write(_lines(found, material, judges, options, failed), options["output"])

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from rageval.errors import BudgetReached, JudgeFailed, UsageError
+from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import GRACE, USUAL, Patience, Shard, check, close, keep_beating, shared
 from rageval.judges.base import (
     ENDED,
@@ -135,6 +135,7 @@ class _Batches:
 
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
+        self._budget.open(self._store)
         self._commit()
         while self._unsettled:
             await self._look_for_lost()
@@ -153,8 +154,9 @@ class _Batches:
 
     def _commit(self) -> None:
         """Count what was handed over before, which has to be paid whatever the limits are now."""
-        for key in self._unsettled.keys() & self._covered():
-            self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, HALF)
+        with self._store.together():
+            for key in self._unsettled.keys() & self._covered():
+                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, HALF)
 
     def _covered(self) -> set[str]:
         """What is in a batch, or may be."""
@@ -178,14 +180,14 @@ class _Batches:
             if reply is not None:
                 del self._unsettled[key]
                 self._tally.stored += 1
-                if key in self._reserved:
-                    self._budget.settle(self._reserved.pop(key), reply.usage, self._model.name)
+                self._unreserve([key])  # who has stored the reply has counted what it cost
 
     async def _hand_over(self) -> None:
         """Whatever is in no batch and nobody else hands over now, as far as the budget reaches."""
         free = self._claimed()
-        todo = [(key, self._unsettled[key]) for key in free if self._reserve(key)]
-        self._store.release(*(free[len(todo) :]))
+        with self._store.together():
+            todo = [(key, self._unsettled[key]) for key in free if self._reserve(key)]
+        self._store.release(*({*free} - {key for key, _ in todo}))
         try:
             while todo:
                 await self._patiently(lambda: _to_the_end(self._submit_first(todo)))
@@ -194,10 +196,11 @@ class _Batches:
             self._store.release(*(key for key, _ in todo))
 
     def _unreserve(self, keys: Iterable[str]) -> None:
-        """These were not handed over."""
-        for key in keys:
-            if key in self._reserved:
-                self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
+        """These were not handed over, or somebody else has paid for them."""
+        with self._store.together():
+            for key in keys:
+                if key in self._reserved:
+                    self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
 
     def _claimed(self) -> list[str]:
         """What only this process may hand over now, and no process has."""
@@ -319,7 +322,7 @@ class _Batches:
         """What has become of a request in one batch."""
         reserved = self._reserved.pop(key, None)
         if reserved is not None:
-            self._budget.settle(reserved, reply.usage, self._model.name)
+            self._budget.settle_reply(reserved, reply, self._model.name)
         else:
             self._budget.pay(reply.usage, self._model.name, HALF)
         self._rounds[key] += 1
@@ -361,14 +364,17 @@ class _Batches:
 
     def _show(self) -> None:
         self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
+        self._tally.guessed = self._budget.guessed
         self._progress.update(self._tally)
 
     async def _end(self, beating: asyncio.Task[None]) -> None:
         """Leave no claim and no connection behind; a batch that is still open will cost what it may."""
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)
-        for reserved in self._reserved.values():
-            self._budget.settle(reserved, None, self._model.name)
+        with suppress(OutputError), self._store.together():
+            for reserved in self._reserved.values():
+                self._budget.settle(reserved, None, self._model.name)
+            self._budget.close()
         await close(self._model)
         self._show()
         self._progress.close(self._tally)

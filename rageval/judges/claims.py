@@ -42,7 +42,7 @@ class Claims:
         if key in self._mine:
             return True
         row = self._connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
-        if row and not self._is_dead(row[0]):
+        if row and not self.is_dead(row[0]):
             return False
         if row:
             self._bury(row[0])
@@ -86,12 +86,20 @@ class Claims:
         self._connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
         self._seen.pop(owner, None)
 
-    def _is_dead(self, owner: str) -> bool:
+    def is_near(self, owner: str) -> bool:
+        """Whether the owner is a process of this machine, of which the system says whether it is there."""
+        return owner.rsplit(":", 2)[0] == self._place and os.name == "posix"
+
+    def beat_of(self, owner: str) -> int:
+        """How often the owner has shown that it is alive."""
+        row = self._connection.execute("SELECT beat FROM owners WHERE owner = ?", (owner,)).fetchone()
+        return row[0] if row else 0
+
+    def is_dead(self, owner: str) -> bool:
         """Its process is gone, or its beat has not moved for as long as one may be patient."""
         if self._has_ended(owner):
             return True
-        row = self._connection.execute("SELECT beat FROM owners WHERE owner = ?", (owner,)).fetchone()
-        beat, now = (row[0] if row else 0), self._clock()
+        beat, now = self.beat_of(owner), self._clock()
         before, since = self._seen.get(owner, (None, now))
         if beat != before:
             self._seen[owner] = (beat, now)
@@ -99,11 +107,10 @@ class Claims:
         return now - since > PATIENCE
 
     def _has_ended(self, owner: str) -> bool:
-        where, process, _ = owner.rsplit(":", 2)
-        if where != self._place or os.name != "posix":  # elsewhere a signal may not ask, or may kill
+        if not self.is_near(owner):  # elsewhere a signal may not ask, or may kill
             return False
         try:
-            os.kill(int(process), 0)
+            os.kill(int(owner.rsplit(":", 2)[1]), 0)
         except ProcessLookupError:
             return True
         except OSError:

@@ -30,6 +30,11 @@ MIGRATIONS = (
         id TEXT PRIMARY KEY, provider TEXT NOT NULL, keys TEXT NOT NULL, state TEXT NOT NULL,
         created TEXT NOT NULL);
     """,
+    """
+    CREATE TABLE spending (
+        job TEXT PRIMARY KEY, owner TEXT NOT NULL, calls INTEGER NOT NULL, spent REAL NOT NULL,
+        held REAL NOT NULL, active INTEGER NOT NULL) WITHOUT ROWID;
+    """,
 )
 
 

@@ -17,6 +17,7 @@ from rageval.judges.judging import Asked, Judge, decided, judge
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.nuggetizing import Written, nuggetize
 from rageval.judges.offline import NAMES, is_offline, judge_offline
+from rageval.judges.prices import estimate, stated
 from rageval.judges.progress import Progress
 from rageval.judges.rubric import Rubric
 from rageval.judges.scheduler import ask_all
@@ -32,8 +33,9 @@ class Settings:
     `canaries` are items whose verdict is known, judged first; `batch` hands requests over in batches, which
     cost half and may take a day; `dask` is the address of a cluster whose workers ask. With `shard` the
     limits are those of all shards together. `timeout` is how many seconds one call may take, `patience` how
-    long to go on trying when a model that has answered answers no more. `rebuy` hands over again what may be
-    in a batch whose id never came back and which cannot be found.
+    long to go on trying when a model that has answered answers no more. `price` is what models cost, as in
+    `openai:MODEL=0.5,2` (dollars per million tokens) or `0` for those in no table. `rebuy` hands over again
+    what may be in a batch whose id never came back and which cannot be found.
     """
 
     store: str | None = None
@@ -49,6 +51,7 @@ class Settings:
     batch: bool = False
     poll_every: float = 60.0
     dask: str | None = None
+    price: Sequence[str] = ()
     rebuy: bool = False
     timeout: float | None = None
     patience: float | None = None
@@ -74,7 +77,7 @@ def said_by_all(
     """
     if any(one not in NAMES for one in judges):
         require_tasks(rubric, material)
-    budget = budget or Budget(*limits_of(settings))
+    budget = budget or budget_of(settings)
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
@@ -110,8 +113,13 @@ def nuggets_by(
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     require_tasks(rubric, material)
-    budget = budget or Budget(*limits_of(settings))
+    budget = budget or budget_of(settings)
     return nuggetize(rubric, material, _asking(who, settings, budget))
+
+
+def budget_of(settings: Settings) -> Budget:
+    """What the settings say may be spent; shards have parted the limits and need not count one another."""
+    return Budget(*limits_of(settings), stated(settings.price), alone=settings.shard is not None)
 
 
 def limits_of(settings: Settings) -> tuple[float | None, int | None]:
@@ -119,7 +127,9 @@ def limits_of(settings: Settings) -> tuple[float | None, int | None]:
     return limits_of_share(settings.max_cost, settings.max_calls, _shard(settings.shard))
 
 
-def forecast(rubric: Rubric, material: Material, judges: Sequence[str]) -> Iterator[str]:
+def forecast(
+    rubric: Rubric, material: Material, judges: Sequence[str], price: Sequence[str] = ()
+) -> Iterator[str]:
     """What judging would take, without asking anybody."""
     require_tasks(rubric, material)
     todo = [task for task in tasks(rubric, material) if decided(rubric, task) is None]
@@ -128,7 +138,7 @@ def forecast(rubric: Rubric, material: Material, judges: Sequence[str]) -> Itera
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
-        yield f"{spec}: " + ("asks nobody" if is_offline(spec) else _price(requests, spec))
+        yield f"{spec}: " + ("asks nobody" if is_offline(spec) else _price(requests, spec, price))
     if requests:
         yield f"\nThe first call:\n\n{requests[0].system}\n\n{requests[0].user}"
 
@@ -213,8 +223,6 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(part) - 1, int(whole)
 
 
-def _price(requests: Sequence[Request], spec: str) -> str:
-    from rageval.judges.prices import estimate
-
-    cost = estimate(requests, spec)
+def _price(requests: Sequence[Request], spec: str, price: Sequence[str]) -> str:
+    cost = estimate(requests, spec, stated(price))
     return "price unknown" if cost is None else f"at most {cost:,.2f} USD"

@@ -7,14 +7,16 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from rageval.errors import InputError
+from rageval.errors import InputError, UsageError
 from rageval.judges.base import Request, Usage
 from rageval.judges.stored import as_json
+from rageval.text import visible
 
 _BUILT_IN = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
@@ -57,7 +59,39 @@ class Prices:
         return found
 
 
-def cost(usage: Usage, model: str) -> float | None:
+Stated = Mapping[str, Price]  # what somebody says that models cost; under "" those whose price is not known
+
+
+def stated(texts: Iterable[str]) -> Stated:
+    """Prices as people state them: dollars per million tokens, of input and output where these differ.
+
+    >>> stated(["0"])
+    {'': Price(input=0.0, cached=0.0, output=0.0)}
+    >>> stated(["openai:mine=1,4"])
+    {'openai:mine': Price(input=1.0, cached=1.0, output=4.0)}
+    """
+    found = {}
+    for text in texts:
+        model, _, price = text.strip().rpartition("=")
+        try:
+            numbers = [float(number) for number in price.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 2) or not all(math.isfinite(one) and one >= 0 for one in numbers):
+            raise UsageError(
+                f"the price {visible(text)!r}: expected [MODEL=]INPUT[,OUTPUT] in dollars per million tokens,"
+                " such as 0 for a server of your own, or openai:MODEL=0.5,2"
+            )
+        found[_ADDRESS.sub("", model)] = Price(numbers[0], numbers[0], numbers[-1])
+    return found
+
+
+def price_of(model: str, said: Stated = MappingProxyType({})) -> Price | None:
+    """What a model costs: as stated for it, else as in the table, else as stated for those in no table."""
+    return said.get(model) or prices().of(model) or said.get("")
+
+
+def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float | None:
     """US dollars for a call, None if the price is not known.
 
     >>> cost(Usage(input=1_000_000, output=100_000, cached=500_000), "openai:gpt-4o-mini")
@@ -65,7 +99,7 @@ def cost(usage: Usage, model: str) -> float | None:
     >>> cost(Usage(input=1), "openai:gpt-unheard-of") is None
     True
     """
-    price = prices().of(model)
+    price = price_of(model, said)
     if price is None:
         return None
     cached = min(usage.cached, usage.input)
@@ -89,19 +123,36 @@ def upper_usage(request: Request) -> Usage:
     return Usage(input=_FRAME + -(-size // _BYTES_A_TOKEN), output=request.max_tokens)
 
 
-def upper_cost(request: Request, model: str) -> float | None:
+def upper_cost(request: Request, model: str, said: Stated = MappingProxyType({})) -> float | None:
     """About the most US dollars that a call can cost; None without a price."""
     usage = upper_usage(request)
-    return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model)
+    return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
 
 
-def estimate(requests: Iterable[Request], spec: str) -> float | None:
+def at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usage:
+    """The usage that a server reports; what it does not report is the most it can be.
+
+    >>> at_most(Usage(), Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
+    Usage(input=97, output=100, cached=0, reasoning=0)
+    >>> at_most(Usage(input=70, output=5), Request("Judge.", "Is it so?", {"type": "object"}))
+    Usage(input=70, output=5, cached=0, reasoning=0)
+    """
+    most = upper_usage(request)
+    is_unknown = usage.input == usage.output == 0
+    return replace(
+        usage,
+        input=usage.input or math.ceil(most.input * _CACHE_WRITING),
+        output=most.output if is_unknown or (said_anything and not usage.output) else usage.output,
+    )
+
+
+def estimate(requests: Iterable[Request], spec: str, said: Stated = MappingProxyType({})) -> float | None:
     """About the most US dollars that asking all of this once can cost; None without a price.
 
     >>> estimate([Request("Judge.", "Is it so?", {}, max_tokens=100)] * 1000, "openai:gpt-4o-mini")
     0.0735
     """
-    costs = [upper_cost(request, _ADDRESS.sub("", spec.strip())) for request in requests]
+    costs = [upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
     known = [cost for cost in costs if cost is not None]
     return math.fsum(known) if len(known) == len(costs) else None
 

@@ -27,6 +27,7 @@ class Tally:
     spent: float = 0.0
     unpriced: int = 0
     troubles: Counter[str] = field(default_factory=Counter)  # tries that failed, by kind
+    guessed: int = 0  # calls whose usage is not known, taken to be the most it can be
 
     @property
     def done(self) -> int:
@@ -105,7 +106,8 @@ def line(tally: Tally, seconds: float) -> str:
 
 def _money(tally: Tally) -> str:
     unpriced = f" and {tally.unpriced:,} calls without a price" if tally.unpriced else ""
-    return f"${tally.spent:,.2f}{unpriced}"
+    guessed = f" (at most: the usage of {tally.guessed:,} calls is not known)" if tally.guessed else ""
+    return f"${tally.spent:,.2f}{guessed}{unpriced}"
 
 
 def _kinds(troubles: Counter[str]) -> str:

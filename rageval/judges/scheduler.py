@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from rageval.errors import JudgeFailed, UsageError
+from rageval.errors import JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import GRACE, USUAL, Patience, Shard, check, close, keep_beating, shared
 from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.bridge import in_a_thread
@@ -101,6 +101,7 @@ class _Job:
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._last_heard = asyncio.get_running_loop().time()
         self._tally.total = self._tally.total or total
+        self._budget.open(self._store)
         beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
             for number, key, request in requests:
@@ -200,10 +201,11 @@ class _Job:
         reservation = await self._reserved(request)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
-        usage: Usage | None = Usage()
+        settle = partial(self._budget.settle, reservation, Usage(), self._model.name)
+        unknown = partial(self._budget.settle, reservation, None, self._model.name)
         try:
             reply = await self._model_says(request, begun)
-            usage = reply.usage
+            settle = partial(self._budget.settle_reply, reservation, reply, self._model.name)
             self._heard()
             self._gate.went_well(begun)
             if reply.status in STORABLE:
@@ -212,15 +214,15 @@ class _Job:
                 reply = await self._commits.do(put, even_if_left=True)
             return self._settle(reply)
         except Transient as error:
-            usage = Usage() if error.throttled or isinstance(error, Unreachable) else None
+            settle = settle if error.throttled or isinstance(error, Unreachable) else unknown
             raise
         except asyncio.CancelledError:
-            usage = None
+            settle = unknown
             raise
         finally:
-            self._budget.settle(reservation, usage, self._model.name)
-            self._settled.set()
             self._flying.discard(flying)
+            self._settled.set()
+            settle()
 
     async def _model_says(self, request: Request, begun: float) -> Reply:
         self._tally.calls += 1
@@ -279,6 +281,7 @@ class _Job:
 
     def _show(self) -> None:
         self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
+        self._tally.guessed = self._budget.guessed
         self._progress.update(self._tally)
 
     def _stop(self, error: BaseException) -> None:
@@ -306,6 +309,8 @@ class _Job:
             task.cancel()
         await asyncio.gather(beating, *tasks, return_exceptions=True)
         await close(self._model)
+        with suppress(OutputError):  # what came first is to be told
+            self._budget.close()
         if self._store.damaged:
             self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
         self._show()

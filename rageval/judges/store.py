@@ -61,6 +61,9 @@ class Store:
         self._connection = open_database(self.path, read_only)
         self._claims = Claims(self._connection, clock)
         self.batches = Batches(self.writing, self.reading)
+        self.owner = self._claims.owner
+        self.is_near, self.is_dead = self._claims.is_near, self._claims.is_dead
+        self.beat_of = self._claims.beat_of
 
     @property
     def damaged(self) -> int:
