@@ -230,6 +230,11 @@ class Evaluator:
         ours = source.each(lambda queries, blocks: first_documents(queries, blocks, set(theirs), _LOOKED_AT))
         return nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
 
+    @property
+    def orders(self) -> list[Order]:
+        """In what orders the measures see documents: more than one only by rules that have several."""
+        return list(dict.fromkeys(view.order for _, view in self._plans))
+
     def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:
         """In how many queries the greedy ideal is not the best ranking, and by what share at most."""
         nothing = np.zeros(0, np.int64)

@@ -172,3 +172,51 @@ class TestRefusals:
 
 def test_the_sets_hold_what_the_c_program_prints() -> None:
     assert len(OFFICIAL["ndeval"]) == 21
+
+
+class TestLikeness:
+    """Runs are called identical by the order that their values come from, not by another."""
+
+    QRELS = ("1 0 a 1", "2 0 a 1", "3 0 a 1")
+
+    def compared(self, folder: Path, one: str, other: str, *words: str) -> dict[str, str]:
+        """Two runs of three queries; `one` and `other` are lines without the query."""
+        for name, lines in (("one", one), ("other", other)):
+            rows = (f"{query} {line}\n" for query in "123" for line in lines.split(", "))
+            (folder / name).write_text("".join(rows))
+        (folder / "qrels").write_text("".join(f"{line}\n" for line in self.QRELS))
+        files = [str(folder / name) for name in ("one", "other", "qrels")]
+        done = command("compare", *files, "-m", "rr", "--format", "csv", *words)
+        assert done.exit_code == 0, done.output
+        (row,) = csv.DictReader(io.StringIO(done.stdout))
+        return row
+
+    def test_the_same_scores_with_other_ranks(self, tmp_path: Path) -> None:
+        files = "Q0 a 1 2 t, Q0 b 2 1 t", "Q0 a 2 2 u, Q0 b 1 1 u"
+        assert self.compared(tmp_path, *files)["verdict"] == "identical"
+        row = self.compared(tmp_path, *files, "--compat", "ndeval")
+        assert row["verdict"] != "identical"
+        assert {row["value"], row["other_value"]} == {"1.0000", "0.5000"}
+
+    def test_equal_scores_that_only_one_rule_breaks_alike(self, tmp_path: Path) -> None:
+        files = "Q0 a 1 1 t, Q0 b 2 1 t", "Q0 b 1 2 u, Q0 a 2 1 u"
+        assert self.compared(tmp_path, *files)["verdict"] == "identical"
+        assert self.compared(tmp_path, *files, "--compat", "pyndeval")["verdict"] != "identical"
+        assert self.compared(tmp_path, *files, "--ties", "docid_asc")["verdict"] != "identical"
+
+
+def test_the_command_line_knows_the_same_tools() -> None:
+    from rageval.cli.score import COMPAT as OF_THE_COMMAND
+
+    assert (*COMPAT, "nuggetizer") == OF_THE_COMMAND
+
+
+@pytest.mark.parametrize("tool", COMPAT)
+@pytest.mark.parametrize("jobs", [[], ["-j", "2"]])
+def test_several_runs_at_once(tool: str, jobs: list[str], tmp_path: Path) -> None:
+    """The same numbers of each, whoever reads it."""
+    (tmp_path / "again").write_text(Path(FILES[0]).read_text())
+    done = command(*FILES, str(tmp_path / "again"), "-m", "alpha_ndcg@10", "--compat", tool, *jobs)
+    values = {line.split("\t")[-1] for line in done.stdout.splitlines()}
+    alone = rageval.evaluate("alpha_ndcg@10", *FILES, compat=tool)["alpha_ndcg@10"].value
+    assert values == {f"{alone:.4f}"}

@@ -139,7 +139,7 @@ def _runs_compared(
     if len(results) < 2:
         refuse(refused)
     lacking = absent(sources, evaluator.qrels.query_ids)
-    compared = compare(results, settings, absent=lacking, alike=alike(sources, options["ties"] or "trec"))
+    compared = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
     if options["sensitivity"]:
         said += without_nuggets(evaluator, results, sources)
     if options["bounds"]:

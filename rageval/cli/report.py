@@ -167,8 +167,8 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
             return comparison
         return under_every_completion(comparison, evaluator, results, sources)
 
-    ties = options["ties"] or "trec"
-    found = report_of_runs(results, settings, sources, evaluator.qrels, ties, extra, refined)
+    orders = evaluator.orders
+    found = report_of_runs(results, settings, sources, evaluator.qrels, orders, extra, refined)
     unjudged = [source.name for source in given if source.name not in {scores.run for scores in results}]
     return {**found, "remarks": [*refused, *said, *found["remarks"]], "unjudged": unjudged}
 

@@ -59,28 +59,30 @@ def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, 
     return {source.name: set(queries) - set(source.queries.to_str()) for source in sources}
 
 
-def alike(sources: Sequence[WatchedSource], ties: str = "trec") -> dict[frozenset[str], str]:
-    """The pairs of runs that are `identical`, or differ in `ties only`."""
+def alike(
+    sources: Sequence[WatchedSource], orders: Sequence[Order] = (Order(),)
+) -> dict[frozenset[str], str]:
+    """The pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
     found = {}
     for one, other in combinations(sources, 2):
         if one.fingerprint == other.fingerprint:
-            likeness = likeness_of(one.run(), other.run(), ties)
+            likeness = likeness_of(one.run(), other.run(), orders)
             if likeness is not None:
                 found[frozenset((one.name, other.name))] = likeness
     return found
 
 
-def likeness_of(one: Run, other: Run, ties: str = "trec") -> str | None:
+def likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> str | None:
     """`identical`: the same documents in the same order; `ties only`: some order agrees with both.
 
     >>> first, second = (Run.from_dict({"q": docs}) for docs in ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 1.0}))
     >>> likeness_of(first, second), likeness_of(first, first)
     ('ties only', 'identical')
     """
-    order = Order("trec" if ties == "expected" else ties)
-    rankings = [dict(ranked_documents(run, order)) for run in (one, other)]
-    if rankings[0] == rankings[1]:
+    if all(dict(ranked_documents(one, order)) == dict(ranked_documents(other, order)) for order in orders):
         return IDENTICAL
+    if any(order.by_rank for order in orders):
+        return None  # scores say nothing of the order
     scores = [_scores(run) for run in (one, other)]
     if scores[0].keys() != scores[1].keys():
         return None

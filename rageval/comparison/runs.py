@@ -42,4 +42,4 @@ def compare_runs(
     evaluator = Evaluator(measures, qrels, **rules)
     results = [evaluator.evaluate(source) for source in sources]
     lacking = absent(sources, evaluator.qrels.query_ids)
-    return compare(results, settings, absent=lacking, alike=alike(sources, evaluator.rules.ties))
+    return compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))

@@ -56,16 +56,16 @@ def report_of_runs(
     settings: Settings,
     sources: Sequence[WatchedSource],
     qrels: Qrels,
-    ties: str,
+    orders: Sequence[Order],
     extra: Beside,
     refined: Callable[[Comparison], Comparison] = lambda found: found,
 ) -> Report:
     """The report on runs that were just scored; `refined` has the last word on what may be claimed."""
     lacking = absent(sources, qrels.query_ids)
-    report = measured(results, settings, lacking, alike(sources, ties), refined)
+    report = measured(results, settings, lacking, alike(sources, orders), refined)
     queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
-    order, depth = Order("trec" if ties == "expected" else ties), _depth(results)
-    ranked = {source.name: rankings(source, queries, order, depth) for source in sources}
+    depth = _depth(results)
+    ranked = {source.name: rankings(source, queries, orders[0], depth) for source in sources}
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
     report["matrices"] = _kept(matrices, report, extra)
