@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rageval.cli.asking import asking_options, end_if_failed, settings_of
+from rageval.cli.files import DOCUMENTS, METAVAR, NUGGETS, QUESTIONS
 from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import UsageError
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _output = output_option("-o", "--output", metavar="FILE", help="Where to.")
-_questions = click.option("--questions", metavar="FILE", required=True, help="The questions.")
-_nuggets = click.option("--nuggets", metavar="FILE", required=True, help="The nuggets.")
+_questions = click.option(
+    "--questions", type=QUESTIONS, metavar=METAVAR, required=True, help="The questions."
+)
+_nuggets = click.option("--nuggets", type=NUGGETS, metavar=METAVAR, required=True, help="The nuggets.")
 _judge = click.option("--judge", metavar="JUDGE", required=True, help="Who writes.")
 depth_option = click.option(
     "--depth", type=click.IntRange(1), default=20, show_default=True, help="Documents of each run pooled."
@@ -104,13 +107,13 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
 @_judge
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
 @asking_options
-def variants(questions: str, nuggets: str, judge: str, output: Path, **options: Any) -> None:
+def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
     """The texts to look for documents with, a file a setting, for any retriever to read."""
     from rageval.building import variants as known
     from rageval.building.collection import refuse_inputs, write
     from rageval.files.questions import read_questions
 
-    refuse_inputs(output, [questions, nuggets], [f"{setting}.tsv" for setting in known.SETTINGS])
+    refuse_inputs(output, _files(questions, nuggets), [f"{setting}.tsv" for setting in known.SETTINGS])
     asked = list(read_questions(questions))
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
@@ -127,9 +130,11 @@ def variants(questions: str, nuggets: str, judge: str, output: Path, **options: 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
 @depth_option
-@click.option("--questions", metavar="FILE", help="For --dry-run: the questions.")
-@click.option("--nuggets", metavar="FILE", help="For --dry-run: the nuggets, if they are written.")
-@click.option("--corpus", metavar="FILE", help="For --dry-run: the texts, to count tokens.")
+@click.option("--questions", type=QUESTIONS, metavar=METAVAR, help="For --dry-run: the questions.")
+@click.option(
+    "--nuggets", type=NUGGETS, metavar=METAVAR, help="For --dry-run: the nuggets, if they are written."
+)
+@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, help="For --dry-run: the texts, to count tokens.")
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="For --dry-run: whose price.")
 @click.option("--dry-run", is_flag=True, help="Show depths and sources against calls, tokens and dollars.")
 @_output
@@ -161,15 +166,15 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
 @click.argument("pooled", metavar="POOL")
 @_questions
 @_nuggets
-@click.option("--corpus", metavar="FILE", required=True, help="The texts.")
+@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, required=True, help="The texts.")
 @click.option("--judge", "judges", multiple=True, required=True, metavar="JUDGE", help="Who judges.")
 @_output
 @asking_options
 def support(
     pooled: str,
-    questions: str,
-    nuggets: str,
-    corpus: str,
+    questions: Any,
+    nuggets: Any,
+    corpus: Any,
     judges: tuple[str, ...],
     output: Path | None,
     **options: Any,
@@ -198,14 +203,14 @@ def support(
 @_nuggets
 @filter_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
-def filter_(judgements: str, questions: str, nuggets: str, threshold: float, rule: str, output: Path) -> None:
+def filter_(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
     """Keep the questions whose nuggets are supported, and say how many fell and why."""
     from rageval.building.collection import refuse_inputs, write_collection
     from rageval.building.filtering import counts, report
     from rageval.building.support import read_support
     from rageval.files.questions import read_questions
 
-    refuse_inputs(output, [judgements, questions, nuggets])
+    refuse_inputs(output, _files(judgements, questions, nuggets))
     said = read_support(judgements)
     known = {question.query_id: question for question in read_questions(questions)}
     fates = write_collection(output, known, banks_in(nuggets), said, threshold, rule)
@@ -216,11 +221,11 @@ def filter_(judgements: str, questions: str, nuggets: str, threshold: float, rul
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--sample", type=click.IntRange(1), default=60, show_default=True, help="Questions to look at.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
-@click.option("--corpus", metavar="FILE", help="The texts of documents.")
+@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, help="The texts of documents.")
 @click.option("--read", "labelled", metavar="FILE", help="A sample that people have labelled.")
 @_output
 def audit(
-    folder: Path | None, sample: int, seed: int, corpus: str | None, labelled: str | None, output: Path | None
+    folder: Path | None, sample: int, seed: int, corpus: Any, labelled: str | None, output: Path | None
 ) -> None:
     """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
     from rageval.building import audit as auditing
@@ -248,7 +253,7 @@ def audit(
 STEPS = (fuse, nuggetize, variants, pool, support, filter_, audit)
 
 
-def banks_in(source: str | None) -> dict[str, list[Nugget]]:
+def banks_in(source: Any) -> dict[str, list[Nugget]]:
     """The nuggets of a file, by query."""
     from rageval.files.nuggets import read_nuggets
 
@@ -256,6 +261,11 @@ def banks_in(source: str | None) -> dict[str, list[Nugget]]:
     for nugget in read_nuggets(source) if source else ():
         banks.setdefault(nugget.query_id, []).append(nugget)
     return banks
+
+
+def _files(*sources: Any) -> list[str]:
+    """Those that are files, and no data sets."""
+    return [source for source in sources if isinstance(source, str)]
 
 
 def deliver(lines: Iterable[str], output: Path | None) -> None:

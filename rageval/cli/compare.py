@@ -134,7 +134,7 @@ def _runs_compared(
 
     refuse_nuggets(options)
     evaluator, given = prepared(inputs, measures, options, reading)
-    settings = _settings(options, evaluator.qrels.query_ids, [])
+    settings = _settings(options, evaluator.qrels.query_ids, inputs.datasets)
     results, sources, said, refused = scored(evaluator, given, options)
     if len(results) < 2:
         refuse(refused)

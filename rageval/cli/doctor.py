@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.files import DOCUMENTS, METAVAR, QUESTIONS
 from rageval.cli.printing import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.text import visible
@@ -21,8 +22,8 @@ _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("files", nargs=-1, metavar="FILE...")
-@click.option("--corpus", multiple=True, metavar="FILE", help="The documents there are.")
-@click.option("--topics", multiple=True, metavar="FILE", help="The queries there are.")
+@click.option("--corpus", multiple=True, type=DOCUMENTS, metavar=METAVAR, help="The documents there are.")
+@click.option("--topics", multiple=True, type=QUESTIONS, metavar=METAVAR, help="The queries there are.")
 @click.option(
     "--at", metavar="K,K", default="10,20,50", show_default=True, help="Cut-offs to look for ties at."
 )
@@ -35,15 +36,16 @@ def doctor(
     ctx: click.Context,
     /,
     files: tuple[str, ...],
-    corpus: tuple[str, ...],
-    topics: tuple[str, ...],
+    corpus: tuple[Any, ...],
+    topics: tuple[Any, ...],
     at: str,
     comments: str,
     limits: tuple[str, ...],
 ) -> None:
     """Say what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …) and beside one another.
 
-    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 a file or the command cannot be read.
+    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 nobody knows what a file is (the
+    others are looked at all the same), or the command cannot be read.
 
     \b
     rageval doctor run.trec qrels.nugget --topics topics.tsv --corpus corpus.jsonl
@@ -56,17 +58,19 @@ def doctor(
     from rageval.files.trec import Reading
 
     named = [*((path, kinds.TOPICS) for path in topics), *((path, kinds.CORPUS) for path in corpus)]
-    every: list[tuple[str, str | None]] = [*((path, None) for path in _expanded(files)), *named]
+    every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
     if not every:
         raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
     _require(path for path, _ in every)
     counts = Counter[str]()
-    found = diagnose(every, _cutoffs(at), Reading(comments, Limits().changed(limits)))
+    reading = Reading(comments, Limits().changed(limits))
+    unknown: list[str] = []
+    found = diagnose(every, _cutoffs(at), reading, unknown)
     print_lines(_lines(found, counts))
     for finding in found:  # whoever reads the lines may have had enough; the exit code is of all
         counts[finding.level] += 1
     print_lines([_summary(counts, len(every))])
-    ctx.exit(FOUND_ERRORS if counts["error"] else 0)
+    ctx.exit(InputError.exit_code if unknown else FOUND_ERRORS if counts["error"] else 0)
 
 
 def _expanded(files: Iterable[str]) -> Iterator[str]:
@@ -80,11 +84,11 @@ def _expanded(files: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _require(paths: Iterable[str]) -> None:
+def _require(paths: Iterable[Any]) -> None:
     from pathlib import Path
 
     for path in paths:
-        if not Path(path).is_file():
+        if isinstance(path, str) and not Path(path).is_file():
             raise InputError(f"{path}: no such file")
 
 

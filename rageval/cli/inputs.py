@@ -26,6 +26,11 @@ class Inputs:
     answers: list[Any] = field(default_factory=list)
     measures: list[str] = field(default_factory=list)
 
+    @property
+    def datasets(self) -> list[Any]:
+        """The data sets whose judgements these are."""
+        return [found.dataset for found in self.qrels if isinstance(found, _Dataset)]
+
 
 def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
     """Every word in its place; a stream that cannot be looked into is what is still missing."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli.asking import patience_option, price_option, rebuy_option, timeout_option
+from rageval.cli.files import DOCUMENTS, METAVAR, QUESTIONS, nuggets_option
 from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import JudgeFailed, UsageError
@@ -38,10 +39,18 @@ WAYS_ON = (
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges; may be repeated.")
 @output_option("-o", "--output", metavar="FILE", help="Where judgements go.")
 @click.option(
-    "--questions", metavar="FILE", help="The questions, with gold answers where the rubric needs them."
+    "--questions",
+    type=QUESTIONS,
+    metavar=METAVAR,
+    help="The questions, with gold answers where the rubric needs them.",
 )
-@click.option("--nuggets", metavar="FILE", help="The nuggets.")
-@click.option("--passages", metavar="FILE", help="Texts of documents: JSON lines with an id and a text.")
+@nuggets_option("The nuggets.")
+@click.option(
+    "--passages",
+    type=DOCUMENTS,
+    metavar=METAVAR,
+    help="Texts of documents: JSON lines with an id and a text.",
+)
 @click.option(
     "--run", "runs", multiple=True, metavar="FILE", help="Judge the documents that a run retrieved."
 )

@@ -13,18 +13,22 @@ from rageval.scores import require_groups
 from rageval.slices import groups_by
 
 
-def groups_of(
-    field: str, queries: Sequence[str], questions: str | None, sources: Sequence[Any]
-) -> dict[str, str]:
+def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
     """The group of every query: from a file of lines `query_id group`, or from a field of the questions.
 
-    Without questions, the field is looked for in the judgements themselves.
+    Without questions, the field is looked for in the judgements themselves, or in the data set they are of.
+    The id of a data set in place of the field means the one field that its questions have.
     """
     if Path(field).is_file():
         groups = read_groups(Path(field))
         require_groups(groups, queries, field)
         return groups
-    known = [questions] if questions else [source for source in sources if can_read_again(source)]
+    known = [questions] if questions else [source for source in sources if _tells(source)]
+    from rageval.datasets.standing import dataset_of, looks_like_id
+
+    if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
+        known = [dataset_of(field, "questions")]
+        field = _only_field(field, fields_of(known[0]))
     if not known:
         raise UsageError(
             f"nothing says what the {field!r} of a query is; give --questions FILE (JSON lines with query_id"
@@ -36,3 +40,17 @@ def groups_of(
             facts.setdefault(query, {}).update(found)
     fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
     return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)
+
+
+def _tells(source: Any) -> bool:
+    """Whether it can be asked for facts: a file that can be read once more, or a data set with questions."""
+    return can_read_again(source) or "questions" in getattr(source, "holds", ())
+
+
+def _only_field(dataset: str, fields: Sequence[str]) -> str:
+    if len(fields) != 1:
+        there = ", ".join(fields) or "none"
+        raise UsageError(
+            f"{dataset}: which field of its questions? name one, with --questions {dataset}; it has: {there}"
+        )
+    return fields[0]

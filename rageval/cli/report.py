@@ -158,9 +158,9 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
         raise UsageError("--gold is about judged answers (JSON lines); leave it out for runs")
     evaluator, given = prepared(inputs, measures, options, reading)
     queries = evaluator.qrels.query_ids
-    extra = _beside(options, queries, [], reading)
+    extra = _beside(options, queries, inputs.datasets, reading)
     results, sources, said, refused = compared(evaluator, given, options)
-    settings = _settings(options, queries, [])
+    settings = _settings(options, queries, inputs.datasets)
 
     def refined(comparison: Comparison) -> Comparison:
         if not options["bounds"]:

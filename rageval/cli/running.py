@@ -106,7 +106,7 @@ def prepared(
     if options["group_by"]:
         from rageval.cli.knowledge import groups_of
 
-        groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], [])
+        groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], inputs.datasets)
     rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)

@@ -212,7 +212,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     layout = output.Layout(places, options["by_query"], not options["no_summary"])
     lines = output.FORMATS[style](results, layout)
     if options["by"]:
-        lines = _sliced(results, layout, style, queries, options, inputs.answers)
+        lines = _sliced(results, layout, style, queries, options, [*inputs.answers, *inputs.datasets])
     printing.print_lines(lines)
     if refused:
         raise NothingJudged("\n".join(refused))

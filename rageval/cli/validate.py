@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli.files import METAVAR, QUESTIONS
 from rageval.cli.places import output_option
 from rageval.cli.printing import print_lines
 from rageval.errors import UsageError
@@ -26,7 +27,10 @@ ANSWERS = ("rag24", "rag25", "rag26", "liverag")
 @click.argument("file", metavar="FILE")
 @click.option("--track", type=click.Choice((*ANSWERS, "run")), required=True, help="Whose rules.")
 @click.option(
-    "--topics", metavar="FILE", help="The topics that must be answered (id<TAB>text, or JSON lines)."
+    "--topics",
+    type=QUESTIONS,
+    metavar=METAVAR,
+    help="The topics that must be answered (id<TAB>text, or JSON lines).",
 )
 @output_option("--fix", "out", metavar="OUT", help="Write a repaired copy to OUT, and validate that.")
 @click.option(
@@ -100,7 +104,7 @@ def _validation(file: str, track: str, topics: dict[str, str] | None, reading: R
     return validate_answers(file, track_named(track), topics, reading.limits)
 
 
-def _topics(source: str, reading: Reading) -> dict[str, str]:
+def _topics(source: Any, reading: Reading) -> dict[str, str]:
     from rageval.files.questions import read_questions
 
     return {question.query_id: question.text for question in read_questions(source, reading.limits)}

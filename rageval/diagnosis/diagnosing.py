@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rageval.diagnosis import kinds
 from rageval.diagnosis.answers import diagnose_answers
@@ -14,18 +15,32 @@ from rageval.diagnosis.nuggets import diagnose_assignments, diagnose_nuggets
 from rageval.diagnosis.runs import diagnose_run
 from rageval.diagnosis.together import diagnose_together
 from rageval.errors import InputError
+from rageval.files.limits import Limits
+from rageval.files.opening import name_of
 from rageval.files.trec import PLAIN, Reading
 
 CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
 
 
 def diagnose(
-    files: Sequence[tuple[str, str | None]], cutoffs: Sequence[int] = CUTOFFS, reading: Reading = PLAIN
+    files: Sequence[tuple[Any, str | None]],
+    cutoffs: Sequence[int] = CUTOFFS,
+    reading: Reading = PLAIN,
+    unknown: list[str] | None = None,
 ) -> Iterator[Finding]:
-    """The findings of files, whose kinds are told by their first lines where they are not named."""
+    """The findings of files, whose kinds are told by their first lines where they are not named.
+
+    A file that nobody knows is a finding, too, and is added to `unknown`; if all are such, it is an error.
+    """
     known = []
-    for path, kind in files:
-        found = kind or kinds.kind_of_file(path)
+    told, untold = _told(files, reading.limits)
+    if not told:
+        raise InputError("\n".join(map(str, untold.values())))
+    for path, error in untold.items():
+        yield from _refused(path, error, "it is left out: nothing is said of it")
+        if unknown is not None:
+            unknown.append(path)
+    for path, found in told:
         try:
             findings, holds = _of_file(path, found, cutoffs, reading)
         except InputError as error:
@@ -34,6 +49,19 @@ def diagnose(
         yield from sorted(findings, key=lambda finding: finding.line)
         known.append(holds)
     yield from diagnose_together(known)
+
+
+def _told(
+    files: Sequence[tuple[Any, str | None]], limits: Limits
+) -> tuple[list[tuple[Any, str]], dict[str, InputError]]:
+    """The files with their kinds, and why those have none of which nobody can tell what they are."""
+    told, untold = [], {}
+    for path, kind in files:
+        try:
+            told.append((path, kind or kinds.kind_of_file(path, limits)))
+        except InputError as error:
+            untold[path] = error
+    return told, untold
 
 
 def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
@@ -52,9 +80,11 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
     return _plain(path, kind, reading)
 
 
-def _plain(path: str, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
-    """What others are compared with: topics, a corpus, a pool, a manifest."""
-    known = Known(path, kind)
+def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
+    """What others are compared with: topics, a corpus, a pool, a manifest; or nothing: a leaderboard."""
+    known = Known(name_of(path), kind)
+    if kind == kinds.LEADERBOARD:
+        return [], known
     if kind == kinds.TOPICS:
         from rageval.files.questions import read_questions
 
@@ -78,9 +108,11 @@ def _plain(path: str, kind: str, reading: Reading) -> tuple[list[Finding], Known
     return [], known
 
 
-def _refused(path: str, error: InputError) -> Iterator[Finding]:
+def _refused(
+    path: str, error: InputError, effect: str = "nothing is scored: the file is refused"
+) -> Iterator[Finding]:
     """What a reader says of a file that it cannot read, as findings."""
     for message in str(error).split("\n"):
         line, _, text = message.removeprefix(f"{path}:").partition(": ")
         where, what = (int(line), text) if line.isdigit() else (1, message.removeprefix(f"{path}: "))
-        yield Finding(path, where, ERROR, what, "nothing is scored: the file is refused")
+        yield Finding(path, where, ERROR, what, effect)

@@ -6,17 +6,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from rageval.errors import InputError
+from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import QRELS, RUN, is_tabbed
 from rageval.files.opening import head
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
-POOL, MANIFEST = "pool", "manifest"
+POOL, MANIFEST, LEADERBOARD = "pool", "manifest", "leaderboard"
+_OF_ALL = {b"all", b"amean"}  # what a leaderboard has in place of a topic
+_FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
 _ASKED = {"question", "title", "query_text"}
@@ -24,11 +29,15 @@ _OF_ANSWERS = {"run_id", "references", "metadata", "passages"}
 _DOCUMENT_TEXTS = {"text", "segment", "passage"}
 
 
-def kind_of_file(path: str) -> str:
+def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     """The kind of a file; `InputError` if it is none that is known here."""
-    start = head(path).removeprefix(b"\xef\xbb\xbf")
-    line = next((line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()), b"")
-    kind = MANIFEST if line.strip() == b"{" and b'"rageval"' in start else kind_of(line)
+    start = head(path, limits.for_records()).removeprefix(b"\xef\xbb\xbf")
+    lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
+    line = lines[0] if lines else b""
+    if line.strip() == b"{":
+        kind = MANIFEST if b'"rageval"' in start else _kind_of_object(start)
+    else:
+        kind = LEADERBOARD if is_leaderboard(lines) else kind_of(line)
     if kind is None:
         raise InputError(
             f"{path}:1: cannot tell what this is; expected a run, qrels, nuggets, answers, judgements,"
@@ -52,8 +61,34 @@ def kind_of(line: bytes) -> str | None:
     return {RUN.width: RUNS, QRELS.width: JUDGED}.get(len(line.split()))
 
 
+def is_leaderboard(lines: Sequence[bytes]) -> bool:
+    """Whether lines of four columns are values of runs, by topic and measure, and no judgements.
+
+    They begin with names of columns, hold means over all topics, or fractions of few measures of many runs.
+    """
+    rows = [line.split() for line in lines]
+    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
+    if not rows or any(len(row) != QRELS.width for row in rows):
+        return False
+    if rows[0][-1].lower() in (b"value", b"score") or any(_OF_ALL & set(row[1:3]) for row in rows):
+        return True
+    fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
+    return 2 * fractions >= len(rows) and 2 * len({row[2] for row in rows}) <= len(rows)
+
+
+def _kind_of_object(start: bytes) -> str | None:
+    """The kind of one object over many lines: FreshStack's leaderboard is one."""
+    try:
+        record = msgspec.json.decode(start, type=dict[str, Any])
+    except (ValueError, RecursionError):
+        return LEADERBOARD if b'"info"' in start and b'"datasets"' in start else None
+    return _kind_of_record(record)
+
+
 def _kind_of_record(record: dict[str, Any]) -> str | None:
     keys = set(record)
+    if {"info", "datasets"} <= keys and isinstance(record["datasets"], dict):
+        return LEADERBOARD
     nuggets = record.get("nuggets")
     if isinstance(nuggets, list):
         assigned = any(isinstance(nugget, dict) and "assignment" in nugget for nugget in nuggets)

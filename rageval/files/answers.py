@@ -44,9 +44,15 @@ def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
     """The answers of a file: of TREC RAG 2024, 2025 or 2026, of LiveRAG, or plain ones; one format a file.
 
     Citations become document ids; one that leads nowhere is None. An answer that names no run is of the run
-    that is called after the file. A second answer of a run to a query is an error.
+    that is called after the file. A second answer of a run to a query is an error. Of a data set that stands
+    for a file the first right answer to each question is read, as of a run that bears the id of the data set.
     """
     name = name_of(source)
+    if callable(content := getattr(source, "questions", None)):
+        for asked in content():
+            if asked.gold:
+                yield Answer(asked.query_id, name, (Sentence(asked.gold[0]),), question=asked.text)
+        return
     run = name if name.startswith("<") else Path(name).name
     records = read_forms(source, tuple(FORMS.values()), "answers", limits)
     for _, answer in once(records, source, _place):

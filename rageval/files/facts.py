@@ -19,7 +19,12 @@ _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")
 def read_facts(
     source: Source, fields: tuple[str, ...], limits: Limits = DEFAULT
 ) -> dict[str, dict[str, str]]:
-    """{query: {field: value}} of JSON lines of any kind; only these fields are read."""
+    """{query: {field: value}} of JSON lines of any kind, or of a data set; only these fields are read."""
+    if callable(content := getattr(source, "questions", None)):
+        return {
+            question.query_id: {name: value for name, value in question.facts if name in fields}
+            for question in content()
+        }
     wanted = [name for name in fields if name not in _IDS]
     facts: dict[str, dict[str, str]] = {}
     for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}", limits):
@@ -44,6 +49,9 @@ def read_facts(
 
 def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
     """The fields of the first record, for saying which there are."""
+    if callable(content := getattr(source, "questions", None)):
+        first = next(iter(content()), None)
+        return [name for name, _ in first.facts] if first is not None else []
     for _, record in read_records(source, dict[str, msgspec.Raw], "a JSON object", limits):
         return [name for name in record if name not in _IDS]
     return []

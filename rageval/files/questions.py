@@ -48,8 +48,11 @@ def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Questio
     """The questions of a file: plain, of LiveRAG, CRAG, FreshStack or TREC RAG (JSON lines or `id<TAB>text`).
 
     What else a plain record says in a word (a text of up to 1,024 characters, a number, true or false)
-    becomes a fact.
+    becomes a fact. A data set that holds questions may stand for a file.
     """
+    if callable(content := getattr(source, "questions", None)):
+        yield from content()
+        return
     records = read_forms(source, FORMS, "questions", limits)
     for _, question in once(records, source, lambda question: f"question {question.query_id}"):
         yield question

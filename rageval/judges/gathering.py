@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.tasks import Material
-from rageval.records import Nugget, Question
+from rageval.records import Answer, Nugget, Question
 from rageval.text import problem_of_id
 
 
@@ -50,12 +50,31 @@ def gathered(
         if answer.query_id not in known and answer.question:
             known[answer.query_id] = Question(answer.query_id, answer.question)
     texts = dict(passage for answer in said for passage in answer.passages)
-    if passages:
-        texts |= read_passages(passages, limits)
     pools: dict[str, list[str]] = {}
     for query, doc in candidates:
         pools.setdefault(query, []).append(doc)
+    if passages:
+        texts |= _texts(passages, said, pools, limits)
     return Material(said, known, _banks(nuggets, limits), texts, pools, **design)
+
+
+def _texts(
+    passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]], limits: Limits
+) -> dict[str, str]:
+    """The texts of a file; of a data set, which may be larger than memory, those that will be shown."""
+    if not hasattr(passages, "document_store"):
+        return read_passages(passages, limits)
+    wanted = {doc for docs in pools.values() for doc in docs}
+    wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
+    found = passages.document_store().get_many(sorted(wanted))
+    return {doc: _text_of(document) for doc, document in found.items()}
+
+
+def _text_of(document: Any) -> str:
+    title, text = getattr(document, "title", ""), getattr(document, "text", None)
+    if text is None:
+        return str(document.default_text())
+    return f"{title}\n{text}" if title else str(text)
 
 
 def read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
@@ -64,7 +83,11 @@ def read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
 
 
 def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str, str]]:
-    """The same, one at a time, for a corpus that is larger than memory."""
+    """The same, one at a time, for a corpus that is larger than memory, or a data set."""
+    if callable(content := getattr(source, "documents", None)):
+        for document in content():
+            yield document.doc_id, _text_of(document)
+        return
     for line, record in read_records(source, _Passage, "a passage {id, text}", limits):
         names = (record.id, record.docid, record.doc_id, record.corpus_id)
         doc = next((str(name) for name in names if name is not None), None)

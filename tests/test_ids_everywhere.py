@@ -1,0 +1,219 @@
+"""Where a file goes, the id of a data set goes, too; what cannot take one says why here."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval.cli import COMMANDS, main
+from rageval.cli.files import FileOrId
+from rageval.datasets import loading
+from rageval.datasets.loading import CONTENT, Dataset
+from rageval.datasets.records import Document
+from rageval.records import Nugget, Qrel, Question
+
+ID = "my/bench"
+CONTENTS: dict[str, list[Any]] = {
+    "questions": [
+        Question("q1", "who?", ("he", "him"), (("domain", "music"),)),
+        Question("q2", "why?", ("so",), (("domain", "film"),)),
+    ],
+    "documents": [Document("d1", "He did."), Document("d2", "So it was.", "Why")],
+    "qrels": [Qrel("q1", "d1", 1, "n1"), Qrel("q2", "d2", 1, "n1")],
+    "nuggets": [Nugget("q1", "n1", "He.", "vital"), Nugget("q2", "n1", "So.", "okay")],
+}
+OUTPUTS = {"output", "plot", "out", "disagreements"}
+# Options that take a file and no id: what is of a user's own machine, or made by rageval.
+NO_IDS = {
+    "weights": "shares of traffic, which no data set has",
+    "evidence": "judgements with quotes, which a judge made",
+    "store": "the store of replies",
+    "rubric": "a rubric is not data",
+    "runs": "what a system retrieved: a run",
+    "labelled": "what people wrote into a sample of this collection",
+    "against": "the folder of a collection, or a file of judgements",
+    "prices": "prices of models",
+}
+OF_BUILD = {"corpus", "nuggets"}  # of the whole `build`: its manifest keeps the sha256 of each file
+
+
+class _Documents:
+    def get_many(self, ids: Any) -> dict[str, Document]:
+        return {doc.doc_id: doc for doc in CONTENTS["documents"] if doc.doc_id in set(ids)}
+
+
+@pytest.fixture(name="dataset", autouse=True)
+def _dataset(monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    found = Dataset(ID, (*CONTENT, "answers"), lambda what: iter(CONTENTS[what]), store=_Documents)
+    monkeypatch.setattr(loading, "load", {ID: found}.__getitem__)
+    return found
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words], prog_name="rageval")
+
+
+def done(*words: object) -> str:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    for name in COMMANDS:
+        found = getattr(import_module(f"rageval.cli.{name}"), name)
+        yield name, found
+        if isinstance(found, click.Group):
+            yield from ((f"{name} {sub}", command) for sub, command in found.commands.items())
+
+
+def file_options() -> Iterator[tuple[str, click.Option]]:
+    for name, command in commands():
+        for option in command.params:
+            if isinstance(option, click.Option) and "FILE" in (option.metavar or ""):
+                yield name, option
+
+
+def test_every_option_that_takes_a_file_takes_an_id_or_says_why_not() -> None:
+    taken = 0
+    for name, option in file_options():
+        known = str(option.name)
+        if isinstance(option.type, FileOrId):
+            assert option.metavar == "FILE|ID", (name, known)
+            taken += 1
+        elif (option.metavar or "").startswith("FIELD|"):
+            continue  # a field, a file, or an id: rageval.cli.knowledge
+        elif not (name == "build all" and known in OF_BUILD):
+            assert known in NO_IDS or known in OUTPUTS, f"{name} --{known}"
+    assert taken >= 25
+
+
+def jsonl(path: Path, *records: Any) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture(name="judged")
+def _judged(tmp_path: Path) -> Path:
+    rows = [{"query_id": q, "run_id": "r", "aspect": "n1", "label": "support"} for q in ("q1", "q2")]
+    return jsonl(tmp_path / "judged.jsonl", *rows)
+
+
+class TestScoring:
+    def test_questions_and_nuggets(self, judged: Path) -> None:
+        printed = done(judged, "-m", "v_strict", "--nuggets", ID, "--by", "domain", "--questions", ID)
+        assert "domain=film" in printed
+        assert "domain=music" in printed
+        assert done(judged, "-m", "a_strict", "--group-by", "domain", "--questions", ID)
+
+    def test_a_field_of_the_data_set_that_the_judgements_are_of(self, tmp_path: Path) -> None:
+        path = tmp_path / "run"
+        path.write_text("q1 Q0 d1 1 2 t\nq2 Q0 d1 1 2 t\n")
+        assert "domain=music" in done(path, ID, "-m", "rr", "--by", "domain")
+        assert "0.5000" in done(path, ID, "-m", "rr", "--group-by", "domain")
+
+    def test_the_only_field_of_a_data_set(self, judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert "music" in done(judged, "-m", "a_strict", "--by", ID)
+        more = [
+            question._replace(facts=(*question.facts, ("year", "1"))) for question in CONTENTS["questions"]
+        ]
+        monkeypatch.setitem(CONTENTS, "questions", more)
+        refused = run(judged, "-m", "a_strict", "--by", ID)
+        assert refused.exit_code == 2
+        assert f"with --questions {ID}; it has: domain, year" in refused.stderr
+
+    def test_right_answers_are_answers_of_a_run(self, tmp_path: Path) -> None:
+        rows = [{"query_id": q, "run_id": ID, "label": "perfect"} for q in ("q1", "q2")]
+        path = jsonl(tmp_path / "gold.jsonl", *rows)
+        assert "1.5000" not in done(path, "-m", "length", "--answers", ID)
+        assert "1.0000" in done(path, "-m", "length", "--answers", ID)
+
+    def test_a_report(self, judged: Path, tmp_path: Path) -> None:
+        pytest.importorskip("jinja2")
+        page = tmp_path / "page.html"
+        words = ["report", judged, "-m", "v_strict", "--nuggets", ID, "--questions", ID, "--by", "domain"]
+        done(*words, "-o", page)
+        assert "who?" in page.read_text()
+
+
+class TestJudging:
+    def test_questions_and_gold_answers(self, tmp_path: Path) -> None:
+        answers = jsonl(tmp_path / "a.jsonl", {"query_id": "q1", "run_id": "r", "answer": "he"})
+        (line,) = done("judge", "crag", answers, "--questions", ID, "--judge", "exact").splitlines()
+        assert json.loads(line)["label"] == "perfect"
+
+    def test_nuggets_and_passages(self, tmp_path: Path) -> None:
+        path = tmp_path / "run"
+        path.write_text("q1 Q0 d1 1 2 t\nq2 Q0 d2 1 2 t\n")
+        words = ["judge", "nugget-support", "--run", path, "--passages", ID, "--questions", ID]
+        printed = done(*words, "--nuggets", ID, "--judge", "openai:m@http://127.0.0.1:9/v1", "--dry-run")
+        assert "2 calls" in printed
+        assert "He did." in printed
+
+    def test_support_of_a_pool(self, tmp_path: Path) -> None:
+        pool = jsonl(tmp_path / "pool", {"query_id": "q2", "doc_id": "d2", "from": {"r": 1}})
+        words = ["build", "support", pool, "--questions", ID, "--nuggets", ID, "--corpus", ID]
+        assert run(*words, "--judge", "exact").exit_code == 2  # which cannot judge this: everything was read
+        assert "pool" not in run(*words, "--judge", "exact").stderr
+
+
+def test_topics_of_a_track(tmp_path: Path) -> None:
+    line = {"metadata": {"team_id": "t", "narrative_id": "q1", "run_id": "r"}, "references": [], "answer": []}
+    path = jsonl(tmp_path / "a.jsonl", line)
+    printed = run("validate", path, "--track", "rag26", "--topics", ID).stdout
+    assert "q2" in printed
+
+
+def test_what_is_neither_is_said(judged: Path) -> None:
+    for words in (("--nuggets", "no/file.jsonl"), ("--questions", "no/file.jsonl", "--by", "x")):
+        result = run(judged, "-m", "a_strict", *words)
+        assert result.exit_code in (1, 2)
+
+
+class TestDoctor:
+    def test_it_goes_on_after_a_file_that_nobody_knows(self, tmp_path: Path) -> None:
+        (tmp_path / "what").write_text("this is no file of ours, is it?\n")
+        (tmp_path / "run").write_text("q1 Q0 d1 1 2 t\nq9 Q0 d9 1 2 t\n")
+        result = run("doctor", tmp_path / "what", tmp_path / "run", "--topics", ID, "--corpus", ID)
+        assert result.exit_code == 2
+        assert f"{tmp_path / 'what'}:1: error: cannot tell what this is" in result.stdout
+        assert f"queries that are not in '{ID}': 1, first 'q9'" in result.stdout
+        assert f"documents that are not in '{ID}'" in result.stdout
+        assert "1 error and" in result.stdout
+
+    def test_crag_as_it_is_published(self, tmp_path: Path) -> None:
+        page = {"page_name": "p", "page_url": "u", "page_snippet": "", "page_result": "x" * 2**21}
+        asked = {"query": "who?", "answer": "he", "alt_ans": [], "search_results": [page]}
+        lines = [json.dumps({"interaction_id": f"q{at}", **asked}) + "\n" for at in (1, 2)]
+        path = tmp_path / "crag.jsonl.bz2"
+        path.write_bytes(bz2.compress("".join(lines).encode()))
+        assert done("doctor", path) == "nothing suspicious in 1 file\n"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "run1 all RELEVANCE 0.864\nrun2 all RELEVANCE 0.692\n",
+            "run_id\tquery_id\tmeasure\tvalue\nrun1\tleaf\tRELEVANCE\t1\n",
+            "r1   M-01  28  1\nr1  M-01  all  1\n",
+            "r1 leaf ndcg 0.5\nr1 cloud ndcg 1\nr2 leaf ndcg 0.25\nr2 cloud ndcg .5\n",
+            json.dumps({"info": {"name": "x"}, "datasets": {"langchain": {"recall_50": 0.5}}}, indent=1),
+            json.dumps({"info": {"name": "x"}, "datasets": {"langchain": {"recall_50": 0.5}}}),
+        ],
+    )
+    def test_a_leaderboard_is_no_judgements(self, text: str, tmp_path: Path) -> None:
+        (tmp_path / "board").write_text(text)
+        assert done("doctor", tmp_path / "board") == "nothing suspicious in 1 file\n"
+
+    def test_judgements_with_fractions_are_no_leaderboard(self, tmp_path: Path) -> None:
+        (tmp_path / "qrels").write_text("q1 0 d1 0.5\nq1 0 d2 1\nq2 0 d3 0.5\n")
+        result = run("doctor", tmp_path / "qrels")
+        assert result.exit_code == 1
+        assert "expected a whole number" in result.stdout
