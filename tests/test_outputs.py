@@ -75,6 +75,7 @@ NO_FILES = {
         "--peer",
         "--provider",
         "--require",
+        "--price",
         "--shard",
     ),
     *("--title", "--measure", "-m", "key", "name", "dataset"),

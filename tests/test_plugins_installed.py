@@ -166,3 +166,23 @@ def test_nothing_of_theirs_is_loaded_unasked(run: Run) -> None:
         "print('mine' in sys.modules)"
     )
     assert found == "False"
+
+
+def test_rubrics_are_listed_and_printed_as_files(run: Run) -> None:
+    listed = run("from rageval.cli import main\nmain(['rubrics'])")
+    assert [line.split(maxsplit=1) for line in listed.splitlines()[-2:]] == [
+        ["politeness", "of another package"],
+        ["tone", "of another package"],
+    ]
+    assert run("from rageval.cli import main\nmain(['rubrics', 'tone'])") == RUBRIC.strip()
+    again = run(
+        "import contextlib, io, mine\n"
+        "from pathlib import Path\n"
+        "from rageval.cli import main\n"
+        "from rageval.judges.rubric import rubric_named\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):\n"
+        "    main(['rubrics', 'politeness'])\n"
+        "Path('printed.toml').write_text(printed.getvalue())\n"
+        "print(rubric_named('printed.toml').file == mine.POLITENESS.file)"
+    )
+    assert again == "True"

@@ -34,7 +34,14 @@ def forecast(
     banks = banks or dict.fromkeys(questions, _placeholders())
     priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
     yield "\t".join(
-        ["depth", "documents", "a query", "calls", *(["tokens in"] if texts is not None else []), *priced]
+        [
+            "depth",
+            "documents",
+            "a query",
+            "calls",
+            *(["tokens in"] if texts is not None else []),
+            *map(visible, priced),
+        ]
     )
     for each in sorted({*DEPTHS, depth}):
         pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -78,17 +79,15 @@ def _expanded(files: Iterable[str]) -> Iterator[str]:
     from pathlib import Path
 
     for path in files:
-        if (Path(path) / "manifest.json").is_file():
+        if os.path.isfile(Path(path) / "manifest.json"):
             yield from (str(Path(path) / name) for name in _COLLECTION)
         else:
             yield path
 
 
 def _require(paths: Iterable[Any]) -> None:
-    from pathlib import Path
-
     for path in paths:
-        if isinstance(path, str) and not Path(path).is_file():
+        if isinstance(path, str) and not os.path.isfile(path):
             raise InputError(f"{path}: no such file")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,10 +124,10 @@ def _source(word: str) -> Any:
         return sys.stdin.buffer if sys.stdin is not None else None
     if is_remote(word):
         return word
+    if not os.path.exists(word):  # also what is too long for a name, as a list of measures may be
+        return None
     path = Path(word)
-    if path.is_fifo() or path.is_char_device():
-        return path.open("rb")
-    return word if path.exists() else None
+    return path.open("rb") if path.is_fifo() or path.is_char_device() else word
 
 
 def _place_name(word: str, inputs: Inputs) -> None:

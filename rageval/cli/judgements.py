@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,7 +122,7 @@ def _existing(store: str | None) -> str:
     from rageval.judges.database import default_path
 
     path = str(store or default_path())
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise InputError(f"{path}: no such store; expected one that judging has made (--store FILE)")
     return path
 

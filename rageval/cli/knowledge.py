@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
     Without questions, the field is looked for in the judgements themselves, or in the data set they are of.
     The id of a data set in place of the field means the one field that its questions have.
     """
-    if Path(field).is_file():
+    if os.path.isfile(field):
         groups = read_groups(Path(field))
         require_groups(groups, queries, field)
         return groups

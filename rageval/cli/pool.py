@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,8 +70,8 @@ def check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None)
 
 def _judged(against: Path) -> Mapping[str, set[str]]:
     """The judged documents of every query, in judgements or in a pool."""
-    if against.is_dir():
-        found = [against / name for name in ("qrels.nugget", "pool.jsonl") if (against / name).is_file()]
+    if os.path.isdir(against):
+        found = [against / name for name in ("qrels.nugget", "pool.jsonl") if os.path.isfile(against / name)]
         if not found:
             raise InputError(f"{against}: no collection; expected --against QRELS, POOL or a collection")
         against = found[0]

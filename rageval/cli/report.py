@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -243,7 +244,7 @@ def _is_earlier(word: str, reading: Reading) -> bool:
     from rageval.files.opening import head
     from rageval.report.earlier import is_earlier
 
-    return Path(word).is_file() and is_earlier(head(word, reading.limits.for_records()))
+    return os.path.isfile(word) and is_earlier(head(word, reading.limits.for_records()))
 
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from rageval.cli.printing import print_lines
+from rageval.text import visible
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,9 +28,12 @@ def rubrics(name: str | None) -> None:
 
 def _listed() -> Iterator[str]:
     from rageval.judges.rubric import rubric_names, rubric_text
+    from rageval.plugins import plugin_names
 
-    names = rubric_names()
-    width = max(map(len, names))
+    names, added = rubric_names(), plugin_names("rubrics")
+    width = max(map(len, [*names, *map(visible, added)]))
     for name in names:
         summary = rubric_text(name).partition("\n")[0].removeprefix("# ")
         yield f"{name:<{width}}  {summary}"
+    for name in added:
+        yield f"{visible(name):<{width}}  of another package"

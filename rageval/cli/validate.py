@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,7 @@ def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
         raise UsageError("--fix: nothing of a run can be repaired without inventing something")
     if str(out) == "-":
         raise UsageError("--fix -: findings go to standard output, expected a file to write to")
-    if out.exists() and not out.is_file():
+    if os.path.exists(out) and not os.path.isfile(out):
         raise UsageError(f"--fix {visible(str(out))}: is read again, expected an ordinary file")
     changes = write_repaired(file, out, track_named(track), reading.limits)
     print_lines(_lines(changes, file))

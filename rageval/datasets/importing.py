@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,9 +55,9 @@ def _by_role(
         raise UsageError(f"--as {role}: {spec.id} has {', '.join(spec.roles)}")
     found: dict[str, list[tuple[Path, Source | None]]] = {}
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):
             raise InputError(f"{path}: no such file")
-        if path.is_dir():
+        if os.path.isdir(path):
             for name, files in _in_folder(spec, path, role).items():
                 found.setdefault(name, []).extend(files)
             continue

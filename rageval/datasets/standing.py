@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
@@ -27,7 +26,7 @@ def standing_for(source: Any, what: str) -> Source | Dataset:
     if not isinstance(source, str | os.PathLike):
         return source  # type: ignore[no-any-return]
     word = str(source)
-    if word == STDIN or is_remote(word) or not looks_like_id(word) or Path(word).exists():
+    if word == STDIN or is_remote(word) or not looks_like_id(word) or os.path.exists(word):
         return source
     return dataset_of(word, what)
 

@@ -40,7 +40,7 @@ def is_columnar(source: Source) -> bool:
     """Whether this is Parquet: by its first bytes, or by its name where looking would need a network."""
     if is_remote(source):
         return str(source).partition("?")[0].endswith((".parquet", ".pq"))
-    if not isinstance(source, str | os.PathLike) or source == STDIN or not Path(source).is_file():
+    if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
         return False
     with opened(source) as raw:
         return raw.read(len(MAGIC)) == MAGIC
@@ -209,6 +209,9 @@ def wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[s
     names = file.schema_arrow.names
     if not set(columns) <= set(names):
         raise _unlike(source, ", ".join(columns), names)
+    twice = [name for name in (*columns, *others) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{name_of(source)}: has {names.count(twice[0])} columns {twice[0]}, expected one")
     return [*columns, *(name for name in others if name in names)]
 
 

@@ -28,7 +28,12 @@ def read_facts(
     wanted = [name for name in fields if name not in _IDS]
     facts: dict[str, dict[str, str]] = {}
     for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}", limits):
-        values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
+        try:
+            values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
+        except (msgspec.DecodeError, RecursionError) as error:  # a number too large, say
+            raise InputError(
+                f"{name_of(source)}:{line}: expected text or a number as a field: {error}"
+            ) from None
         query = next((values[name] for name in _IDS if values.get(name) is not None), None)
         if query is None:
             raise InputError(

@@ -40,7 +40,7 @@ def can_read_again(source: Source) -> bool:
     """Whether the source can be opened a second time from its beginning."""
     if is_remote(source) or isinstance(source, Kept):
         return True
-    return isinstance(source, str | os.PathLike) and source != STDIN and Path(source).is_file()
+    return isinstance(source, str | os.PathLike) and source != STDIN and os.path.isfile(source)
 
 
 def kept(source: Source) -> Source:

@@ -39,6 +39,12 @@ class Request:
     sample: int = 0
     prompts: tuple[Prompt, Prompt] | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, Mapping):
+            raise UsageError(
+                f"schema={self.schema!r:.80}: expected the JSON schema of a reply, as in {{'type': 'object'}}"
+            )
+
     @classmethod
     def of(cls, system: Prompt, user: Prompt, schema: Mapping[str, Any], **more: Any) -> Request:
         """A request whose texts are made of parts, so that no data can name or forge a fence.

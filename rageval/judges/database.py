@@ -85,7 +85,7 @@ def connect(path: str, uri: bool = False) -> sqlite3.Connection:
 
 def _open_to_read(path: str) -> sqlite3.Connection:
     """Also from a folder where nothing may be written, as long as no other process is writing."""
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise InputError(f"{path}: there is no such store of judgements")
     address = Path(path).absolute().as_uri()
     connection = connect(f"{address}?mode=ro", uri=True)

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import runpy
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -153,9 +154,25 @@ def rubric_names() -> tuple[str, ...]:
 
 
 def rubric_text(name: str) -> str:
-    """The file of a rubric of ours."""
-    rubric_named(name)
-    return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
+    """The file of a rubric of ours or of a plug-in, or one that was named."""
+    found = rubric_named(name)
+    if name in rubric_names():
+        return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
+    if name.endswith((".toml", ".py")):
+        return _text_of(Path(name))
+    offered = plugin("rubrics", name.lower().replace("-", "_"))
+    return as_toml(found) if isinstance(offered, Rubric) else _text_of(Path(offered))
+
+
+def as_toml(rubric: Rubric) -> str:
+    """A rubric as its file, where there is none: a string of JSON is one of TOML, too."""
+    fields = {name: value for name, value in msgspec.to_builtins(rubric.file).items() if value is not None}
+    tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
+    said = partial(json.dumps, ensure_ascii=False)
+    lines = [f"# {rubric.name}", *(f"{n} = {said(v)}" for n, v in fields.items() if n not in tables)]
+    for table, values in tables.items():
+        lines += ["", f"[{table}]", *(f"{said(n)} = {said(v)}" for n, v in values.items())]
+    return "\n".join(lines)
 
 
 @cache
@@ -166,7 +183,12 @@ def _builtin(name: str) -> Rubric:
 
 def _out_of_python(path: Path) -> Rubric:
     """The rubric that a file of the user's defines; it is run, as any script the user names."""
-    found = runpy.run_path(_existing(path)).get("RUBRIC")
+    try:
+        found = runpy.run_path(_existing(path)).get("RUBRIC")
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's script may raise
+        raise InputError(f"{path}: cannot be run: {type(error).__name__}: {error}") from error
     if not isinstance(found, Rubric):
         raise InputError(
             f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(found).__name__}"
@@ -176,7 +198,7 @@ def _out_of_python(path: Path) -> Rubric:
 
 
 def _existing(path: Path) -> str:
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")
     return str(path)
 
@@ -191,7 +213,7 @@ def _text_of(path: Path) -> str:
 def _read(name: str, text: str, source: str) -> Rubric:
     try:
         found = msgspec.convert(tomllib.loads(text), RubricFile)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise InputError(f"{source}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
     for what, value, known in (("kind", found.kind, tuple(KINDS)), ("unit", found.unit, UNITS)):
         if value not in known:

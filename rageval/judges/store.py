@@ -154,6 +154,8 @@ class Store:
 
     def show(self, key: str) -> Stored | None:
         """A stored reply with its question; `key` may be shortened as long as it is the only one."""
+        if not key.isascii():  # half a character could not even be looked for
+            return None
         found = list(islice(self._keys_from(key), 2))
         matching = [known for known in found if known.startswith(key)]
         return self._stored(matching[0]) if len(matching) == 1 else None

@@ -1,0 +1,304 @@
+"""Odd words at every command and every option: an exit code that is documented, and never a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import pytest
+
+from rageval.cli import COMMANDS, main
+from test_bad_input import command
+from test_outputs import JOBS, KNOWN, MODEL, NO_FILES, RUNS, _files, _server, commands  # noqa: F401
+
+CODES = {0, 1, 2, 3, 4}
+# A line of every command that works; each of its words is replaced by odd ones.
+LINES: dict[str, tuple[str, ...]] = {
+    **{
+        " ".join(path): tuple("out/x" + JOBS[path][1] if w == "OUT" else w for w in JOBS[path][0])
+        for path in JOBS
+    },
+    "score answers": (
+        "other",
+        "-m",
+        "crag_score",
+        "--answers",
+        "answers",
+        "--by",
+        "domain",
+        "--questions",
+        "gold",
+    ),
+    "score groups": (*RUNS, "-m", "recall@5", "--group-by", "groups", "--weights", "groups"),
+    "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
+    "report show": ("report", "show", "page.html"),
+    "report answers": (
+        "report",
+        "other",
+        "-m",
+        "crag_score",
+        "--gold",
+        "other",
+        "--nuggets",
+        "nuggets",
+        "-o",
+        "out/p",
+    ),
+    "report evidence": ("report", *RUNS, "-m", "recall@5", "--evidence", "other", "-o", "out/p.html"),
+    "correct": ("correct", "other", "--gold", "other", "-m", "crag_score"),
+    "agree": ("agree", "other", "other"),
+    "arena": ("arena", "other"),
+    "judge": ("judge", "--rubric", "mine.toml", "answers", "--questions", "gold", "--judge", "exact", "-q"),
+    "judge python": ("judge", "mine.py", "answers", "--questions", "gold", "--judge", "exact"),
+    "judge run": (
+        *("judge", "relevance", "--run", "runs/one", "--passages", "corpus.jsonl", "--questions"),
+        *(
+            "questions.jsonl",
+            "--judge",
+            "frozen:other",
+            "--tiebreak",
+            "exact",
+            "--shard",
+            "1/2",
+            "--price",
+            "1,2",
+        ),
+    ),
+    "judge nuggets": ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets", "--judge", "lexical"),
+    "rubrics": ("rubrics", "crag"),
+    "measures": ("measures", "recall"),
+    "judgements import": ("judgements", "import", "replies", "--store", "other.sqlite"),
+    "judgements export": ("judgements", "export", "--store", "store.sqlite"),
+    "judgements merge": ("judgements", "merge", "store.sqlite", "-o", "out/all.sqlite"),
+    "judgements stats": ("judgements", "stats", "--store", "store.sqlite"),
+    "judgements show": ("judgements", "show", "ab", "--store", "store.sqlite"),
+    "build": (
+        *(
+            "build",
+            "questions.jsonl",
+            "--corpus",
+            "corpus.jsonl",
+            "--nuggets",
+            "nuggets",
+            "--run",
+            "runs/one",
+        ),
+        *("--support-judge", "frozen:other", *MODEL, "-o", "out/c", "--dry-run"),
+    ),
+    "build variants": ("build", "variants", "questions.jsonl", "--nuggets", "nuggets", *MODEL, "-o", "out/v"),
+    "build filter": ("build", "filter", "other", *KNOWN, "-o", "out/f"),
+    "build audit": ("build", "audit", "--read", "other"),
+    "build pool": ("build", "pool", "runs/one", *KNOWN, "--corpus", "corpus.jsonl", "--dry-run"),
+    "doctor": ("doctor", *RUNS, "--topics", "topics", "--corpus", "corpus.jsonl", "--at", "5"),
+    "validate": ("validate", "runs/one", "--track", "run", "--topics", "topics"),
+    "datasets": ("datasets",),
+    "datasets show": ("datasets", "show", "freshstack/langchain/oct-2024"),
+    "datasets import": ("datasets", "import", "crag/task-1-and-2", "gold"),
+    "datasets fetch": ("datasets", "fetch", "no-such-set"),  # one that there is would be fetched
+    "datasets export": ("datasets", "export", "no-such-set", "qrels"),
+    "datasets check": ("datasets", "check", "no-such-set"),
+    "datasets leaderboard": ("datasets", "leaderboard", "answers"),
+    "conformance": ("conformance", "--peer", "pyndeval"),
+}
+SLOW = {"conformance"}  # asks other tools
+LIST_OF_MEASURES = ",".join(["alpha_ndcg@10"] * 40)
+ODD_WORDS = (
+    "",
+    " ",
+    "x" * 300,
+    LIST_OF_MEASURES,
+    "a/" * 3000,
+    "\udcff",
+    "\x1b[31m",
+    "-",
+    "no/such",
+    "💥",
+    "%s{0}",
+)
+RUBRIC = """
+unit = "answer"
+kind = "label"
+sees = ["question", "answer"]
+[labels]
+polite = 1.0
+rude = 0.0
+[prompt]
+system = "Judge."
+ask = "Is it polite?"
+"""
+
+
+def odd_files() -> dict[str, bytes]:
+    """Files that hold anything but what was expected."""
+    deep = b"[" * 100_000 + b"]" * 100_000
+    return {
+        "empty": b"",
+        "zeros": bytes(4096),
+        "noise": bytes(range(256)) * 8,
+        "blank": b"\n\n \n",
+        "deep.json": b'{"query_id": ' + deep + b"}\n",
+        "deep.toml": b"a = " + deep,
+        "many.toml": b".".join([b"a"] * 3000) + b" = 1\n",
+        "html": b"<!doctype html><html><script type='application/json'>{</script></html>",
+        "array": b"[1, 2, 3]\n",
+        "scalar": b'"text"\n1\nnull\n',
+        "objects": b"{}\n{}\n",
+        "wrong": b'{"query_id": [1], "run_id": {}, "answer": 5, "question": null, "id": 1e400, "text": []}\n',
+        "half": b'{"query_id": "q0", "answer": "Par',
+        "short": b"q0 Q0 d1\n",
+        "long": b"q0 " * 500_000,
+        "utf16": "q0 Q0 d1 1 1 r\n".encode("utf-16"),
+        "latin": b"q\xe9 Q0 d\xe9 1 1 r\n",
+        "half.gz": gzip.compress(b"q0 Q0 d1 1 1 r\n" * 1000)[:60],
+        "sqlite": b"SQLite format 3\x00" + bytes(100),
+        "parquet.parquet": b"PAR1" + bytes(40) + b"PAR1",
+        "raises.py": b"raise ValueError('x')\n",
+        "leaves.py": b"import sys\nsys.exit(0)\n",
+        "syntax.py": b"def (\n",
+        "nothing.py": b"RUBRIC = None\n",
+    }
+
+
+@pytest.fixture(autouse=True)
+def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "datasets"))
+    for name, content in odd_files().items():
+        Path("odd", name).parent.mkdir(exist_ok=True)
+        Path("odd", name).write_bytes(content)
+    Path("odd/folder.toml").mkdir()
+    Path("odd/loop").symlink_to("loop")
+    Path("odd/dangling").symlink_to("nothing")
+    Path("odd/secret").write_text("x")
+    Path("odd/secret").chmod(0)
+    Path("mine.toml").write_text(RUBRIC)
+    Path("mine.py").write_text(
+        "from rageval.judges import rubric_named\nRUBRIC = rubric_named('mine.toml')\n"
+    )
+    Path("groups").write_text("q0 g\nq1 g\n")
+    Path("topics").write_text("q0\tone\nq1\ttwo\n")
+    Path("replies").write_text("")
+    page = command("report", *RUNS, "-m", "recall@5", "-o", "page.html")
+    assert page.code == 0
+
+
+def replaced(line: tuple[str, ...]) -> Iterator[int]:
+    """The places of a line that may hold another word: all but commands and options."""
+    known = {word for name in COMMANDS for word in (name, *sub_commands(name))}
+    yield from (at for at, word in enumerate(line) if not word.startswith("-") and word not in known)
+
+
+def sub_commands(name: str) -> list[str]:
+    found = main.get_command(click.Context(main), name)
+    return list(found.commands) if isinstance(found, click.Group) else []
+
+
+def assert_civil(words: list[str]) -> None:
+    """An exit code that is documented, no traceback (that would be raised), and lines that are ours."""
+    outcome = command(*words)
+    assert outcome.code in CODES, words
+    assert "Traceback" not in outcome.err
+    if outcome.code == 2:
+        assert outcome.err.count("\n") < 20, words
+        if "error" not in outcome.out:  # the doctor's findings go where its other findings go
+            assert re.match(r"(rageval: |Usage: |Try |\nError: |Error: |\n)", outcome.err), words
+    for text in (outcome.out, outcome.err):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text), words
+
+
+def test_every_command_has_a_line() -> None:
+    paths = {path for path, found in commands(main) if path and not isinstance(found, click.Group)}
+    assert {path for path in paths - SLOW if not any(covers(line, path) for line in LINES.values())} == set()
+
+
+def covers(line: tuple[str, ...], path: str) -> bool:
+    words = path.removesuffix(" all").split()
+    return list(line[: len(words)]) == words or (path == "score" and line[0] not in COMMANDS)
+
+
+def test_every_option_has_a_word_in_a_line() -> None:
+    """What takes a text is tried with odd ones; a new option needs a place in one of the lines."""
+    tried = {word for line in LINES.values() for word in line if word.startswith("-")}
+    for path, found in commands(main):
+        for param in found.params:
+            if isinstance(param, click.Option) and isinstance(
+                param.type, click.types.StringParamType | click.Path
+            ):
+                assert tried.intersection(param.opts) or set(param.opts) & NO_FILES, f"{path}: {param.opts}"
+
+
+def share(odd: Sequence[str], at: int, every: int) -> Sequence[str]:
+    """Some of the odd things, for each place others."""
+    return odd[at % every :: every]
+
+
+some_of_all = pytest.mark.parametrize("name", [name for name in LINES if name not in SLOW])
+quick_or_all = pytest.mark.parametrize(
+    "every", [pytest.param(4, id="some"), pytest.param(1, marks=pytest.mark.faults, id="all")]
+)
+
+
+@quick_or_all
+@some_of_all
+def test_odd_words_are_told_what_is_wrong(name: str, every: int) -> None:
+    line = LINES[name]
+    for at in replaced(line):
+        for odd in share(ODD_WORDS, at, every):
+            assert_civil([*line[:at], odd, *line[at + 1 :]])
+
+
+@quick_or_all
+@some_of_all
+def test_odd_files_are_told_what_is_wrong(name: str, every: int) -> None:
+    line = LINES[name]
+    odd = [f"odd/{path.name}" for path in sorted(Path("odd").iterdir())] + [".", "runs"]
+    before = {path: Path("odd", path).read_bytes() for path in odd_files()}
+    for at in replaced(line):
+        for path in share(odd, at, every):
+            if line[at - 1] in ("-o", "--plot", "--fix", "--disagreements"):
+                continue  # may be written over; see the tests of outputs
+            assert_civil([*line[:at], path, *line[at + 1 :]])
+            if line[at].endswith((".toml", ".py")):
+                assert_civil([*line[:at], f"frozen:{path}", *line[at + 1 :]])
+    if "judgements" not in name:  # an empty file may become a store
+        assert {path: Path("odd", path).read_bytes() for path in odd_files()} == before
+
+
+def test_a_long_list_of_measures_is_a_list() -> None:
+    outcome = command(*RUNS, ",".join(f"recall@{at}" for at in range(1, 100)))
+    assert outcome.code == 0
+    assert len(outcome.out.splitlines()) == 2 * 99
+
+
+def test_a_parquet_file_with_a_column_twice_is_refused(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    column = pyarrow.array(["q0"])
+    for twice in ("query_id", "doc_id", "score"):
+        names = ["query_id", "doc_id", "score", twice]
+        columns = [column, column, pyarrow.array([1.0]), pyarrow.array([1.0]) if twice == "score" else column]
+        parquet.write_table(pyarrow.table(columns, names=names), "twice.parquet")
+        outcome = command("twice.parquet", "qrels", "-m", "recall@5")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert f"twice.parquet: has 2 columns {twice}, expected one" in outcome.err
+
+
+def test_a_rubric_without_a_schema_is_refused_when_it_is_made() -> None:
+    from rageval.errors import UsageError
+    from rageval.judges.base import Request
+
+    with pytest.raises(UsageError, match="schema=None: expected the JSON schema of a reply"):
+        Request("Judge.", "Is it so?", None)  # type: ignore[arg-type]
+
+
+def test_what_is_printed_of_a_rubric_is_a_rubric(tmp_path: Path) -> None:
+    from rageval.judges.rubric import as_toml, rubric_named, rubric_names
+
+    for name in rubric_names():
+        Path("copy.toml").write_text(as_toml(rubric_named(name)), encoding="utf-8")
+        assert rubric_named("copy.toml").file == rubric_named(name).file
+    printed = command("rubrics", "mine.toml")
+    assert printed.out.strip() == RUBRIC.strip()
