@@ -57,7 +57,7 @@ def _undivided(measure: AnyMeasure) -> AnyMeasure:
     """The measure not normalised at rank 1, if normalising was left to us."""
     if isinstance(measure, ForeignMeasure) or "normalise" not in measure.declared:
         return measure
-    return measure if "normalise" in measure.changed else measure(normalise="ndeval")
+    return measure if "normalise" in measure.given else measure(normalise="ndeval")
 
 
 def _freshstack(measure: AnyMeasure, all_measures: Sequence[object]) -> Order:

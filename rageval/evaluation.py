@@ -251,7 +251,7 @@ class Evaluator:
             return measure.at(rel)
         if rel is None or not isinstance(measure, Measure) or "rel" not in measure.declared:
             return measure
-        return measure if "rel" in measure.changed else measure(rel=rel)
+        return measure if "rel" in measure.given else measure(rel=rel)
 
     def _provided(self, measure: AnyMeasure) -> AnyMeasure:
         return by_provider(measure, self.rules.provider) if self.rules.provider else measure

@@ -297,8 +297,20 @@ def test_nothing_that_can_be_computed_here_is_left_out() -> None:
 def test_the_lowest_grade_is_in_the_signature(name: str, signature: str) -> None:
     (score,) = rageval.evaluate(name, run_file(), QRELS, rel=2).scores
     assert score.signature.startswith(signature)
-    (own,) = rageval.evaluate(f"{name}(rel=3)", run_file(), QRELS, rel=2).scores
-    assert str(own.measure) == f"{name}(rel=3)"  # what a measure says itself goes first
+
+
+@pytest.mark.parametrize("name", ["Rprec", "SetP", "ap", "alpha_ndcg", "p@3"])
+def test_what_a_measure_says_itself_goes_first(name: str) -> None:
+    """Also if it says what it would be anyway."""
+    head, at, k = name.partition("@")
+    for rel in (1, 3):
+        own, usual = (
+            rageval.evaluate(f"{head}(rel={rel}){at}{k}", run_file(), QRELS, **given).scores[0]
+            for given in ({"rel": 2}, {})
+        )
+        assert str(own.measure) == str(usual.measure)
+        assert own.by_query == usual.by_query
+        assert own.signature == usual.signature
 
 
 @pytest.fixture(scope="module")

@@ -122,14 +122,14 @@ class Measure:
     def __call__(self, **parameters: Any) -> Measure:
         """The same measure with other parameters."""
         k = parameters.pop("k", self.k)
-        changed = Measure(self.function, self.changed | parameters, better=self._better)
+        changed = Measure(self.function, self._given | parameters, better=self._better)
         return changed if k is None else changed @ k
 
     def __matmul__(self, k: int) -> Measure:
         """The measure at cut-off k: `coverage @ 20`."""
         if not self.takes_k:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
-        return Measure(self.function, self.changed, checked_cutoff(k, self.name), self._better)
+        return Measure(self.function, self._given, checked_cutoff(k, self.name), self._better)
 
     def compute(self, judged: Judged | Graded) -> Values:
         """One value a query."""
@@ -157,6 +157,11 @@ class Measure:
         """Every parameter and its value, in the order of declaration."""
         defaults = {name: parameter.default for name, parameter in self.declared.items()}
         return defaults | self._given
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The parameters that somebody named, be it at their defaults."""
+        return frozenset(self._given)
 
     @property
     def changed(self) -> dict[str, Any]:

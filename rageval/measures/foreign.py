@@ -85,7 +85,10 @@ class ForeignMeasure:
 
     def at(self, rel: int) -> ForeignMeasure:
         """The measure at this lowest grade, unless it has none or names its own."""
-        return ForeignMeasure(self.measure(rel=rel), self.provider) if self.rel == _USUAL_REL else self
+        named = "rel" in self.measure.params and self.name != "NumRet"  # as NumRelRet is spelled
+        if named or self.rel is None:
+            return self
+        return ForeignMeasure(self.measure(rel=rel), self.provider)
 
     def compute(
         self, qrels: Any, ranking: Mapping[str, Mapping[str, float]], query_ids: list[str]
