@@ -20,6 +20,7 @@ from rageval.measures import (
     quality,
     ranks,
     sets,
+    trec_eval,
 )
 from rageval.measures.foreign import IR_MEASURES_NAMES
 from rageval.measures.official import OFFICIAL
@@ -30,7 +31,8 @@ FAMILIES = (novelty, sets, ranks, nuggets, crag, liverag, citations, preferences
 SPELLING = """\
 A measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out,
 parameters at their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter,
-and the names of ir_measures, ndeval and trec_eval are understood."""
+and the names of ir_measures, ndeval and trec_eval are understood, as are trec_eval's sets `official` and
+`all_trec`."""
 
 
 def measures_page() -> str:
@@ -46,7 +48,24 @@ def measures_page() -> str:
         parts += [
             section(found) for found in builtin().values() if found.function.__module__ == module.__name__
         ]
-    return "\n".join(parts)
+    return "\n".join([*parts, trec_eval_names()])
+
+
+def trec_eval_names() -> str:
+    """What trec_eval's names are here, and what is not offered."""
+    known = [f"| `{name}` | `{meant}` |" for name, meant in trec_eval.NAMES.items()]
+    known += [f"| `{name}_K` | `{meant.format('K')}` |" for name, (meant, _) in trec_eval.FAMILIES.items()]
+    missing = [f"| `{name}` | {why} |" for name, why in trec_eval.NOT_OFFERED.items()]
+    return "\n".join(
+        [
+            "## Names of trec_eval's\n",
+            "| there | here |\n|---|---|",
+            *known,
+            "\nNot offered:\n\n| there | why, and what is |\n|---|---|",
+            *missing,
+            "",
+        ]
+    )
 
 
 def headline(measure: Measure) -> str:

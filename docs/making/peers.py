@@ -50,6 +50,8 @@ def _of_runs(measure: Measure) -> list[tuple[str, str, str]]:
 
 
 def _rules(order: Order) -> str:
+    if order.by_rank:
+        return "by the rank column alone, whatever the scores are"
     rules = [TIES[order.ties]]
     rules += ["scores as 32-bit floats"] * order.single
     rules += [f"of the first {order.pool} documents"] * (order.pool is not None)

@@ -40,7 +40,7 @@ FAMILIES: Mapping[str, tuple[str, tuple[int | str, ...]]] = {
     "unj": ("hole@{}", (5, 10, 20)),
 }
 NOT_OFFERED: Mapping[str, str] = {
-    "runid": "it is no measure; every format but trec names the run",
+    "runid": "it is no measure; json, csv and other formats name the run",
     "gm_map": "means over queries are arithmetic here (map); -q prints the value of every query",
     "gm_bpref": "means over queries are arithmetic here (bpref); -q prints the value of every query",
     "Rprec_mult": "it is precision at multiples of the number of relevant documents; Rprec is that at 1.00",
