@@ -190,6 +190,15 @@ def test_in_order_where_one_way_of_computing_p_ends_and_another_begins(seed: int
     assert (np.diff(p) <= 1e-12 * p[:-1]).all()
 
 
+def test_a_second_look_never_leads_above_the_p_that_a_first_one_leaves_alone() -> None:
+    """Else a larger difference, looked at twice, could end above a smaller one, looked at once."""
+    columns = np.column_stack((np.random.default_rng(9).normal(0.35, 1, (40, 400)), np.zeros(40)))
+    found = sign_flip(columns, np.stack((np.arange(400), np.full(400, 400)), axis=1), 100, 5)
+    again = found.draws > 100
+    assert 10 < again.sum() < 300
+    assert found.p[again].max() <= found.p[~again & ~found.at_floor].min() == 3 / 101
+
+
 class TestWhatPIs:
     @settings(max_examples=150, deadline=None)
     @given(st.lists(st.integers(-1000, 1500), min_size=1, max_size=14))
