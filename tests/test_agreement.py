@@ -159,6 +159,24 @@ def test_the_command_says_everything(tmp_path: Path) -> None:
     assert "1 of the judge's judgements failed (20.0%)" in shown
 
 
+def test_answers_that_people_judged_in_part_are_counted(tmp_path: Path) -> None:
+    """Three answers of ten nuggets: people judged two of the first, all of the second, none of the third."""
+    rows = [
+        {"query_id": f"q{answer}", "run_id": "a", "aspect": f"n{nugget}", "label": "support"}
+        for answer in range(3)
+        for nugget in range(10)
+    ]
+    for name, found in (("judged", rows), ("gold", [*rows[:2], *rows[10:20]])):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in found))
+    files = str(tmp_path / "judged"), str(tmp_path / "gold")
+    record = json.loads(CliRunner().invoke(main, ["agree", *files, "--format", "json"]).output)
+    counts = {name: record[name] for name in ("compared", "queries", "answers", "partly", "of")}
+    assert counts == {"compared": 12, "queries": 2, "answers": 2, "partly": 1, "of": 20}
+    for style in ("table", "md"):
+        shown = CliRunner().invoke(main, ["agree", *files, "--format", style]).output
+        assert "2 answers, 1 of which were judged in part: 12 of their 20 judgements are in both" in shown
+
+
 def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
     one = judgements(tmp_path, "one", {("1", "a"): "perfect"}, "m")
     other = judgements(tmp_path, "other", {("2", "a"): "perfect"}, "m")

@@ -17,7 +17,12 @@ from click.testing import CliRunner, Result
 from rageval.answers import Rules, measures_of_answers, read_judgements
 from rageval.cli import main
 from rageval.uncertainty.correcting import correct
-from rageval.uncertainty.correction import Estimate, corrected_mean, corrected_share
+from rageval.uncertainty.correction import (
+    Estimate,
+    corrected_from_parts,
+    corrected_mean,
+    corrected_share,
+)
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 WORTH = dict(zip(LABELS, (1, 0.5, 0, -1), strict=True))
@@ -210,3 +215,126 @@ def test_failed_judgements_are_an_error_unless_said_otherwise(tmp_path: Path) ->
     assert "are missing" in command(judged, "--gold", gold, "-m", "crag_score", code=3).stderr
     done = command(judged, "--gold", gold, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
     assert json.loads(done.stdout)["results"][0]["queries"] == 4
+
+
+class TestPartlyJudged:
+    """People judged some of the nuggets of an answer, and not others."""
+
+    @staticmethod
+    def line(query: int, nugget: int, supported: bool, vital: bool) -> dict[str, Any]:
+        label, importance = "support" if supported else "not_support", "vital" if vital else "okay"
+        where = {"query_id": f"q{query}", "run_id": "ours", "aspect": f"n{nugget}"}
+        return {**where, "rubric": "nugget-assignment", "importance": importance, "label": label}
+
+    def drawn(
+        self, rng: np.random.Generator, answers: int, share: float, right: float, wrong: float, whole: bool
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Answers with 4 to 24 nuggets, half of which are supported, but more of them in long lists."""
+        judged, gold = [], []
+        for query in range(answers):
+            ease = rng.normal()
+            number = int(np.clip(round(14 + 5 * ease), 4, 24))
+            truth = rng.random(number) < 1 / (1 + np.exp(-ease))
+            said = rng.random(number) < np.where(truth, right, wrong)
+            looked = np.full(number, rng.random() < share) if whole else rng.random(number) < share
+            for nugget in range(number):
+                judged.append(self.line(query, nugget, bool(said[nugget]), nugget % 2 == 0))
+                if looked[nugget]:
+                    gold.append(self.line(query, nugget, bool(truth[nugget]), nugget % 2 == 0))
+        return judged, gold
+
+    @pytest.mark.parametrize(("right", "wrong"), [(0.97, 0.35), (0.65, 0.4)])
+    @pytest.mark.parametrize(
+        ("answers", "share", "whole"), [(22, 0.2, False), (200, 0.05, False), (60, 0.3, True)]
+    )
+    def test_intervals_hold_the_truth(
+        self, right: float, wrong: float, answers: int, share: float, whole: bool
+    ) -> None:
+        """The mean over all answers there could be is a half, by both measures."""
+        times, held = 100, np.zeros(2)
+        rng = np.random.default_rng(answers)
+        measures = measures_of_answers("a_strict,v_strict")
+        for _ in range(times):
+            judged, gold = self.drawn(rng, answers, share, right, wrong, whole)
+            found = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
+            held += [each.estimate.low <= 0.5 <= each.estimate.high for each in found]
+        assert held.min() >= 89  # of 100: 93 are expected at least
+        assert held.sum() >= 182
+
+    def test_the_formula(self) -> None:
+        """Three answers of four, judged to a half, a quarter and wholly."""
+        whole = {"a": 0.5, "b": 0.75, "c": 0.25, "d": 1.0}
+        share, people, judge = (
+            {"a": 0.5, "b": 0.25, "c": 1.0},
+            {"a": 1, "b": 0, "c": 0.5},
+            {"a": 1, "b": 1, "c": 0},
+        )
+        found = corrected_from_parts(whole, judge, people, share, 9)
+        a = np.array([0.5, 0.25, 1.0, 0.0]) / 0.4375
+        y, f, full = np.array([1, 0, 0.5, 0]), np.array([1.0, 1, 0, 0]), np.array([0.5, 0.75, 0.25, 1])
+        error, aid = a * (y - (a * y).mean()), full - full.mean() - a * (f - (a * f).mean())
+        weight = -(error @ aid) / (aid @ aid)
+        assert found.weight == pytest.approx(np.clip(weight, 0, 1))
+        assert found.value == pytest.approx(found.weight * (full.mean() - (a * f).mean()) + (a * y).mean())
+        assert found.people == pytest.approx((0.5 * 1 + 0.25 * 0 + 1 * 0.5) / 1.75)
+        assert (found.judge, found.queries, found.checked, found.labels) == (0.625, 4, 3, 9)
+
+    def test_whole_answers_are_corrected_as_ever(self) -> None:
+        judged, gold = self.drawn(np.random.default_rng(3), 40, 0.4, 0.9, 0.2, True)
+        (found,) = correct(
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
+        )
+        values = [
+            {query: float(np.mean([row["label"] == "support" for row in rows if row["query_id"] == query]))
+             for query in {row["query_id"] for row in rows}}
+            for rows in (judged, gold)
+        ]  # fmt: skip
+        assert found.estimate[:10] == pytest.approx(corrected_mean(*values)[:10])
+        assert (found.partly, found.estimate.labels, found.estimate.of) == (0, len(gold), len(judged))
+
+    def test_what_people_judged_is_counted(self, tmp_path: Path) -> None:
+        judged, gold = self.drawn(np.random.default_rng(4), 22, 0.2, 0.9, 0.2, False)
+        vital = [sum(row["importance"] == "vital" for row in rows) for rows in (gold, judged)]
+        paths = files(tmp_path, judged, gold)
+        done = command(paths[0], "--gold", paths[1], "-m", "a_strict,v_strict", "--format", "csv")
+        every, strict = csv.DictReader(io.StringIO(done.stdout))
+        assert (int(every["labels"]), int(every["of"])) == (len(gold), len(judged))
+        assert (int(strict["labels"]), int(strict["of"])) == (vital[0], vital[1])
+        assert int(every["checked"]) == len({row["query_id"] for row in gold})
+        assert f"answers in part, {len(gold):,} of {len(judged):,} judgements in all" in done.stderr
+        (record, _) = json.loads(
+            command(paths[0], "--gold", paths[1], "-m", "a v", "--format", "json").stdout
+        )["results"]
+        assert (record["labels"], record["of"]) == (len(gold), len(judged))
+
+    def test_judge_and_people_are_compared_on_the_same_nuggets(self) -> None:
+        """The judge is right wherever people looked, so nothing is to be corrected; people's own nuggets and
+        their failures are no evidence."""
+        judged = [self.line(query, nugget, nugget < query, True) for query in range(8) for nugget in range(8)]
+        gold = [row for row in judged if int(row["aspect"][1:]) % 2 == int(row["query_id"][1:]) % 2]
+        gold += [self.line(query, 99, True, True) for query in range(8)]
+        gold.append({**self.line(0, 1, True, True), "label": None, "status": "error"})
+        (found,) = correct(
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
+        )
+        estimate = found.estimate
+        assert (estimate.checked, estimate.labels, estimate.of) == (8, 32, 64)
+        assert estimate.value == pytest.approx(
+            estimate.judge + (1 - estimate.weight) * (estimate.people - estimate.judge)
+        )
+
+    def test_a_measure_that_needs_the_whole_answer_leaves_parts_out(self, tmp_path: Path) -> None:
+        judged = [
+            self.line(query, nugget, query % 2 == 0, True) for query in range(30) for nugget in range(4)
+        ]
+        gold = [row for at, row in enumerate(judged) if at < 60 or at % 4]  # 15 answers wholly, 15 in part
+        paths = files(tmp_path, judged, gold)
+        answers = [
+            {"query_id": f"q{query}", "run_id": "ours", "answer": "ten words " * 5} for query in range(30)
+        ]
+        (tmp_path / "answers.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
+        words = ["-m", "nugget_density", "--answers", str(tmp_path / "answers.jsonl"), "--format", "json"]
+        done = command(paths[0], "--gold", paths[1], *words)
+        (found,) = json.loads(done.stdout)["results"]
+        assert (found["checked"], found["labels"], found["of"]) == (15, 105, 120)
+        assert "people judged 15 answers in part only, which are left out" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,11 +110,16 @@ def passport(
 
 def _counts(judged: Judged, gold: Judged, both: list[Place]) -> dict[str, Any]:
     failed = sum(not _is_graded(judgement) for judgement in judged.values())
+    compared = Counter((query, run) for query, run, *_ in both)
+    there = Counter((query, run) for query, run, *_ in judged if (query, run) in compared)
     return {
         "compared": len(both),
         "queries": len({key[0] for key in both}),
         "queries_that_differ": len({key[0] for key in both if _grade(judged[key]) != _grade(gold[key])}),
         "systems": len({key[1] for key in both}),
+        "answers": len(compared),
+        "partly": sum(compared[answer] < there[answer] for answer in compared),
+        "of": there.total(),
         "only_judged": len(judged.keys() - gold.keys()),
         "only_gold": len(gold.keys() - judged.keys()),
         "failed": failed,

@@ -104,6 +104,11 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
 
     counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
     yield f"{facts['compared']:,} judgements compared, of {counts}"
+    if facts["partly"]:
+        yield (
+            f"{facts['answers']:,} answers, {facts['partly']:,} of which were judged in part:"
+            f" {facts['compared']:,} of their {facts['of']:,} judgements are in both files"
+        )
     if facts["queries_that_differ"] < FEW and 2 * facts["queries_that_differ"] < facts["queries"]:
         yield f"coarse: they differ in {facts['queries_that_differ']:,} of {facts['queries']:,} queries"
     if facts["bias"]:

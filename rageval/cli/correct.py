@@ -52,10 +52,11 @@ STYLES = ("table", "md", "csv", "json")
 def correct(judged: tuple[str, ...], **options: Any) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 
-    People need to have judged a random part of the queries. Prints the judge's mean, people's mean on their
-    part, and the corrected mean of all queries with its interval (prediction-powered inference; shares of
-    CRAG's labels from the confusion of judge and people). The better the judge agrees with people, the
-    narrower the interval; a useless judge changes nothing.
+    People need to have judged a random part of the answers, or of their nuggets. Prints the judge's mean,
+    people's mean on their part, and the corrected mean of all queries with its interval (prediction-powered
+    inference; shares of CRAG's labels from the confusion of judge and people), and how many of the judgements
+    are people's. The better the judge agrees with people, the narrower the interval; a useless judge changes
+    nothing.
 
     \b
     rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
@@ -102,7 +103,7 @@ _HEAD = [
     "low",
     "high",
 ]
-_HEAD += ["queries", "checked", "weight"]
+_HEAD += ["queries", "checked", "labels", "of", "weight"]
 
 
 def _row(each: Corrected, places: int) -> list[str]:
@@ -118,7 +119,8 @@ def _row(each: Corrected, places: int) -> list[str]:
     )
     shown = [f"{number:.{places}f}" for number in numbers]
     weight = "" if math.isnan(found.weight) else f"{found.weight:.3f}"
-    return [each.run, each.measure, each.method, *shown, str(found.queries), str(found.checked), weight]
+    counts = (found.queries, found.checked, found.labels, found.of)
+    return [each.run, each.measure, each.method, *shown, *map(str, counts), weight]
 
 
 def _record(each: Corrected) -> dict[str, Any]:

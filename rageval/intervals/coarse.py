@@ -109,7 +109,7 @@ def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     return half
 
 
-def least_error(units: int, level: float, span: float = 1.0) -> float:
+def least_error(units: float, level: float, span: float = 1.0) -> float:
     """The standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
     return -math.log(1 - level) / NormalDist().inv_cdf((1 + level) / 2) * span / units
 

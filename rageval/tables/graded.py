@@ -54,6 +54,7 @@ class Graded:
         self.run = run
         self.judge = judge
         self.n_queries = len(grades.queries)
+        self.scales: list[Scale] = []  # that were asked for
         self.lost: Counter[str] = Counter()  # by status: judgements asked for and not there
         self.answered = np.zeros(self.n_queries, bool)
         self._missing = missing
@@ -66,6 +67,7 @@ class Graded:
         `weighed` the worst that can be said of a fault, whose weight is negative, is that it is there.
         """
         require_rows(self.grades, scale, measure)
+        self.scales += [scale] if scale not in self.scales else []
         g = self.grades
         if self.judge not in g.judges_on(scale):
             raise NotThisJudge

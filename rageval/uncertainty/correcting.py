@@ -14,19 +14,30 @@ from rageval.tables.graded import Graded, NotThisJudge
 from rageval.tables.grades import Grades
 from rageval.tables.scales import CRAG
 from rageval.text import visible
-from rageval.uncertainty.correction import Estimate, corrected_mean, corrected_share
+from rageval.uncertainty.correction import (
+    Estimate,
+    corrected_from_parts,
+    corrected_mean,
+    corrected_share,
+)
+from rageval.uncertainty.parts import Shared
 
 FEW = 20
 _ACCURATE = ("perfect", "acceptable", "accurate")
 
 
 class Corrected(NamedTuple):
-    """A system's estimate by one measure; `method` is `ppi`, or `confusion` for shares of labels."""
+    """A system's estimate by one measure; `method` is `ppi`, or `confusion` for shares of labels.
+
+    People judged a part only of `partly` answers, which are `used` if the measure can do with a part.
+    """
 
     run: str
     measure: str
     method: str
     estimate: Estimate
+    partly: int = 0
+    used: bool = False
 
 
 def correct(
@@ -34,16 +45,19 @@ def correct(
 ) -> list[Corrected]:
     """Every measure of every system that people looked at.
 
-    People need not have judged every query; what they did not judge is no evidence.
+    People need not have judged every query, nor every nugget of an answer; what they did not judge is no
+    evidence. An answer that they judged in part counts by that part, or, by a measure that needs the whole of
+    it, not at all.
     """
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     found = []
+    shared = Shared(judged, gold, rules)
     for scores in evaluate_all(measures, judged, rules):
         if scores.run in people:
             pairs = zip(scores.scores, people[scores.run].scores, strict=True)
-            found += [_corrected(scores.run, one, other, judged, gold, level) for one, other in pairs]
+            found += [_corrected(scores.run, one, other, shared, level) for one, other in pairs]
     if not any(each.estimate.checked for each in found):
         raise InputError(
             f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
@@ -52,15 +66,25 @@ def correct(
     return found
 
 
-def _corrected(run: str, one: Score, other: Score, judged: Grades, gold: Grades, level: float) -> Corrected:
-    name = str(one.measure)
+def _corrected(run: str, one: Score, other: Score, shared: Shared, level: float) -> Corrected:
+    name, judged, gold = str(one.measure), shared.judged, shared.gold
     if one.measure.name == "crag_share":
         said, people = _labels(judged, run), _labels(gold, run)
         wanted = str(getattr(one.measure, "parameters", {})["label"])
         counted = _ACCURATE if wanted == "accurate" else (wanted,)
         if said:
-            return Corrected(run, name, "confusion", corrected_share(said, people, counted, level))
-    return Corrected(run, name, "ppi", corrected_mean(_defined(one), _defined(other), level))
+            estimate = corrected_share(said, people, counted, level)
+            estimate = estimate._replace(labels=estimate.checked, of=estimate.queries)
+            return Corrected(run, name, "confusion", estimate)
+    parts = shared.parts(one.measure, run)
+    values, peoples = _defined(one), _defined(other)
+    if parts.share:
+        estimate = corrected_from_parts(values, parts.judge, parts.people, parts.share, parts.labels, level)
+    else:
+        whole = {query: value for query, value in peoples.items() if query not in parts.partly}
+        estimate = corrected_mean(values, whole, level)
+    estimate = estimate._replace(labels=parts.labels, of=parts.of)
+    return Corrected(run, name, "ppi", estimate, len(parts.partly), bool(parts.share))
 
 
 def _defined(score: Score) -> dict[str, float]:
@@ -97,5 +121,12 @@ def remarks(found: Sequence[Corrected], judged: Grades) -> Iterator[str]:
             yield f"{name}: rests on {each.estimate.checked:,} queries that people judged, which is few"
         if each.estimate.coarse:
             yield f"{name}: coarse: fewer than 6 of people's values differ from the commonest, or the judge's"
+        if each.partly and each.used:
+            yield (
+                f"{name}: people judged {each.partly:,} answers in part, {each.estimate.labels:,} of"
+                f" {each.estimate.of:,} judgements in all, which are taken for drawn at random"
+            )
+        elif each.partly:
+            yield f"{name}: people judged {each.partly:,} answers in part only, which are left out"
         if each.estimate.unseen:
             yield f"{name}: nobody checked a label that the judge gives to {each.estimate.unseen:.1%}"

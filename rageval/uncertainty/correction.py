@@ -6,6 +6,14 @@ on N queries that people did not judge, f and people's values Y on n that they d
     Var θ = λ²·Var(f)/N + Var(Y − λf)/n
 A useless judge gets λ = 0, which leaves the mean of what people said. The n queries must be drawn at random.
 
+Where people judged a part of an answer's nuggets, Y and f are the values on that part, r is its share of the
+answer (0 where they judged none of it), F the judge's value on the whole, and with weights a = r / mean(r)
+    θ = λ·mean(F) + mean(a·(Y − λf))        λ least in variance, kept within 0 … 1
+    Var θ = Σ ψ²/Q² · n/(n − 2)             ψ = λ(F − mean F) + a·(Y − λf − mean(a·(Y − λf)))
+over all Q queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
+nuggets were drawn at random from all of them, or whole answers were. If something was judged of every answer,
+a = 1, which is right however many nuggets of each were drawn.
+
 Shares of labels: double sampling (Tenenbein, JASA 1970). With the judge's share q_i of each label i on all M
 queries, and the share p_i of these that people call so, seen on the n_i that both judged:
     share = Σ q_i·p_i       Var = Σ q_i²·p_i(1 − p_i)/n_i + (Σ q_i·p_i² − share²)/M
@@ -32,6 +40,7 @@ class Estimate(NamedTuple):
 
     `weight` is λ, how much the judge's values count; NaN for shares of labels. `unseen` is the share of
     queries whose label by the judge nobody checked, by which the interval is widened on either side;
+    `labels` of the `of` judgements that the measure rests on are people's;
     `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
     """
 
@@ -47,6 +56,8 @@ class Estimate(NamedTuple):
     weight: float
     unseen: float = 0.0
     coarse: bool = False
+    labels: int = 0
+    of: int = 0
 
 
 def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estimate:
@@ -85,6 +96,67 @@ def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estima
     )
 
 
+def corrected_from_parts(
+    judge: Values, there: Values, people: Values, share: Values, labels: int, level: float = 0.95
+) -> Estimate:
+    """The mean of a measure, where people judged a `share` of each answer, with so many `labels` in all.
+
+    On that share `people` have people's values, and `there` the judge's.
+
+    >>> whole, share = {"a": 0.5, "b": 1.0, "c": 0.0, "d": 0.5}, {"a": 0.5, "b": 0.5, "c": 0.5}
+    >>> here = {"a": 0.0, "b": 1.0, "c": 0.0}
+    >>> round(corrected_from_parts(whole, here, here, share, 6).value, 4)  # λ = 1: 0.5 + 0
+    0.5
+    """
+    checked = sorted(query for query in share if query in judge)
+    whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
+    part = np.zeros((3, len(whole)))
+    part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
+    weight = _counting(part[0])
+    said, here = part[1:]
+    total = max(len(whole), 1)
+    mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
+    error, help_ = weight * (said - mean), whole - whole.mean() - weight * (here - mean_here)
+    factor = _factor(error, help_)
+    value = factor * float(whole.mean()) + mean - factor * mean_here
+    number = float(weight.sum() ** 2 / (weight**2).sum())
+    said, here = said[: len(checked)], here[: len(checked)]
+
+    def ends(found: float, column: Float, beside: Float | None) -> tuple[float, float]:
+        free = number - 1 - (beside is not None)
+        spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
+        seen = np.concatenate((said, whole))
+        return _ends(found, spread, seen, free + 1, level, _is_coarse(said, beside), labels)
+
+    beside = here if factor else None
+    return Estimate(
+        _mean(whole),
+        mean,
+        *ends(mean, error, None),
+        value,
+        *ends(value, error + factor * help_, beside),
+        len(whole),
+        len(checked),
+        factor,
+        coarse=_is_coarse(said, beside),
+        labels=labels,
+    )
+
+
+def _counting(share: Float) -> Float:
+    """How much each answer counts: as much of it as was judged; alike if something of each was."""
+    if (share > 0).all():
+        return np.ones(len(share))
+    weights: Float = share / share.mean()
+    return weights
+
+
+def _factor(error: Float, help_: Float) -> float:
+    """λ: how much the judge's values help."""
+    square = float((help_**2).sum())
+    return min(max(-float((error * help_).sum()) / square, 0.0), 1.0) if square else 0.0
+
+
 def _is_coarse(said: Float, there: Float | None) -> bool:
     """Whether few of people's values differ from the commonest, or few from the judge's."""
     differ = [int(differing(_column(said))[0])]
@@ -94,14 +166,23 @@ def _is_coarse(said: Float, there: Float | None) -> bool:
 
 
 def _ends(
-    value: float, spread: float, values: Float, number: int, level: float, is_coarse: bool
+    value: float,
+    spread: float,
+    values: Float,
+    number: float,
+    level: float,
+    is_coarse: bool,
+    labels: int | None = None,
 ) -> tuple[float, float]:
-    """The interval of a corrected mean; where few values tell, it has a floor, and keeps to their scale."""
+    """The interval of a corrected mean; where few values tell, it has a floor, and keeps to their scale.
+
+    The floor is that of so many `labels`, where they are not one an answer.
+    """
     reach = _quantile(number, level)
     if not is_coarse:
         return value - reach * math.sqrt(spread), value + reach * math.sqrt(spread)
     scale = scale_of(values[:, None])
-    half = reach * math.sqrt(spread + least_error(number, level, float(scale.span[0])) ** 2)
+    half = reach * math.sqrt(spread + least_error(labels or number, level, float(scale.span[0])) ** 2)
     return max(value - half, min(float(scale.low[0]), value)), min(
         value + half, max(float(scale.high[0]), value)
     )
@@ -172,7 +253,7 @@ def corrected_share(
     )
 
 
-def _quantile(number: int, level: float) -> float:
+def _quantile(number: float, level: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(number - 1, (1 + level) / 2)) if number > 1 else math.nan
