@@ -6,6 +6,7 @@ RagevalError
 ├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
 │   └── UnknownParameter
 ├── OutputError       the result cannot be written
+│   └── StoreLost     the store of replies was deleted or replaced while it was in use
 ├── MissingJudgements judgements failed or are not there (also a ValueError)
 │   └── JudgeFailed   the model cannot be asked any further: no key, an outage
 ├── BudgetReached     asking on would cost more than was allowed
@@ -47,6 +48,12 @@ class UsageError(RagevalError, ValueError):
 
 class OutputError(RagevalError, OSError):
     """The result cannot be written: the disk is full, or there is no output."""
+
+
+class StoreLost(OutputError):
+    """The file of the store is gone, or another one: what is asked now would be paid for and lost."""
+
+    exit_code = 3
 
 
 class MissingJudgements(RagevalError, ValueError):

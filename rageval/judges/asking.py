@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rageval.errors import OutputError, UsageError
+from rageval.errors import OutputError, StoreLost, UsageError
 from rageval.judges.base import Model, Request
 from rageval.judges.budget import Budget
 from rageval.judges.claims import BEAT
@@ -67,9 +67,16 @@ async def close(model: Model) -> None:
 
 
 async def keep_beating(store: Store, show: Callable[[], None]) -> None:
-    """Show other processes that this one is alive, and people how far it is, until cancelled."""
+    """Show other processes that this one is alive, and people how far it is, until cancelled.
+
+    `StoreLost` if there is no store any more.
+    """
     while True:
         await asyncio.sleep(BEAT / 2)
         show()
-        with suppress(OutputError):  # whoever needs the store for more will say so
+        try:
             store.beat()
+        except StoreLost:
+            raise
+        except OutputError:
+            pass  # whoever needs the store for more will say so

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from rageval.errors import UsageError
 
 INTENDED, OPEN, DONE, FAILED = "intended", "open", "done", "failed"
-_Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
+_Access = Callable[..., AbstractContextManager[sqlite3.Connection]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Batches:
     def add(self, id: str, provider: str, keys: Iterable[str], state: str = OPEN) -> None:
         """Keep a batch that the provider has accepted, or is about to be told."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with self._writing() as connection:
+        with self._writing(durably=True) as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
                 (id, provider, json.dumps(list(keys)), state, now),
@@ -48,7 +48,7 @@ class Batches:
 
     def accepted(self, intent: str, id: str) -> None:
         """The provider has accepted what was intended, under this id."""
-        with self._writing() as connection:
+        with self._writing(durably=True) as connection:
             connection.execute("UPDATE batches SET id = ?, state = ? WHERE id = ?", (id, OPEN, intent))
 
     def drop(self, intent: str) -> None:

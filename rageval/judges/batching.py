@@ -118,7 +118,7 @@ class _Batches:
             wanted.append((number, key))
             self._want(key, request)
         self._tally.total, self._tally.stored = len(self._asked), len(self._asked) - len(self._unsettled)
-        beating = asyncio.create_task(keep_beating(self._store, self._show))
+        self._beating = beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
             await self._work(poll_every)
             for number, key in wanted:
@@ -150,7 +150,9 @@ class _Batches:
             if self._no_money is not None and not self._covered():
                 raise self._no_money
             self._show()
-            await asyncio.sleep(poll_every)
+            await asyncio.wait([self._beating], timeout=poll_every)
+            if self._beating.done():  # which it is only without a store
+                self._beating.result()
 
     def _commit(self) -> None:
         """Count what was handed over before, which has to be paid whatever the limits are now."""

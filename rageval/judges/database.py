@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from rageval.errors import InputError, OutputError, RagevalError
@@ -17,6 +19,7 @@ BUSY = 30.0  # seconds to wait for another process to finish its transaction
 MEMORY = ":memory:"
 _OURS = 0x52616745  # application_id: tells our files from other SQLite databases
 _SWITCHES = 50
+_PRIVATE = 0o600
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs")
 
 MIGRATIONS = (
@@ -64,16 +67,46 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
                 raise InputError(f"{path}: is empty, expected a store of judgements")
             return connection
         if path != MEMORY:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # or SQLite would make it for everybody to read
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         connection = connect(path)
         try:
             _checked(connection, path)
             _choose_journal(connection, path)
             _migrate(connection, path)
+            _keep_private(path)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def _keep_private(path: str) -> None:
+    """Let nobody else read what was asked and answered, unless a group was let in to write."""
+    with suppress(OSError):
+        found = os.stat(path)
+        mode = stat.S_IMODE(found.st_mode)
+        if os.name == "posix" and found.st_uid == os.geteuid() and mode & 0o077 and not mode & stat.S_IWGRP:
+            for name in (path, f"{path}-wal", f"{path}-shm"):
+                if os.path.exists(name):
+                    os.chmod(name, _PRIVATE)
+
+
+def rescued(connection: sqlite3.Connection, path: str) -> str:
+    """Where what was in a store is kept now that its file is gone; empty if nowhere."""
+    beside = f"{path}.rescued-{secrets.token_hex(4)}"
+    try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
+        connection.execute("VACUUM INTO ?", (beside,))
+        with closing(connect(beside)) as copy:
+            for table in ("claims", "owners", "spending"):  # nobody asks anything on the copy
+                copy.execute(f"DELETE FROM {table}")
+    except (OSError, sqlite3.Error):
+        with suppress(OSError):
+            os.unlink(beside)
+        return ""
+    return beside
 
 
 def connect(path: str, uri: bool = False) -> sqlite3.Connection:

@@ -103,6 +103,7 @@ class _Job:
         self._tally.total = self._tally.total or total
         self._budget.open(self._store)
         beating = asyncio.create_task(keep_beating(self._store, self._show))
+        beating.add_done_callback(self._beaten)
         try:
             for number, key, request in requests:
                 self._ahead.append((number, self._reply_or_task(key, request)))
@@ -291,6 +292,13 @@ class _Job:
             for task in self._tasks.values():
                 if task not in self._flying:
                     task.cancel()
+
+    def _beaten(self, beating: asyncio.Task[None]) -> None:
+        """Without a store nothing under way can be kept either."""
+        if not beating.cancelled() and (error := beating.exception()) is not None:
+            self._stop(error)
+            for task in self._flying:
+                task.cancel()
 
     def _done(self, key: str, task: asyncio.Task[Reply]) -> None:
         del self._tasks[key]

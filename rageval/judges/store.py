@@ -20,11 +20,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rageval.errors import OutputError, RagevalError
+from rageval.errors import OutputError, RagevalError, StoreLost
 from rageval.judges.base import Reply, Request
 from rageval.judges.batches import Batches
 from rageval.judges.claims import Claims
-from rageval.judges.database import default_path, explained, insert_reply, open_database, transaction
+from rageval.judges.database import (
+    MEMORY,
+    default_path,
+    explained,
+    insert_reply,
+    on_network,
+    open_database,
+    rescued,
+    transaction,
+)
 from rageval.judges.exchange import ADDED, CONFLICT, SAME, Imported, import_lines, import_rows
 from rageval.judges.stored import (
     STORABLE,
@@ -59,6 +68,9 @@ class Store:
         self._lock = threading.RLock()
         self._secrets = secrets_in(os.environ)
         self._connection = open_database(self.path, read_only)
+        (self._usual_sync,) = self._connection.execute("PRAGMA synchronous").fetchone()
+        self._file = None if read_only or self.path == MEMORY else os.stat(self.path)
+        self._loss: str | None = None
         self._claims = Claims(self._connection, clock)
         self.batches = Batches(self.writing, self.reading)
         self.owner = self._claims.owner
@@ -113,10 +125,14 @@ class Store:
             self._claims.gave(mine)
 
     def beat(self) -> None:
-        """Show other processes that the owner of these claims is alive; often enough is every ten seconds."""
+        """Show other processes that the owner of these claims is alive; often enough is every ten seconds.
+
+        What was written before is then safe from a loss of power, too.
+        """
         if not self.read_only:
             with self.writing():
                 self._claims.beat()
+            self._sync()
 
     def rows(self) -> Iterator[Stored]:
         """Every stored reply that is as it was written, by key."""
@@ -169,7 +185,7 @@ class Store:
         """Give back all claims and close the file."""
         with self._lock:
             try:
-                if not self.read_only:
+                if not self.read_only and self._loss is None:
                     with self.writing():
                         self._claims.leave()
             finally:
@@ -194,16 +210,43 @@ class Store:
             yield self._connection
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection in a transaction."""
+    def writing(self, durably: bool = False) -> Iterator[sqlite3.Connection]:
+        """The connection in a transaction; what is written `durably` survives a loss of power at once."""
         if self.read_only:
             raise OutputError(f"{self.path}: was opened only to be read, so nothing may be asked and stored")
         with self.reading() as connection:
             if connection.in_transaction:  # one of several that share it
                 yield connection
                 return
-            with transaction(connection):
-                yield connection
+            self._require_file()
+            if durably:
+                connection.execute("PRAGMA synchronous=FULL")
+            try:
+                with transaction(connection):
+                    yield connection
+            finally:
+                if durably:
+                    connection.execute(f"PRAGMA synchronous={self._usual_sync}")
+
+    def _require_file(self) -> None:
+        """`StoreLost` if what is written would be nowhere: no transaction of SQLite's would say so."""
+        if self._file is None:
+            return
+        if self._loss is None and not _is_same(self.path, self._file):
+            where = rescued(self._connection, self.path)
+            self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
+                f"what was in it is kept in {where}: go on with --store {where}, or put it back in its place"
+                if where
+                else "what was in it is lost, and nothing more is asked"
+            )
+        if self._loss is not None:
+            raise StoreLost(self._loss)
+
+    def _sync(self) -> None:
+        """Move what was written from the log into the file, synced; what is being read may stay behind."""
+        with self.reading() as connection:
+            if not connection.in_transaction:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def together(self) -> AbstractContextManager[Any]:
         """All that is written within is one transaction."""
@@ -267,6 +310,17 @@ class Store:
             pass
         self._damaged.add(key)
         return None
+
+
+def _is_same(path: str, file: os.stat_result) -> bool:
+    """Whether the file under this path is still the one."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return False
+    except OSError:  # a disk that is away for a moment says so when something is written
+        return True
+    return os.path.samestat(found, file) or on_network(path)
 
 
 def _now() -> str:
