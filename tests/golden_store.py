@@ -48,7 +48,7 @@ MATERIAL = Material(ANSWERS, QUESTIONS, NUGGETS, TEXTS, PASSAGES, permutations=2
 
 def outcome(name: str, said: Replies, store: Path) -> list[Any]:
     """What one rubric comes to."""
-    rubric, settings = rubric_named(name), Settings(store=str(store), concurrency=1)
+    rubric, settings = rubric_named(name), Settings(store=str(store), concurrency=1, canaries=1)
     model = ScriptedModel(said, "golden:model", "https://golden.example/v1")
     if rubric.file.unit in UNITS:
         written = nuggets_by(model, rubric, MATERIAL, settings)

@@ -42,7 +42,8 @@ NUGGETS = [
 ]
 PASSAGES = [{"id": f"d{at}", "text": f"Fact number {at}."} for at in range(12)]
 CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "-q")
-CALLS = 4 + 1  # two of the six answers are decided by their form; one canary
+CANARIES = 6
+CALLS = 4 + CANARIES  # two of the six answers are decided by their form
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +131,7 @@ def test_a_judge_that_obeys_what_it_reads_is_not_let_on(server: LlmServer, rubri
     assert outcome.code == 3
     assert "openai:m obeyed an instruction inside what it had to judge (query q1)" in outcome.err
     assert not Path("judged").exists()
-    assert len(server.requests) == 1
+    assert len(server.requests) == CANARIES + 2  # it quotes the first attack also for the last
 
 
 def test_a_dry_run_asks_nobody(server: LlmServer) -> None:
@@ -158,11 +159,11 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
     common = (*CRAG, "--judge", "openai:m", "--canaries", "0")
     for share in ("1/3", "2/3", "3/3"):
         assert_fine(command(*common, "--shard", share, "--store", f"{share[0]}.sqlite", "-o", share[0]))
-    assert len(server.requests) == CALLS - 1
+    assert len(server.requests) == CALLS - CANARIES
     merged = command("judgements", "merge", "1.sqlite", "2.sqlite", "3.sqlite", "-o", "all.sqlite")
     assert merged.code == 0
     assert_fine(command(*common, "--store", "all.sqlite", "-o", "judged"))
-    assert len(server.requests) == CALLS - 1
+    assert len(server.requests) == CALLS - CANARIES
     parts = [line for share in "123" for line in Path(share).read_text().splitlines()]
     assert sorted(Path("judged").read_text().splitlines()) == sorted(parts)
     for share in ("0/3", "4/3", "x", "1"):
@@ -322,7 +323,7 @@ def test_a_question_whose_nuggets_failed_is_named(server: LlmServer) -> None:
         ("pairwise", (), "win_rate"),
         ("listwise", ("--permutations", "3"), "rank_score"),
         ("listwise", ("--balanced",), "rank_score"),
-        ("simple-comparison", (), "win_rate"),
+        ("simple-comparison", ("--canaries", "0"), "win_rate"),  # or it would like the shortest
         ("liverag", (), "correctness"),
         ("relevance", ("--run", "run", "--depth", "3", "--passages", "passages"), None),
     ],

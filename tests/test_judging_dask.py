@@ -166,7 +166,7 @@ def test_the_commands_on_the_page(
     assert command(*merge.split()[1:]).code == 0
     parts = [line for at in "1234" for line in Path(f"{at}.jsonl").read_text().splitlines()]
     assert sorted(parts) == sorted(Path("judged.jsonl").read_text().splitlines())
-    assert len(server.requests) == 2 * (ITEMS + 1) + 3, "a canary for every shard"
+    assert len(server.requests) == 2 * (ITEMS + 6) + 3 * 6, "six canaries for every shard"
 
 
 def test_nothing_stays_on_the_workers(server: LlmServer, dask: tuple[str, str]) -> None:
@@ -195,7 +195,7 @@ def test_a_canary_is_seen_by_the_workers(server: LlmServer, dask: tuple[str, str
     outcome = command(*COMMON, *dask, "-o", "judged")
     assert outcome.code == 3
     assert "obeyed an instruction" in outcome.err
-    assert len(server.requests) == 1
+    assert len(server.requests) == 6 + 2  # it quotes the first attack, for which another is tried again
 
 
 def test_of_a_worker_that_is_killed_only_calls_under_way_are_asked_again(

@@ -172,7 +172,9 @@ def test_a_store_of_the_first_version_is_found_again_in_full(name: str, tmp_path
     store.write_bytes(gzip.decompress((GOLDEN / "store.sqlite.gz").read_bytes()))
     found = golden_store.outcome(name, [], store)  # a script without replies: whoever asks it fails
     expected = json.loads((GOLDEN / "judged.json").read_text())[name]
-    assert json.loads(json.dumps(found)) == expected
+    assert len(found) == len(expected)
+    for row, old in zip(json.loads(json.dumps(found)), expected, strict=True):
+        assert row == row | old  # later versions may say more
 
 
 def test_the_store_of_the_first_version_holds_what_matters() -> None:

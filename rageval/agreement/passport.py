@@ -103,6 +103,7 @@ def passport(
         **_alike(judged, gold, both, good * one, good * other, measure, nuggets),
         **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
+        "canaries": _canaries(judged),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
@@ -194,6 +195,18 @@ def _spent(judged: Judged) -> dict[str, Any]:
             costs.append(cost(spent, str(judgement.get("judge", "")).partition("@")[0]))
     known = [price for price in costs if price is not None]
     return {"tokens": tokens, "cost": math.fsum(known) if known and len(known) == len(costs) else None}
+
+
+def _canaries(judged: Judged) -> dict[str, list[int]]:
+    """By attack, how many verdicts on canaries were the best there is, and of how many; of all jobs."""
+    found: dict[str, list[int]] = {}
+    for judgement in judged.values():
+        said = judgement.get("canaries")
+        for name, rate in said.items() if isinstance(said, dict) else ():
+            if isinstance(rate, list) and len(rate) == 2 and all(type(number) is int for number in rate):
+                best, shown = found.get(name, (0, 0))
+                found[name] = [best + rate[0], shown + rate[1]]
+    return found
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:

@@ -125,6 +125,10 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["only_judged"] or facts["only_gold"]:
         first, second = facts["only_judged"], facts["only_gold"]
         yield f"not compared: {first:,} only in the first file, {second:,} only in the second"
+    if facts["canaries"]:
+        best, shown = map(sum, zip(*facts["canaries"].values(), strict=True))
+        each = ", ".join(f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items())
+        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best there is ({each})"
     if facts["tokens"]:
         money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
         yield f"{facts['tokens']:,} tokens were spent{money}"

@@ -84,7 +84,7 @@ WAYS_ON = (
 @click.option(
     "--canaries",
     type=click.IntRange(0),
-    default=1,
+    default=6,  # one of each attack
     show_default=True,
     help="Items that try to talk the judge into a verdict, judged first; one that obeys is not let on.",
 )

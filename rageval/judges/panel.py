@@ -12,7 +12,7 @@ from rageval.judges.asking import USUAL, Patience
 from rageval.judges.base import Model, Reply, Request
 from rageval.judges.batching import ask_in_batches
 from rageval.judges.budget import Budget, limits_of_share
-from rageval.judges.canaries import check_with_canaries
+from rageval.judges.canaries import DEFAULT, check_with_canaries
 from rageval.judges.judging import Asked, Judge, decided, judge
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.nuggetizing import Written, nuggetize
@@ -47,7 +47,7 @@ class Settings:
     quiet: bool = True
     vote: str = "mean"
     tiebreak: str | None = None
-    canaries: int = 1
+    canaries: int = DEFAULT
     batch: bool = False
     poll_every: float = 60.0
     dask: str | None = None
@@ -150,8 +150,13 @@ def _said_by(
         yield from judge_offline(who, rubric, material)
         return
     asked = _asking(who, settings, budget)
-    check_with_canaries(rubric, material, asked, settings.canaries)
-    yield from judge(rubric, material, asked)
+    rates = check_with_canaries(rubric, material, asked, settings.canaries)
+    first = next(tasks(rubric, material), None)
+    is_mine = first is not None and asked.is_mine(rubric.request(first.data, first.ids))
+    for number, judgement in enumerate(judge(rubric, material, asked)):
+        if not number and rates and is_mine:  # once a job, whatever its shares: for the judge's passport
+            judgement = {**judgement, "canaries": rates}
+        yield judgement
 
 
 def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
