@@ -121,9 +121,7 @@ class Rules:
             changed |= {"complete": True} if self.complete else {}
         if self.groups is not None:
             changed["mean"] = "of-groups"
-        ties = (
-            EXPECTED if self.ties == EXPECTED else "none-by-rank" if view.order.by_rank else view.order.ties
-        )
+        ties = EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
         return measure.signature(ties=ties, **changed, v=__version__)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,19 @@ def test_trec_eval_9(seed: int) -> None:
         for name in names.values()
         for query, value in found[name].by_query.items()
     )
+
+
+def test_freshstack() -> None:
+    """Three orders of equal scores in one report; a query that the run lacks scores 0."""
+    held = json.loads((GOLDEN.parent / "freshstack/tied.json").read_text())
+    run: dict[str, dict[str, float]] = {}
+    for query, doc, score in held["run"]:
+        run.setdefault(query, {})[doc] = score
+    names = {name: name.replace("alpha-nDCG", "alpha_ndcg").lower() for name in held["printed"]}
+    found = rageval.evaluate(list(names.values()), run, held["qrels"], compat="freshstack")
+    assert {name: round(found[ours].value, 4) for name, ours in names.items()} == held["printed"]
+    usual = rageval.evaluate(list(names.values()), run, held["qrels"])
+    assert sum(round(usual[ours].value, 4) != held["printed"][name] for name, ours in names.items()) > 5
 
 
 @pytest.mark.parametrize("tool", COMPAT)

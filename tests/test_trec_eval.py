@@ -88,7 +88,7 @@ def shown(name: str, file: str) -> str:
 ALL_NAMES = list(dict.fromkeys(measure for name in FILES for measure, *_ in printed(name)))
 
 
-@pytest.mark.parametrize("folder", ["trec_eval", "ndeval"])
+@pytest.mark.parametrize("folder", ["trec_eval", "ndeval", "freshstack"])
 def test_the_files_are_the_ones_described(folder: str) -> None:
     path = GOLDEN.parent / folder
     said = [line.split() for line in (path / "README.md").read_text().splitlines()]

@@ -134,8 +134,8 @@ def _rank_column(block: RunBlock) -> Word:
         )
     if not are_digits(block.rank):
         raise InputError(
-            f"{block.source}: the rank column holds more than whole numbers; choose another --ties"
-            " or --compat"
+            f"{block.source}: the rank column holds more than whole numbers of up to 8 digits; choose"
+            " another --ties or --compat"
         )
     return block.rank
 
