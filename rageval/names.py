@@ -87,7 +87,15 @@ def _alike(read: Callable[[str], str], ours: Collection[str], theirs: Collection
 def nothing_judged(
     run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
 ) -> str:
-    """That no document of a run is judged, with a cause, if there seems to be one, and the way on.
+    """That no document of a run is judged, with a cause, if there seems to be one, and the way on."""
+    said = unlike(run, retrieved, ours, theirs)
+    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+
+
+def unlike(
+    run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
+) -> str:
+    """That no document of a run is judged, with a cause, if there seems to be one.
 
     `ours` are the documents retrieved for each query, perhaps not all of them; `theirs` the judged ones.
     """
@@ -105,7 +113,7 @@ def nothing_judged(
         said += f" {elsewhere:,} are judged for other queries: are the queries numbered alike?"
     else:
         said += " Are run and judgements of one collection?"
-    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+    return said
 
 
 def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:

@@ -314,3 +314,12 @@ def test_parts_count_as_the_whole_does(tmp_path: Path) -> None:
 def test_help_names_the_option() -> None:
     for name in ("score", "compare", "report"):
         assert re.search(r"--nothing-judged \[error\|zero\]", command(name, "--help").stdout)
+
+
+def test_the_doctor_finds_it_and_the_cause(rechunk: str) -> None:
+    done = command("doctor", rechunk, QRELS)
+    assert done.exit_code == 1
+    (error,) = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert error.startswith(f"{rechunk}:1: error: no document of")
+    assert "is judged in any of 12 queries (300 retrieved, 294 judged)." + CAUSE in error
+    assert ": error: " not in command("doctor", RUN, QRELS).stdout

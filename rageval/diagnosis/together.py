@@ -7,7 +7,7 @@ from itertools import combinations
 
 from rageval.diagnosis.findings import ERROR, WARNING, Finding, Known, once, shown
 from rageval.diagnosis.nuggets import different_banks
-from rageval.names import near_misses
+from rageval.names import near_misses, unlike
 
 _HOLES_FROM, _TOP = 0.2, 10  # the share of the top that is worth a word
 _BANKS = ("nuggets", "judgements", "assignments")
@@ -71,6 +71,9 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
     message = f"judged queries that {shown(run.source)} lacks: {{n}}, first {{name}}"
     effect = "each measure is 0 there and counts (--intersection leaves them out)"
     yield from once(qrels.source, lacking, WARNING, message, effect)
+    if found := list(_nothing_judged(run, qrels)):
+        yield from found
+        return
     top = {query: docs[:_TOP] for query, docs in run.ranked.items() if query in qrels.queries}
     holes = {
         query: run.queries[query]
@@ -85,6 +88,20 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         )
         effect = "it counts as not relevant in every measure; --bounds says how much could change"
         yield from once(run.source, holes, WARNING, message, effect)
+
+
+def _nothing_judged(run: Known, qrels: Known) -> Iterator[Finding]:
+    """That no document of the run is judged, and what its ids differ by."""
+    ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
+    if any((query, doc) in qrels.judged for query, docs in ranked.items() for doc in docs):
+        return
+    judged: dict[str, list[str]] = {query: [] for query in ranked}
+    for query, doc in qrels.judged:
+        if query in judged:
+            judged[query].append(doc)
+    message = unlike(shown(run.source), sum(map(len, ranked.values())), ranked, judged)
+    first = {query: run.queries[query] for query in ranked}
+    yield from once(run.source, first, ERROR, message, "score refuses it (--nothing-judged zero scores it)")
 
 
 def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
