@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from rageval.errors import InputError, UsageError
 from rageval.files import columnar
 from rageval.files.columnar import is_columnar
-from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of
+from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of, start_of
 from rageval.files.remote import is_remote
 from rageval.files.trec import PLAIN, Reading, qrels_blocks, run_blocks
 from rageval.tables.blocks import QrelsBlock, RunBlock, Scattered, whole_queries
@@ -104,6 +104,8 @@ def read_run(
 ) -> Run:
     """A run from a TREC or Parquet file: a path, `-` for standard input, or a file open in binary mode.
 
+    JSON is read, too: candidates by query, or `{query: {doc: score}}`.
+
     `https://…`, `s3://…`, `gs://…` and `hf://…` are read where they lie.
 
     Compressed files (gz, bz2, xz, zst) are known by their content. `dedup="first"` keeps the first of a
@@ -113,6 +115,10 @@ def read_run(
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments, limits)
     queries = Names()
+    if is_retrieved(source, reading):
+        from rageval.files import retrieved
+
+        return Run(run_name(source), queries, [retrieved.run_block(source, queries, reading.limits)], dedup)
     return Run(run_name(source), queries, _run_rows(source, queries, reading), dedup)
 
 
@@ -126,9 +132,19 @@ def read_qrels(
 ) -> Qrels:
     """Judgements from a file of `qid nugget docid grade` lines: nugget qrels, or plain ones with 0 as nugget.
 
+    JSON is read, too: `{query: {doc: grade}}`.
+
     Rows with a grade below `floor` are checked and counted, but not kept.
     """
     reading = reading or _reading(comments, limits)
+    if is_retrieved(source, reading):
+        from rageval.files import retrieved
+
+        records = [
+            {"query_id": query, "doc_id": doc, "relevance": number}
+            for _, query, doc, number in retrieved.numbers(source, reading.limits)
+        ]
+        return Qrels.from_records(records, name_of(source))
     queries, nuggets = Names(), Names()
     blocks = _qrels_rows(source, queries, nuggets, reading)
     if not can_read_again(source):
@@ -156,9 +172,31 @@ def run_source(run: Any) -> RunSource:
     if isinstance(run, RunSource):
         return run
     if isinstance(run, str | os.PathLike):
-        return RunSource(run_name(run), path=run)
+        return source_of_run(run_name(run), run)
     table = _run_table(run)
     return RunSource(table.name, table)
+
+
+def is_retrieved(source: Any, reading: Reading) -> bool:
+    """Whether the file holds what was retrieved (or grades) as JSON.
+
+    One that lies far away is looked into only if its name says so: each look is a request.
+    """
+    if is_remote(source) and ".json" not in str(source):
+        return False
+    if is_columnar(source) or not start_of(source, reading.limits).lstrip().startswith(b"{"):
+        return False
+    from rageval.files import retrieved
+
+    return retrieved.kind_of(start_of(source, reading.limits)) is not None
+
+
+def source_of_run(name: str, path: Any, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
+    """A file to be read as it is scored; one of JSON is read now, as a whole."""
+    source = RunSource(name, path=path, reading=reading, dedup=dedup)
+    if is_retrieved(path, reading):
+        return source.in_memory()
+    return source
 
 
 def _run_table(run: Any) -> Run:

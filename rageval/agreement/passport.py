@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from rageval.agreement.coefficients import Agreement, agreement, table_of
 from rageval.agreement.leanings import kin, length_leaning, order_leaning
+from rageval.agreement.reading import judgements_in
 from rageval.agreement.systems import mean_grades, ranked_alike, scored
 from rageval.errors import InputError
-from rageval.files.jsonl import read_records
 from rageval.files.opening import Source
 from rageval.judges.base import Usage
 from rageval.judges.prices import cost
@@ -51,19 +51,23 @@ class Passport:
         }
 
 
-def read(source: Source) -> Judged:
-    """The judgements of a file, by what they are about; a second judge's are refused."""
+def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
+    """The judgements of a file, by what they are about; a second judge's are refused.
+
+    They may be rageval's, qrels, UMBRELA's, the nuggetizer's assignments or a data set's; `nuggets_in_qrels`
+    says whether the second column of qrels names a nugget (None: where it looks so).
+    """
     found: dict[Place, Mapping[str, Any]] = {}
-    for line, judgement in read_records(source, dict[str, Any], "a judgement {query_id, run_id, …}"):
+    for where, judgement in judgements_in(source, nuggets_in_qrels):
         whole = {"item_id": "answer", "aspect": "0", "status": "ok", **judgement}
         missing = [name for name in ("query_id", "run_id") if name not in whole]
         if missing:
-            raise InputError(f"{source}:{line}: expected a judgement, found no {' and no '.join(missing)}")
+            raise InputError(f"{where}: expected a judgement, found no {' and no '.join(missing)}")
         for problem in filter(None, map(problem_of_id, place(whole)[:3])):
-            raise InputError(f"{source}:{line}: expected {problem}")
+            raise InputError(f"{where}: expected {problem}")
         if place(whole) in found:
             raise InputError(
-                f"{source}:{line}: judged before by {found[place(whole)].get('judge', '')!r};"
+                f"{where}: judged before by {found[place(whole)].get('judge', '')!r};"
                 " expected one judge a file"
             )
         found[place(whole)] = whole

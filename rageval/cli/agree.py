@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.files import ANSWERS, METAVAR, nuggets_option
+from rageval.cli.files import ANSWERS, METAVAR, QRELS, nuggets_option
 from rageval.cli.printing import on_terminal, print_lines
 from rageval.text import visible
 
@@ -19,8 +19,13 @@ STYLES = ("table", "md", "json")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("judged")
-@click.argument("gold")
+@click.argument("judged", type=QRELS)
+@click.argument("gold", type=QRELS)
+@click.option(
+    "--nuggets-in-qrels",
+    type=click.Choice(("yes", "no")),
+    help="Whether the second column of qrels names nuggets (default: where it looks so).",
+)
 @click.option(
     "--weights",
     type=click.Choice(("none", "linear", "quadratic")),
@@ -38,8 +43,9 @@ STYLES = ("table", "md", "json")
 @nuggets_option("The nuggets that were judged, for a measure that needs their importance or weight.")
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else md.")
 def agree(
-    judged: str,
-    gold: str,
+    judged: Any,
+    gold: Any,
+    nuggets_in_qrels: str | None,
     weights: str,
     measure: str | None,
     answers: Any,
@@ -48,19 +54,22 @@ def agree(
 ) -> None:
     """The passport of a judge: how far JUDGED agrees with GOLD, beyond chance.
 
-    Both are files of judgements; the things that both judged are compared. Prints agreement, Cohen's kappa,
+    Both are judgements: rageval's, qrels, UMBRELA's, the nuggetizer's assignments, or a data set's by its id;
+    the things that both judged are compared. Prints agreement, Cohen's kappa,
     Gwet's AC and Krippendorff's alpha with 95 % intervals over queries, the confusion of labels, in which
     direction the judge errs, whether systems are ranked alike, what it leans on besides quality (length,
     order, its own family of models), how many judgements failed, what they cost.
 
     \b
     rageval agree judged.jsonl human.jsonl --weights quadratic
+    rageval agree umbrela.qrels nist.qrels --weights quadratic
     rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     """
     from rageval.agreement.passport import passport, read
 
     lengths = _lengths(answers) if answers else None
-    found = passport(read(judged), read(gold), weights, measure, lengths, nuggets)
+    named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
+    found = passport(read(judged, named), read(gold, named), weights, measure, lengths, nuggets)
     style = style or ("table" if on_terminal() else "md")
     print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
 

@@ -14,8 +14,10 @@ from rageval.files.lines import QRELS, RUN, is_tabbed, quoted
 from rageval.files.opening import STDIN, head, name_of, start_of_stream
 from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
-from rageval.sources import RunSource, read_qrels, run_name
+from rageval.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
+
+_EITHER = "numbers"  # a run or judgements: rageval.files.retrieved
 
 
 @dataclass
@@ -43,7 +45,7 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
             _place_name(word, inputs)
             continue
         kind = _kind(source, word, reading)
-        if kind is None:
+        if kind is None or kind == _EITHER:
             unknown.append(source)
         else:
             source = _Umbrela(source, reading) if kind == "umbrela" else source
@@ -55,8 +57,9 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         )
     if len(unknown) > 1 and not inputs.qrels:
         raise UsageError(
-            f"{' and '.join(map(name_of, unknown))}: streams that cannot be looked into, and one of them"
-            " must hold the judgements; expected at most one, so unpack them first (zcat) or name files"
+            f"{' and '.join(map(name_of, unknown))}: streams that cannot be looked into, or whole numbers in"
+            " JSON, which may be scores or grades; one of them must hold the judgements, and nothing says"
+            " which: unpack streams first (zcat) or name files; write scores with a point (2.0), or lines"
         )
     for source in unknown:
         (inputs.runs if inputs.qrels else inputs.qrels).append(source)
@@ -68,9 +71,7 @@ def run_sources(runs: list[Any], reading: Reading, dedup: str | None) -> list[Ru
     names = [run_name(run) for run in runs]
     if len(set(names)) < len(names):
         names = [str(run) if isinstance(run, str) else name for run, name in zip(runs, names, strict=True)]
-    return [
-        RunSource(name, path=run, reading=reading, dedup=dedup) for name, run in zip(names, runs, strict=True)
-    ]
+    return [source_of_run(name, run, reading, dedup) for name, run in zip(names, runs, strict=True)]
 
 
 def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
@@ -164,6 +165,10 @@ def kind_of(start: bytes, name: str, reading: Reading) -> str:
     if not lines:
         raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
     if lines[0].lstrip().startswith(b"{"):
+        from rageval.files import retrieved
+
+        if (found := retrieved.kind_of(start)) is not None:
+            return found
         return "umbrela" if b'"judgment"' in lines[0] else "json"
     for kind in (RUN, QRELS):  # tabs come first: between them ids may hold spaces
         if is_tabbed(lines[0], kind.width):

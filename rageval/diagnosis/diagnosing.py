@@ -85,6 +85,8 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
     known = Known(name_of(path), kind)
     if kind == kinds.LEADERBOARD:
         return [], known
+    if kind == kinds.RETRIEVED:
+        return [], _retrieved(path, reading)
     if kind == kinds.TOPICS:
         from rageval.files.questions import read_questions
 
@@ -106,6 +108,20 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         message = "{} is not as it was when the collection was built"
         return [Finding(path, 1, ERROR, message.format(name), effect) for name in changed(Path(path))], known
     return [], known
+
+
+def _retrieved(path: str, reading: Reading) -> Known:
+    """What a run in JSON holds."""
+    from rageval.files.retrieved import run_rows
+
+    known = Known(path, kinds.RUNS)
+    best: dict[str, list[tuple[float, str]]] = {}
+    for line, query, doc, score in run_rows(path, reading.limits):
+        known.queries.setdefault(query, line)
+        known.documents.setdefault(doc, line)
+        best.setdefault(query, []).append((score, doc))
+    known.ranked = {query: [doc for _, doc in sorted(docs)[::-1]] for query, docs in best.items()}
+    return known
 
 
 def _refused(

@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError
+from rageval.files import retrieved
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import QRELS, RUN, is_tabbed
 from rageval.files.opening import head
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
-POOL, MANIFEST, LEADERBOARD = "pool", "manifest", "leaderboard"
+POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
 _OF_ALL = {b"all", b"amean"}  # what a leaderboard has in place of a topic
 _FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _VERDICT = {"label", "grade", "status"}
@@ -34,7 +35,9 @@ def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     start = head(path, limits.for_records()).removeprefix(b"\xef\xbb\xbf")
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     line = lines[0] if lines else b""
-    if line.strip() == b"{":
+    if retrieved.kind_of(start) == retrieved.RUN:
+        kind: str | None = RETRIEVED
+    elif line.strip() == b"{":
         kind = MANIFEST if b'"rageval"' in start else _kind_of_object(start)
     else:
         kind = LEADERBOARD if is_leaderboard(lines) else kind_of(line)

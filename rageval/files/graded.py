@@ -11,10 +11,10 @@ from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.assignments import add_assignments
 from rageval.files.jsonl import first_record
-from rageval.files.judgements import add_judgements
+from rageval.files.judgements import add_dicts, add_judgements
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Source, head, name_of, start_of_stream
-from rageval.records import Answer
+from rageval.records import Answer, Qrel
 from rageval.tables.grades import Grades
 
 EXPECTED = (
@@ -32,6 +32,9 @@ _OTHERS = {
 
 def add_file(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of any of these kinds, told apart by its first record."""
+    if callable(content := getattr(source, "qrels", None)):
+        add_dicts(grades, map(_of_document, content()))
+        return
     kind = kind_of(source, limits)
     if kind == "judgements":
         add_judgements(grades, source, limits)
@@ -39,6 +42,12 @@ def add_file(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
         add_assignments(grades, source, limits)
     else:
         add_answers(grades, source, limits)
+
+
+def _of_document(qrel: Qrel) -> dict[str, Any]:
+    """A judgement of a document, of a data set that stands for a file."""
+    place = {"query_id": qrel.query_id, "run_id": "documents", "item_id": qrel.doc_id}
+    return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
 
 
 def add_answers(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:

@@ -33,6 +33,11 @@ def repeated_keys(text: bytes) -> Iterator[tuple[int, str]]:
             yield number, key
 
 
+def repeated_in(text: bytes) -> str | None:
+    """A key that stands twice in one object of this text, be it many lines long."""
+    return _repeated(text)
+
+
 def _all_differ(text: bytes) -> bool:
     """Whether no key stands twice; False also if that is not plain to see."""
     if b'\\\\"' in text:  # a backslash at the end of a text, or of a key

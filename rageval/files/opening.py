@@ -19,6 +19,7 @@ from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
+_BOM = b"\xef\xbb\xbf"
 Source = str | os.PathLike[str] | IO[bytes] | Kept
 
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
@@ -99,6 +100,19 @@ def start_of_stream(stream: Any) -> bytes:
         except zlib.error:  # told in full when it is read
             return b""
     return b"" if packing else start
+
+
+def start_of(source: Source, limits: Limits = DEFAULT) -> bytes:
+    """What a source begins with, as far as that can be told without taking it away."""
+    if can_read_again(source):
+        return head(source, limits.for_records()).removeprefix(_BOM)
+    stream: Any = source
+    if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
+        at = stream.tell()
+        start = stream.read(2**16)
+        stream.seek(at)
+        return bytes(start).removeprefix(_BOM) if isinstance(start, bytes) else b""
+    return start_of_stream(stream).removeprefix(_BOM) if hasattr(stream, "peek") else b""
 
 
 @contextmanager

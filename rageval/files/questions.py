@@ -11,6 +11,7 @@ from rageval.files.benchmark_questions import CRAG, FRESHSTACK, LIVERAG, Word, w
 from rageval.files.forms import Form, Unfit, has, identifier, once, read_forms
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
+from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.files.topics import TOPICS
 from rageval.records import Question
 
@@ -40,6 +41,7 @@ FORMS: tuple[Form[Question], ...] = (
     FRESHSTACK,
     _keyed("LiveRAG questions", "id", "question"),
     _keyed("TREC RAG topics", "id", "title"),
+    CANDIDATES,
     TOPICS,
 )
 

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError
+from rageval.files import retrieved
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, name_of, start_of
 from rageval.files.questions import read_questions
 from rageval.judges.tasks import Material
 from rageval.records import Answer, Nugget, Question
-from rageval.text import problem_of_id
+from rageval.text import problem_of_id, visible
 
 
 class _Passage(msgspec.Struct):
@@ -88,6 +89,9 @@ def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str,
         for document in content():
             yield document.doc_id, _text_of(document)
         return
+    if retrieved.kind_of(start := start_of(source, limits)) and b'"candidates"' in start:
+        yield from _candidates(source, limits)
+        return
     for line, record in read_records(source, _Passage, "a passage {id, text}", limits):
         names = (record.id, record.docid, record.doc_id, record.corpus_id)
         doc = next((str(name) for name in names if name is not None), None)
@@ -97,6 +101,23 @@ def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str,
         if (problem := problem_of_id(doc)) is not None:
             raise InputError(f"{name_of(source)}:{line}: expected {problem}")
         yield doc, f"{record.title}\n{text}" if record.title else text
+
+
+def _candidates(source: Source, limits: Limits) -> Iterator[tuple[str, str]]:
+    """The texts of candidates, each document once: it may have been retrieved for several queries."""
+    known: dict[str, str] = {}
+    for line, found in retrieved.read_candidates(source, limits):
+        for candidate in found.candidates:
+            doc, text = str(candidate.docid), retrieved.text_of(candidate)
+            if not text:
+                raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")
+            if known.setdefault(doc, text) is text:
+                yield doc, text
+            elif known[doc] != text:
+                raise InputError(
+                    f"{name_of(source)}:{line}: document {visible(doc)!r} has another text than before;"
+                    " expected one"
+                )
 
 
 def _banks(source: Source | None, limits: Limits) -> dict[str, list[Nugget]]:

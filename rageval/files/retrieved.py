@@ -1,0 +1,200 @@
+"""What was retrieved, as JSON: candidates of Anserini, RankLLM and nuggetizer, or {query: {doc: number}}.
+
+A line of candidates is `{query: {qid, text}, candidates: [{docid, score, doc: {title, segment, …}}]}`. It can
+be read as a run, as passages and as questions. A dict of dicts is a run if a number in it has a point or an
+exponent, as scores have; whole numbers may be scores or grades, which only what they are given for can tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rageval.errors import InputError
+from rageval.files.forms import Form, Id, Unfit, has, identifier, once, read_forms
+from rageval.files.keys import REPEATED, repeated_in
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.lines import refuse_bom
+from rageval.files.opening import Source, chunks, name_of, start_of
+from rageval.records import Question
+from rageval.tables.blocks import RunBlock, regroup
+from rageval.tables.ids import hashes, ids_of
+from rageval.tables.names import Names
+from rageval.tables.objects import finite
+
+RUN, EITHER = "run", "numbers"
+_BOM = b"\xef\xbb\xbf"
+_DICT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*[-\d]|\})')
+_POINT = re.compile(rb":\s*-?\d+(?:\.\d|[eE])")
+_TEXTS = ("contents", "text", "segment", "passage", "body")
+Row = tuple[int, str, str, float]  # line, query, document, number
+
+
+class Query(msgspec.Struct):
+    """A query with its text."""
+
+    qid: Id
+    text: str = ""
+
+
+class Candidate(msgspec.Struct):
+    """A retrieved document; nuggetizer's have no score, but stand in their order."""
+
+    docid: Id
+    score: float | None = None
+    doc: str | dict[str, Any] | None = None
+
+
+class Candidates(msgspec.Struct):
+    """What was retrieved for a query."""
+
+    query: Query
+    candidates: list[Candidate]
+
+
+def _checked(line: Candidates, limits: Limits) -> Candidates:
+    line.query.qid = identifier(line.query.qid, "query.qid", limits)
+    for at, found in enumerate(line.candidates):
+        found.docid = identifier(found.docid, f"candidates[{at}].docid", limits)
+    scored = [found.score is not None for found in line.candidates]
+    if any(scored) and not all(scored):
+        raise Unfit("expected a score for every candidate or for none, found some without")
+    return line
+
+
+CANDIDATES: Form[Candidates] = Form(
+    "candidates",
+    "{query: {qid, text}, candidates: [{docid, score, doc}]}",
+    has("query", "candidates"),
+    Candidates,
+    _checked,
+)
+
+
+def _as_question(line: Candidates, limits: Limits) -> Question:
+    found = _checked(line, limits)
+    return Question(str(found.query.qid), found.query.text)
+
+
+QUESTIONS: Form[Question] = Form(CANDIDATES.name, CANDIDATES.shape, CANDIDATES.fits, Candidates, _as_question)
+
+
+def kind_of(start: bytes) -> str | None:
+    """`run`, or `numbers` if it may be judgements as well; None if it holds nothing that was retrieved."""
+    if not start.lstrip().startswith(b"{"):
+        return None
+    if b'"candidates"' in start and _is_candidates(start):
+        return RUN
+    return (RUN if _POINT.search(start) else EITHER) if _is_numbers(start) else None
+
+
+def _is_numbers(start: bytes) -> bool:
+    """Whether this is, or begins like, a dict of dicts of numbers."""
+    for text in (start.lstrip().partition(b"\n")[0], start):
+        try:
+            return any(msgspec.json.decode(text, type=dict[str, dict[str, float]]).values())
+        except msgspec.ValidationError:
+            return False
+        except (ValueError, RecursionError):  # only a part of it, or broken, which is told when it is read
+            continue
+    return _DICT.match(start) is not None
+
+
+def _is_candidates(start: bytes) -> bool:
+    line = start.lstrip().partition(b"\n")[0]
+    try:
+        record = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError):  # cut off, or broken, which is told when it is read
+        return line.replace(b" ", b"").startswith((b'{"query":{', b'{"candidates":['))
+    return CANDIDATES.fits(record)
+
+
+def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, Candidates]]:
+    """(line, candidates) of every query, each once."""
+    records = read_forms(source, (CANDIDATES,), "candidates", limits)
+    return once(records, source, lambda line: f"line for query {line.query.qid}")
+
+
+def run_rows(source: Source, limits: Limits = DEFAULT) -> Iterator[Row]:
+    """What was retrieved, with scores; candidates without scores count down from their number."""
+    if b'"candidates"' not in start_of(source, limits):
+        yield from numbers(source, limits)
+        return
+    for line, found in read_candidates(source, limits):
+        for at, candidate in enumerate(found.candidates):
+            score = float(len(found.candidates) - at) if candidate.score is None else candidate.score
+            yield line, str(found.query.qid), str(candidate.docid), score
+
+
+def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[Row]:
+    """The rows of `{query: {doc: number}}`, one object in all or one a line."""
+    name = name_of(source)
+    text = b"".join(chunks(source, limits.for_records())).removeprefix(_BOM)
+    refuse_bom(text, name, 1)
+    seen: dict[str, int] = {}
+    for line, record in _objects(text, name):
+        for query, docs in record.items():
+            if seen.setdefault(query, line) != line:
+                raise InputError(
+                    f"{name}:{line}: query {query!r:.80} is in line {seen[query]}, too; expected it once"
+                )
+            for doc, number in docs.items():
+                yield line, _id(query, name, line, limits), _id(doc, name, line, limits), number
+
+
+def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping[str, float]]]]:
+    decode = msgspec.json.Decoder(dict[str, dict[str, float]], strict=True).decode
+    lines = text.split(b"\n") if _one_a_line(text) else [text]
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = decode(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{name}:{number}: expected {{query: {{document: number}}}}; {error}") from None
+        key = repeated_in(line)
+        if key is not None:
+            raise InputError(f"{name}:{number}: {REPEATED.format(key)}")
+        yield number, record
+
+
+def _one_a_line(text: bytes) -> bool:
+    """Whether the first line is an object by itself."""
+    try:
+        msgspec.json.decode(text.lstrip().partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _id(word: str, name: str, line: int, limits: Limits) -> str:
+    try:
+        return identifier(word, "the dict", limits)
+    except Unfit as error:
+        raise InputError(f"{name}:{line}: {error}") from None
+
+
+def run_block(source: Source, queries: Names, limits: Limits = DEFAULT) -> RunBlock:
+    """The rows of a run; query ids get codes in `queries`."""
+    rows = list(run_rows(source, limits))
+    name = name_of(source)
+    if not rows:
+        raise InputError(f"{name}: is empty, expected documents and scores")
+    line, query, doc, score = zip(*rows, strict=True)
+    ids = ids_of(list(doc))
+    codes = queries.codes(ids_of(list(query)))
+    number = finite(score, name, "score")
+    return regroup([RunBlock(name, codes, np.array(line, np.int64), ids, hashes(ids), number, None)])
+
+
+def text_of(candidate: Candidate) -> str:
+    """The text of a candidate, with its title; nothing if it has none."""
+    doc = candidate.doc
+    if isinstance(doc, str) or doc is None:
+        return doc or ""
+    text = next((str(doc[name]) for name in _TEXTS if doc.get(name)), "")
+    return f"{doc['title']}\n{text}" if doc.get("title") and text else text

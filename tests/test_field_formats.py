@@ -1,0 +1,262 @@
+"""The files of other tools where a run, passages, questions or judgements go."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.datasets import loading
+from rageval.datasets.loading import Dataset
+from rageval.errors import InputError
+from rageval.files.answers import read_answers
+from rageval.files.questions import read_questions
+from rageval.judges.gathering import read_passages
+from rageval.records import Qrel
+
+RUN = {"q1": {"a": 2.5, "b": 1.0}, "q2": {"c": 3.0, "a": 2.0}}
+TREC = "".join(
+    f"{q} Q0 {d} {at} {s} t\n" for q, docs in RUN.items() for at, (d, s) in enumerate(docs.items(), 1)
+)
+QRELS = "q1 0 b 1\nq2 0 c 2\n"
+TEXTS = {"a": "Title\nOf a.", "b": "Of b.", "c": "Of c."}
+
+
+def candidates(scored: bool = True, numbered: bool = False) -> list[dict[str, Any]]:
+    docs = {"a": {"title": "Title", "segment": "Of a."}, "b": {"contents": "Of b."}, "c": "Of c."}
+    return [
+        {
+            "query": {"qid": at if numbered else query, "text": f"who is {query}?"},
+            "candidates": [
+                {"docid": doc, "doc": docs[doc]} | ({"score": score} if scored else {})
+                for doc, score in found.items()
+            ],
+        }
+        for at, (query, found) in enumerate(RUN.items(), 1)
+    ]
+
+
+def jsonl(records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+# The same run in every form.
+RUNS = {
+    "trec": TREC,
+    "a dict": json.dumps(RUN),
+    "a dict over many lines": json.dumps(RUN, indent=2),
+    "a dict a line": jsonl({query: docs} for query, docs in RUN.items()),
+    "candidates": jsonl(candidates()),
+    "candidates without scores": jsonl(candidates(scored=False)),
+}
+
+
+def run(*words: object, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words], input=stdin, prog_name="rageval")
+
+
+def wrote(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(name="qrels")
+def _qrels(tmp_path: Path) -> Path:
+    return wrote(tmp_path / "qrels", QRELS)
+
+
+@pytest.mark.parametrize("form", RUNS)
+class TestRuns:
+    def test_every_form_scores_alike(self, form: str, qrels: Path, tmp_path: Path) -> None:
+        path = wrote(tmp_path / "run", RUNS[form])
+        expected = run(wrote(tmp_path / "trec", TREC), qrels, "-m", "ndcg,rr", "-q").stdout
+        assert run(path, qrels, "-m", "ndcg,rr", "-q").stdout == expected
+        assert run("-", qrels, "-m", "ndcg,rr", "-q", stdin=RUNS[form].encode()).stdout == expected
+        assert run("-j", 2, path, qrels, "-m", "ndcg,rr", "-q").stdout == expected
+        packed = tmp_path / "packed"
+        packed.write_bytes(bz2.compress(b"\xef\xbb\xbf" + RUNS[form].encode()))
+        assert run(packed, qrels, "-m", "ndcg,rr", "-q").stdout == expected
+
+    def test_python_reads_it(self, form: str, tmp_path: Path) -> None:
+        path = wrote(tmp_path / "run", RUNS[form])
+        value = rageval.evaluate("rr", path, {"q1": {"b": 1}, "q2": {"c": 1}})["rr"].value
+        assert value == 0.75
+        for read in (rageval.read_run(path), rageval.read_run(io.BytesIO(RUNS[form].encode()))):
+            assert {(row.query_id, row.doc_id) for row in read} == {(q, d) for q in RUN for d in RUN[q]}
+
+    def test_it_is_compared_with_others(self, form: str, qrels: Path, tmp_path: Path) -> None:
+        path, other = wrote(tmp_path / "run", RUNS[form]), wrote(tmp_path / "other", TREC)
+        assert "identical" in run("compare", path, other, qrels, "-m", "rr").stdout
+
+
+class TestWholeNumbers:
+    """{query: {doc: 1}} may be a run or judgements."""
+
+    def test_what_else_is_there_decides(self, qrels: Path, tmp_path: Path) -> None:
+        grades = wrote(tmp_path / "grades.json", json.dumps({"q1": {"b": 1}, "q2": {"c": 2}}))
+        ranks = wrote(tmp_path / "ranks.json", json.dumps({"q1": {"a": 2, "b": 1}, "q2": {"c": 2, "a": 1}}))
+        lines = wrote(tmp_path / "run", TREC)
+        for words in ((ranks, qrels), (qrels, ranks), (lines, grades), (grades, lines)):
+            assert run(*words, "-m", "rr").stdout.split()[-1] == "0.7500"
+        refused = run(ranks, grades, "-m", "rr")
+        assert refused.exit_code == 2
+        assert "may be scores or grades" in refused.stderr
+
+    def test_in_python_the_place_decides(self, tmp_path: Path) -> None:
+        grades = wrote(tmp_path / "grades.json", json.dumps({"q1": {"b": 1}, "q2": {"c": 2}}))
+        assert rageval.evaluate("rr", RUN, grades)["rr"].value == 0.75
+        assert rageval.evaluate("rr", grades, grades)["rr"].value == 1.0
+        scores = wrote(tmp_path / "scores.json", json.dumps(RUN))
+        with pytest.raises(InputError, match="expected a whole number"):
+            rageval.evaluate("rr", RUN, scores)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"q1": {"a": 1.5}}\n{"q1": {"b": 1.5}}\n', ":2: query 'q1' is in line 1, too"),
+        ('{"q1": {"a": 1.5, "a": 2.5}}', ":1: the key 'a' stands twice"),
+        ('{\n"q1": {"a": 1.5},\n"q1": {"b": 2.5}}', ":1: the key 'q1' stands twice"),
+        ('{"q1": {"a ": 1.5}}', ":1: expected an id without blanks around it"),
+        ('{"q1": {"a": 1.5}, "q2": {"a": "x"}}\n', "expected"),
+        ('{"query": {"qid": "q"}, "candidates": [{"docid": "a", "score": 1}, {"docid": "b"}]}', "for none"),
+        (
+            '{"query": {"qid": "q"}, "candidates": [{"docid": "a"}, {"docid": "a"}]}',
+            ":1: document a is ranked twice",
+        ),
+        ('{"query": {"qid": "q"}, "candidates": [{"docid": "a"}]}\n' * 2, "a second line for query q"),
+        ('{"query": {"qid": "q"}, "candidates": [{"score": 1}]}', "docid"),
+    ],
+)
+def test_what_is_wrong_with_json_is_said(text: str, expected: str, qrels: Path, tmp_path: Path) -> None:
+    result = run(wrote(tmp_path / "run.json", text), qrels, "-m", "rr")
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+class TestCandidates:
+    def test_they_are_questions_and_passages(self, tmp_path: Path) -> None:
+        path = wrote(tmp_path / "c.jsonl", jsonl(candidates()))
+        assert [(q.query_id, q.text) for q in read_questions(path)] == [(q, f"who is {q}?") for q in RUN]
+        assert read_passages(path) == TEXTS
+        numbered = wrote(tmp_path / "n.jsonl", jsonl(candidates(numbered=True)))
+        assert [question.query_id for question in read_questions(numbered)] == ["1", "2"]
+
+    def test_a_judge_takes_all_three(self, tmp_path: Path) -> None:
+        path = wrote(tmp_path / "c.jsonl", jsonl(candidates()))
+        words = ["judge", "relevance", "--run", path, "--passages", path, "--questions", path, "--dry-run"]
+        result = run(*words, "--judge", "openai:m@http://127.0.0.1:9/v1")
+        assert result.exit_code == 0, result.stderr
+        assert "4 calls" in result.stdout
+        assert "Of a." in result.stdout
+
+    def test_texts_that_differ_or_are_not_there(self, tmp_path: Path) -> None:
+        lines = candidates()
+        lines[1]["candidates"][1]["doc"] = "Another."
+        with pytest.raises(InputError, match=":2: document 'a' has another text than before"):
+            read_passages(wrote(tmp_path / "c.jsonl", jsonl(lines)))
+        del lines[1]["candidates"][1]["doc"]
+        with pytest.raises(InputError, match=":2: expected a text of candidate 'a'"):
+            read_passages(wrote(tmp_path / "d.jsonl", jsonl(lines)))
+
+    def test_other_json_is_none(self, tmp_path: Path) -> None:
+        """Answers and judgements whose first value is an object of numbers."""
+        answer = {
+            "metadata": {"narrative_id": 7, "run_id": "r", "team_id": "t"},
+            "references": [],
+            "answer": [],
+        }
+        path = wrote(tmp_path / "a.jsonl", jsonl([answer]))
+        assert [found.query_id for found in read_answers(path)] == ["7"]
+        assert run(path, "-m", "length").exit_code == 0
+        umbrela = {"query": {"qid": 1, "text": "?"}, "passage": {"docid": 2}, "judgment": 1}
+        assert (
+            run(
+                wrote(tmp_path / "u", jsonl([umbrela])), wrote(tmp_path / "r", "1 Q0 2 1 1 t\n"), "-m", "rr"
+            ).exit_code
+            == 0
+        )
+
+
+class TestAgree:
+    def agreed(self, *words: object) -> dict[str, Any]:
+        result = run("agree", *words, "--format", "json")
+        assert result.exit_code == 0, result.stderr
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+    GRADES = (("q1", "a", 0), ("q1", "b", 1), ("q2", "c", 2), ("q2", "d", 2))
+
+    def forms(self, folder: Path) -> dict[str, Path]:
+        umbrela = [{"qid": q, "docid": d, "judgment": g} for q, d, g in self.GRADES]
+        own = [
+            {"query_id": q, "run_id": "documents", "item_id": d, "aspect": "0", "grade": g}
+            for q, d, g in self.GRADES
+        ]
+        return {
+            "qrels": wrote(folder / "a", "".join(f"{q} 0 {d} {g}\n" for q, d, g in self.GRADES)),
+            "UMBRELA's qrels": wrote(folder / "b", "".join(f"{q} Q0 {d} {g}\n" for q, d, g in self.GRADES)),
+            "NIST's": wrote(
+                folder / "c",
+                "".join(f"{q} {at % 2 + 1} {d} {g}\n" for at, (q, d, g) in enumerate(self.GRADES)),
+            ),
+            "UMBRELA's JSON": wrote(folder / "d", jsonl(umbrela)),
+            "a dict": wrote(folder / "e", json.dumps({"q1": {"a": 0, "b": 1}, "q2": {"c": 2, "d": 2}})),
+            "rageval's": wrote(folder / "f", jsonl(own)),
+        }
+
+    def test_every_form_agrees_with_every_other(self, tmp_path: Path) -> None:
+        forms = self.forms(tmp_path)
+        for judged in forms.values():
+            for gold in forms.values():
+                found = self.agreed(judged, gold)
+                assert (found["compared"], found["only_judged"], found["only_gold"]) == (4, 0, 0)
+                assert found["coefficients"]["agreement"]["value"] == 1.0
+
+    def test_nuggets_of_qrels_are_aspects(self, tmp_path: Path) -> None:
+        rows = "q1 n1 a 1\nq1 n2 a 0\nq1 n1 b 1\n"
+        path = wrote(tmp_path / "n", rows)
+        own = [
+            {"query_id": "q1", "run_id": "documents", "item_id": "a", "aspect": n, "label": label}
+            for n, label in (("n1", "support"), ("n2", "support"))
+        ]
+        found = self.agreed(wrote(tmp_path / "o", jsonl(own)), path)
+        assert (found["compared"], found["only_gold"]) == (2, 1)
+        assert found["coefficients"]["agreement"]["value"] == 0.5
+
+    def test_whether_the_column_names_nuggets_can_be_said(self, tmp_path: Path) -> None:
+        nist = self.forms(tmp_path)["NIST's"]
+        plain = self.forms(tmp_path)["qrels"]
+        assert run("agree", nist, plain, "--nuggets-in-qrels", "yes").exit_code == 2  # nothing in common
+        assert self.agreed(nist, plain, "--nuggets-in-qrels", "no")["compared"] == 4
+
+    def test_assignments_of_the_nuggetizer(self, tmp_path: Path) -> None:
+        def assigned(*labels: str) -> list[dict[str, Any]]:
+            pairs = enumerate(labels)
+            nuggets = [{"text": f"n{at}", "importance": "vital", "assignment": said} for at, said in pairs]
+            return [{"qid": "q", "run_id": "r", "nuggets": nuggets}]
+
+        one = wrote(tmp_path / "one", jsonl(assigned("support", "not_support", "failed")))
+        two = wrote(tmp_path / "two", jsonl(assigned("support", "support", "support")))
+        found = self.agreed(one, two)
+        assert (found["compared"], found["failed"]) == (2, 1)
+        assert found["coefficients"]["agreement"]["value"] == 0.5
+        assert self.agreed(one, two, "-m", "v_strict")["ranked_by"] == "v_strict"
+
+    def test_the_judgements_of_a_data_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        rows = [Qrel(q, d, g) for q, d, g in self.GRADES]
+        known = {"my/bench": Dataset("my/bench", ("qrels",), lambda _: iter(rows))}
+        monkeypatch.setattr(loading, "load", known.__getitem__)
+        assert self.agreed(self.forms(tmp_path)["UMBRELA's JSON"], "my/bench")["compared"] == 4
+        judged = wrote(tmp_path / "j", jsonl([{"query_id": "q1", "run_id": "r", "label": "perfect"}]))
+        result = run("correct", judged, "--gold", "my/bench", "-m", "crag_score")
+        assert result.exit_code == 2
+        assert "Traceback" not in result.stderr
