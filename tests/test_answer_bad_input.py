@@ -351,6 +351,7 @@ class TestMeasuresAndFiles:
         [
             *(["--depth", "5"], ["--rel", "2"], ["--judged-only"], ["--intersection"], ["--dedup", "first"]),
             *(["--provider", "pytrec_eval"], ["--compat", "ndeval"], ["--compat", "trec_eval"]),
+            *(["--ties", "rank"], ["--ties", "trec"], ["-c"], ["--zero-rel", "skip"], ["--rel", "0"]),
             *(
                 ["--on-missing", "zero"],
                 ["--by", "domain"],
@@ -372,7 +373,11 @@ class TestMeasuresAndFiles:
         assert "Traceback" not in outcome.err
 
     @pytest.mark.parametrize(
-        "options", [["--compat", "nuggetizer"], ["--answers", "good"], ["--weights", "good"]]
+        "options",
+        [
+            *(["--compat", "nuggetizer"], ["--answers", "good"], ["--weights", "good"]),
+            ["--on-missing", "worst"],
+        ],
     )
     def test_options_of_answers_with_runs(self, options: list[str]) -> None:
         assert_refused(command("run", "qrels", "-m", "recall", *options), "about judged answers")

@@ -19,7 +19,7 @@ from rageval.text import visible
 
 _FOR_RUNS = (
     *("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds"),
-    *("nuggets_in_qrels", "nothing_judged"),
+    *("nuggets_in_qrels", "nothing_judged", "ties", "complete"),
 )
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
@@ -36,8 +36,10 @@ def answer_scores(
 def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Grades:
     """The judgements; options that are about runs are refused first."""
     for name in _FOR_RUNS:
-        if options[name]:
+        if options[name] is not None and options[name] is not False:
             raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
+    if options["zero_rel"] != "zero":
+        raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
     if options["compat"] not in (None, "nuggetizer"):
         raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
     return read_judgements(

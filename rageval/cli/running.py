@@ -96,6 +96,8 @@ def prepared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Evaluator, list[RunSource]]:
     """The evaluator, with the judgements read, and the runs, not read yet."""
+    if options["on_missing"] != "error":
+        raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
     if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
         raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
     named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
