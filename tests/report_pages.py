@@ -106,7 +106,8 @@ def _answers(folder: Path) -> list[str]:
     gold = [{**record, "judge": "person", "reason": "people say so"} for record in judged]
     for record in gold[::7]:
         record["label"] = "support"
-    listed = [{"text": text, "importance": "okay"} for text in nuggets]
+    importance = ("vital", "okay")
+    listed = [{"text": text, "importance": how} for text, how in zip(nuggets, importance, strict=True)]
     bank = [{"qid": query, "query": "?", "nuggets": listed} for query in queries]
     asked = [
         {"query_id": query, "question": f"Question {at}?", "kind": "rare" if at < 5 else "common"}
