@@ -22,7 +22,6 @@ from rageval.measures import (
     sets,
     trec_eval,
 )
-from rageval.measures.foreign import IR_MEASURES_NAMES
 from rageval.measures.official import OFFICIAL
 from rageval.measures.parsing import SHORT
 
@@ -79,7 +78,7 @@ def section(measure: Measure) -> str:
     text, _, example = measure.page.partition(">>> ")
     body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
-    known = IR_MEASURES_NAMES.get(measure.name)
+    known = measure.called_by("ir_measures")
     better = f"**Better:** {measure.directions}\n"
     also = f"\nIn ir_measures: `{known}`.\n" if known else ""
     code = f"```python\n>>> {example.rstrip()}\n```\n"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-
-import numpy as np
 
 import rageval
 
@@ -12,18 +11,14 @@ DATA = Path(__file__).parent / "data"
 
 
 @rageval.measure(better="lower")
-def half_covered_rank(judged, *, k=None, rel: int = 1):
+def half_covered_rank(ranking: rageval.Ranking, *, k: int | None = None, rel: int = 1) -> float:
     """Rank at which half of a query's nuggets are covered; undefined (NaN) if they never are."""
-    finds = judged.finds(k, rel)
-    first = finds.seen == 0
-    found_so_far = np.array(
-        [(finds.query[:at][first[:at]] == finds.query[at]).sum() for at in range(len(first))]
-    )
-    needed = np.ceil(judged.qrels.nuggets_listed[finds.query] / 2)
-    reached = first & (found_so_far + 1 == needed)
-    depth = np.full(judged.n_queries, np.nan)
-    depth[finds.query[reached]] = finds.rank[reached]
-    return depth
+    covered: set[int] = set()
+    for hit in ranking.hits(k, rel):
+        covered.update(hit.nuggets)
+        if 2 * len(covered) >= ranking.nuggets():
+            return hit.rank
+    return math.nan
 
 
 def main() -> None:

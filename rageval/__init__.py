@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rageval.measures.base import Measure, measure
     from rageval.measures.novelty import alpha_ndcg
     from rageval.measures.parsing import parse_measure
+    from rageval.measures.ranking import Hit, Ranking, Topic
     from rageval.measures.ranks import ndcg
     from rageval.measures.sets import coverage, recall
     from rageval.scores import Scores
@@ -32,14 +33,17 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Evaluator": "evaluation",
+    "Hit": "measures.ranking",
     "InputError": "errors",
     "Measure": "measures.base",
     "MeasureError": "errors",
     "NothingJudged": "errors",
     "Qrels": "tables.qrels",
     "RagevalError": "errors",
+    "Ranking": "measures.ranking",
     "Run": "tables.run",
     "Scores": "scores",
+    "Topic": "measures.ranking",
     "alpha_ndcg": "measures.novelty",
     "coverage": "measures.sets",
     "evaluate": "evaluation",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +14,29 @@ import numpy as np
 
 from rageval import compat
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
-from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.inferred import POOLED
-from rageval.measures.novelty import OF_NUGGETS, gap_to_greedy
+from rageval.measures.novelty import gap_to_greedy
 from rageval.measures.parsing import AnyMeasure, parse_measures
+from rageval.measures.ranking import Topic
+from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
 from rageval.scores import Score, Scores, require_groups
+from rageval.scoring.joining import Notes, join
+from rageval.scoring.judged import Judged, Judgements
+from rageval.scoring.pieces import Joining
 from rageval.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.tables.ids import Bool
-from rageval.tables.joining import Notes, View, join
-from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
-from rageval.tables.pieces import Joining
 from rageval.tables.qrels import EVERYTHING, Qrels
 from rageval.tables.ranked import collapsed, first_documents, nuggets, ranking_of
-from rageval.tables.ranking import Order
+from rageval.tables.ranking import Order, View
 from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval.uncertainty.groups import Tied
-    from rageval.uncertainty.topics import Rankings, Topic
+    from rageval.uncertainty.topics import Rankings
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -150,9 +152,10 @@ class Evaluator:
 
             check_expected(self.measures)
         if self.rules.bounds:
-            from rageval.uncertainty.completions import check_bounded
+            from rageval.uncertainty.dominance import bounds_of
 
-            check_bounded(self.measures)
+            for measure in self.measures:
+                bounds_of(measure)
         self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
         self._judgements = Judgements(self.qrels)
         self._plans = [self._plan(measure) for measure in self.measures]
@@ -164,10 +167,7 @@ class Evaluator:
     @property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
-        asks = any(
-            measure.name in OF_NUGGETS or getattr(measure, "wants_nuggets", False)
-            for measure in self.measures
-        )
+        asks = any(measure.wants_nuggets for measure in self.measures)
         if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
             return [
                 f"{visible(self.qrels.name)}: every document stands under one number only in the second"
@@ -181,6 +181,10 @@ class Evaluator:
 
         The workers of an `executor` (of `concurrent.futures`, or one that is alike) read a file in parts.
         """
+        with _no_collecting():
+            return self._evaluate(run, executor)
+
+    def _evaluate(self, run: Any, executor: Any) -> Scores:
         source = run_source(run)
         if executor is not None:
             from rageval.parallel import Divided, OnExecutor
@@ -198,15 +202,14 @@ class Evaluator:
         self._mind_nothing_judged(source, notes)
         included = self._included(source)
         names = self.qrels.query_ids
-        orders = self._tied(source) if expected else None
-        ranked = self.rankings(source) if self.rules.bounds else {}
+        tied = self._tied(source, joined[views[0]][0]) if expected else None
         scores = []
         for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
-            if orders is None:
+            if tied is None:
                 found = [self._values(measure, joined[view][0], source, view)]
-                found += self._completed(measure, found[0], ranked)
+                found += self._completed(measure, found[0].tolist(), joined[view][0])
             else:
-                found = self._over_orders(measure, joined[view][0], orders)
+                found = self._over_orders(measure, joined[view][0], tied)
             counted = self._counted(included, measure)
             query_ids = [names[query] for query in np.flatnonzero(counted).tolist()]
             values, *ends = (value[counted] for value in found)
@@ -234,10 +237,10 @@ class Evaluator:
         return list(dict.fromkeys(view.order for _, view in self._plans))
 
     def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:
-        """In how many queries the greedy ideal is not the best ranking, and by what share at most."""
-        nothing = np.zeros(0, np.int64)
-        judged = Judged(self._judgements, Hits(nothing, nothing, nothing), nothing)
-        return gap_to_greedy(judged, measure.k, measure.parameters["alpha"], measure.parameters["rel"])
+        """Return in how many queries the greedy ideal is not the best ranking, and by what share at most."""
+        alpha, rel = measure.parameters["alpha"], measure.parameters["rel"]
+        gaps = [gap_to_greedy(topic, measure.k, alpha, rel) for topic in self._judgements.topics]
+        return sum(gap > 0 for gap in gaps), max(gaps, default=0.0)
 
     def _with_nuggets(self, qrels: Qrels) -> Qrels:
         return qrels.without_nuggets() if self.rules.nuggets_in_qrels is False else qrels
@@ -270,6 +273,8 @@ class Evaluator:
 
     def _deepest(self) -> int | None:
         cutoffs = [measure.k for measure in self.measures]
+        if self.rules.bounds:  # what nobody judged below the cut-off may be relevant, too
+            return None
         return None if None in cutoffs else max((k for k in cutoffs if k), default=None)
 
     def _join(self, source: RunSource, view: View) -> tuple[Judged, Notes]:
@@ -308,19 +313,13 @@ class Evaluator:
     def _has_relevant(self, measure: AnyMeasure | None = None) -> Bool:
         """Whether a query's judgements hold anything that is relevant to the measure."""
         own, ruled = measure.rel if measure is not None else None, self.rules.rel
-        rel = own if own is not None else ruled if ruled is not None else 1
-        return self._judgements.relevant(rel).docs > 0
+        return self._judgements.relevant(own if own is not None else ruled if ruled is not None else 1)
 
     def _values(self, measure: AnyMeasure, judged: Judged, source: RunSource, view: View) -> Any:
         if isinstance(measure, ForeignMeasure):
             values = self._foreign_values(measure, source, view)
         else:
-            values = np.asarray(measure.compute(judged), np.float64)
-            if values.shape != (len(self.qrels.queries),):
-                raise UsageError(
-                    f"{measure}: returned an array of shape {values.shape}, expected a value for each of the"
-                    f" {len(self.qrels.queries):,} judged queries"
-                )
+            values = np.array(measure.values(judged.rankings), np.float64)
         return self._defined(measure, values)
 
     def _defined(self, measure: AnyMeasure, values: Any) -> Any:
@@ -328,25 +327,31 @@ class Evaluator:
             np.where(self._has_relevant(measure), values, np.nan) if self.rules.zero_rel == "nan" else values
         )
 
-    def _tied(self, source: RunSource) -> Tied:
-        """The groups of equal scores, and where every judged document stands among them."""
+    def _tied(self, source: RunSource, judged: Judged) -> dict[int, TiedRanking]:
+        """Return the queries that have equal scores, with all their orders."""
         from rageval.uncertainty.groups import tied, tied_ranks
 
         ranks = source.each(lambda queries, blocks: tied_ranks(blocks, queries, self.qrels))
-        everything = View(Order())
-        hits = source.each(
-            lambda queries, blocks: join(blocks, queries, self._judgements, everything)[0].all_hits
+        everything = source.each(
+            lambda queries, blocks: join(blocks, queries, self._judgements, View(Order()))[0]
         )
-        return tied(ranks, hits, self.rules.judged_only, self.rules.depth)
+        rules = self.rules
+        return tied(ranks, everything.rankings, judged.rankings, rules.judged_only, rules.depth)
 
-    def _completed(self, measure: Any, values: Any, ranked: Rankings) -> list[Any]:
-        """Both ends over all ways to judge the unjudged documents, if that was asked for."""
+    def _completed(self, measure: Any, values: Any, judged: Judged) -> list[Any]:
+        """Return both ends over all ways to judge the unjudged documents, if that was asked for."""
         if not self.rules.bounds:
             return []
-        from rageval.uncertainty.completions import bounds
+        from rageval.measures.bounds import Ends, ranked
+        from rageval.uncertainty.dominance import bounds_of
 
-        ends = bounds(measure, values, self.topics(measure), ranked, self.qrels.query_ids)
-        return [self._defined(measure, end) for end in ends]
+        bounds, rel = bounds_of(measure), measure.rel if measure.rel is not None else 1
+        ends = []
+        for value, ranking in zip(values, judged.rankings, strict=True):
+            top = ranked(ranking, measure.k, rel)
+            is_open = top.unjudged or top.others
+            ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
+        return [self._defined(measure, np.array([end[at] for end in ends], np.float64)) for at in (0, 1)]
 
     def rankings(self, source: RunSource) -> Rankings:
         """The documents of every query, best first, as far as they count."""
@@ -354,24 +359,22 @@ class Evaluator:
 
         return rankings(source.run(), Order(self.rules.ties), self.rules.depth)
 
-    def topics(self, measure: Measure) -> Mapping[str, Topic]:
-        """The judgements that count for a measure, query by query."""
-        from rageval.uncertainty.topics import topics
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """The judgements of every query."""
+        return {topic.query_id: topic for topic in self._judgements.topics}
 
-        rel = measure.rel if measure.rel is not None else 1
-        found: Mapping[str, Topic] = self._judgements.keep(("topics", rel), lambda: topics(self.qrels, rel))
-        return found
-
-    def _over_orders(self, measure: Any, judged: Judged, groups: Tied) -> list[Any]:
-        """The mean over the orders of equal scores, and both ends if they are known."""
+    def _over_orders(self, measure: Any, judged: Judged, tied: Mapping[int, TiedRanking]) -> list[Any]:
+        """Return the mean over the orders of equal scores, and both ends if they are known."""
         from rageval.uncertainty.ties import spread
 
-        found = spread(measure, judged, groups)
-        return [self._defined(measure, values) for values in found if values is not None]
+        found = spread(measure, judged.rankings, tied)
+        return [self._defined(measure, np.array(values)) for values in found if values is not None]
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
         grade, rel = self.qrels.doc_grade, measure.rel
         measure.refuse(int(grade.min(initial=0)), int(grade.max(initial=0)))
+        qrels: Any
         if measure.wants_nuggets:
             qrels = self._judgements.keep(("records", rel), lambda: nuggets(self.qrels, rel))
         else:
@@ -414,6 +417,18 @@ def _frames_of_ours() -> int:
     return level + 1
 
 
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Look for no garbage meanwhile: a million small tuples are none, and going through them takes time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _rules(given: Mapping[str, Any]) -> Rules:
     if given.get("compat") and given.get("ties"):
         raise UsageError(_brings(given["compat"], given["ties"]))
@@ -430,20 +445,10 @@ def _brings(tool: str, ties: str) -> str:
 
 
 def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bool = False) -> int:
-    """The lowest grade that any measure asks for; judgements below need not be kept."""
-    if everything or any(not _graded(measure) for measure in measures):
+    """Return the lowest grade that any measure asks for; judgements below need not be kept."""
+    if everything or any(measure.sees_all for measure in measures):
         return EVERYTHING
     return min([1, *(grade for grade in (rel, *(measure.rel for measure in measures)) if grade is not None)])
-
-
-def _graded(measure: AnyMeasure) -> bool:
-    """Whether it is known to ask only for relevant documents, not for all judged ones."""
-    if not isinstance(measure, Measure):
-        return False
-    own = builtin().get(measure.name)
-    if own is None or own.function is not measure.function:
-        return False
-    return measure.rel is not None or measure.name == "ndcg"
 
 
 _USUAL = Rules()

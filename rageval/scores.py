@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
     from rageval.measures.parsing import AnyMeasure
-    from rageval.tables.joining import Notes
+    from rageval.scoring.joining import Notes
 
 
 @dataclass(frozen=True)

@@ -585,15 +585,15 @@ import rageval
 
 
 @rageval.measure(better="lower")
-def wasted(judged, *, k=None):
+def wasted(ranking, *, k=None):
     "Documents of the top k that are of no use."
-    return k - judged.sum(judged.hits(k, 1).query)
+    return k - len(ranking.hits(k, 1))
 
 
 @rageval.measure(better=lambda parameters: "lower" if parameters["count"] == "wasted" else "higher")
-def counted(judged, *, k=None, count: rageval.typing.Literal["wasted", "useful"] = "useful"):
+def counted(ranking, *, k=None, count: rageval.typing.Literal["wasted", "useful"] = "useful"):
     "Documents of the top k that are of no use, or of some."
-    useful = judged.sum(judged.hits(k, 1).query)
+    useful = len(ranking.hits(k, 1))
     return useful if count == "useful" else k - useful
 """.replace("rageval.typing.Literal", "Literal").replace(
     "import rageval\n", "from typing import Literal\n\nimport rageval\n"
@@ -663,8 +663,8 @@ def test_a_measure_defined_for_ir_measures_may_say_it_too(runs: list[str]) -> No
     "better", ["up", None, 1, "", lambda parameters: "up", lambda parameters: parameters["no"]]
 )
 def test_a_way_that_is_none_is_refused(better: Any) -> None:
-    def odd(judged: Any, *, k: int | None = None) -> Any:
-        return judged.retrieved.astype(float)
+    def odd(ranking: Any, *, k: int | None = None) -> Any:
+        return float(ranking.retrieved)
 
     with pytest.raises(MeasureError, match="odd: "):
         _ = rageval.measure(better=better)(odd).better
@@ -672,12 +672,12 @@ def test_a_way_that_is_none_is_refused(better: Any) -> None:
 
 def test_the_way_goes_with_the_measure() -> None:
     @rageval.measure(better="lower")
-    def low(judged: Any, *, k: int | None = None, rel: int = 1) -> Any:
-        return judged.retrieved.astype(float)
+    def low(ranking: Any, *, k: int | None = None, rel: int = 1) -> Any:
+        return float(ranking.retrieved)
 
     @rageval.measure()
-    def plain(judged: Any, *, k: int | None = None) -> Any:
-        return judged.retrieved.astype(float)
+    def plain(ranking: Any, *, k: int | None = None) -> Any:
+        return float(ranking.retrieved)
 
     assert {low.better, (low @ 5).better, low(rel=2).better, (low(rel=2) @ 3)(rel=1).better} == {"lower"}
     assert plain.better == rageval.measure(low.function).better == "higher"

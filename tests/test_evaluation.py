@@ -199,9 +199,9 @@ def test_foreign_measures_get_documents_with_their_highest_grade() -> None:
 
 def test_a_measure_of_ones_own() -> None:
     @rageval.measure
-    def shallow(judged, *, k=None, rel: int = 1, weight: float = 1.0):
+    def shallow(ranking, *, k=None, rel: int = 1, weight: float = 1.0):
         """Weighted count of relevant documents."""
-        return weight * judged.sum(judged.hits(k, rel).query)
+        return weight * len(ranking.hits(k, rel))
 
     scores = rageval.evaluate([shallow @ 1, shallow(weight=0.5)], RUN, QRELS)
     assert scores[shallow @ 1].by_query == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
@@ -210,13 +210,31 @@ def test_a_measure_of_ones_own() -> None:
         shallow(weihgt=2)
 
 
-def test_a_measure_that_returns_the_wrong_shape_is_told_so() -> None:
+@pytest.mark.parametrize("value", [None, "much", np.zeros(1), [1.0], 1j])
+def test_a_measure_that_returns_no_number_is_told_so(value: object) -> None:
     @rageval.measure
-    def wrong(judged, *, k=None):
-        return np.zeros(1)
+    def wrong(ranking, *, k=None):
+        return value
 
-    with pytest.raises(rageval.RagevalError, match="expected a value for each of the 3 judged queries"):
+    with pytest.raises(rageval.MeasureError, match=r"for the query .q1., expected a number"):
         rageval.evaluate(wrong, RUN, QRELS)
+
+
+@pytest.mark.parametrize("value", [True, 1, np.float32(1.0), np.int64(1), np.array(1.0)])
+def test_a_measure_may_return_any_kind_of_number(value: object) -> None:
+    @rageval.measure
+    def right(ranking, *, k=None):
+        return value
+
+    assert rageval.evaluate(right, RUN, QRELS)["right"].value == 1.0
+
+
+def test_a_measure_of_columns_is_refused_where_it_is_defined() -> None:
+    with pytest.raises(rageval.MeasureError, match=r"write `def old\(ranking, …\)` and return one number"):
+
+        @rageval.measure
+        def old(judged, *, k=None):
+            return judged.sum(judged.hits(k).query)
 
 
 def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,9 +248,9 @@ def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @rageval.measure
-def half_recall(judged, *, k=None):
+def half_recall(ranking, *, k=None):
     """Half of recall, as a plug-in would bring it."""
-    return recall.function(judged, k=k) / 2
+    return recall.function(ranking, k=k) / 2
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_a_hash_that_always_collides_changes_no_number(monkeypatch: pytest.Monke
 
     for module in ("rageval.tables.run", "rageval.tables.qrels", "rageval.tables.names"):
         monkeypatch.setattr(f"{module}.hashes", constant)
-    for module in ("rageval.tables.qrels", "rageval.tables.checks", "rageval.tables.joining"):
+    for module in ("rageval.tables.qrels", "rageval.tables.checks", "rageval.scoring.joining"):
         monkeypatch.setattr(f"{module}.keyed", lambda hashed, group: np.zeros(len(group), np.uint64))
     assert [score.by_query for score in rageval.evaluate(measures, run, qrels).values()] == right
     with pytest.raises(rageval.InputError, match="ranked twice"):

@@ -11,7 +11,6 @@ import rageval
 from rageval.measures import Measure, measure, ndcg, recall
 from rageval.measures.foreign import foreign_measure
 from rageval.measures.parsing import parse_measures
-from rageval.tables.judged import Judged
 
 RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
 GRADED = {"q": {"a": 1, "b": 2, "c": 0}}
@@ -57,8 +56,8 @@ def test_exponential_gains_in_closed_form() -> None:
 
 def test_a_parameter_without_annotation_has_the_type_of_its_default() -> None:
     @measure
-    def weighed(judged: Judged, *, k=None, weight=1.5):  # type: ignore[no-untyped-def]
-        return judged.sum(judged.hits(k).query) * weight
+    def weighed(ranking, *, k=None, weight=1.5):  # type: ignore[no-untyped-def]
+        return len(ranking.hits(k)) * weight
 
     assert rageval.evaluate(weighed(weight="2"), RUN, GRADED)["weighed(weight=2.0)"].value == 4.0
     with pytest.raises(rageval.MeasureError, match="expected a number"):

@@ -210,9 +210,9 @@ def test_judgements_are_prepared_once_a_worker_and_rows_stay_where_they_are(tmp_
 
 def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> None:
     @rageval.measure
-    def recall(judged: Any, *, k: int | None = None) -> Any:
+    def recall(ranking: rageval.Ranking, *, k: int | None = None) -> float:
         """How many, and not the share that goes by this name elsewhere."""
-        return judged.sum(judged.hits(k).query)
+        return len(ranking.hits(k))
 
     path = tmp_path / "run"
     path.write_text("".join(lines(60)))

@@ -18,10 +18,10 @@ from rageval.cli.remarks import remarks
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
 from rageval.parallel.dividing import piece_of
+from rageval.scoring.joining import View
+from rageval.scoring.judged import Judgements
+from rageval.scoring.pieces import Joining, queries_of
 from rageval.tables.blocks import Scattered
-from rageval.tables.joining import View
-from rageval.tables.judged import Judgements
-from rageval.tables.pieces import Joining, queries_of
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
 
 

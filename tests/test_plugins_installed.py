@@ -39,9 +39,9 @@ from rageval.testing import ScriptedModel
 
 
 @rageval.measure
-def half_found(judged, *, k=None, share: float = 0.5):
+def half_found(ranking, *, k=None, share: float = 0.5):
     """1 if at least this share of the nuggets is found."""
-    return (rageval.coverage.compute(judged) >= share).astype(float)
+    return rageval.coverage.values([ranking])[0] >= share
 
 
 def model(name, **options):

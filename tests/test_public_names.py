@@ -9,14 +9,17 @@ from rageval.measures import builtin
 
 PROMISED = [
     "Evaluator",
+    "Hit",
     "InputError",
     "Measure",
     "MeasureError",
     "NothingJudged",
     "Qrels",
     "RagevalError",
+    "Ranking",
     "Run",
     "Scores",
+    "Topic",
     "__version__",
     "alpha_ndcg",
     "coverage",
@@ -34,7 +37,7 @@ PROMISED = [
 
 def test_the_public_names_are_these_and_they_exist() -> None:
     assert sorted(rageval.__all__) == PROMISED
-    assert len(PROMISED) <= 21
+    assert len(PROMISED) <= 25
     for name in PROMISED:
         assert getattr(rageval, name) is not None
     assert set(PROMISED) <= set(dir(rageval))

@@ -140,7 +140,7 @@ def test_a_measure_whose_example_lies_is_told(monkeypatch: pytest.MonkeyPatch) -
     from making.checks import of_measure
 
     @rageval.measure
-    def liar(judged, *, k=None):  # type: ignore[no-untyped-def]
+    def liar(ranking, *, k=None):  # type: ignore[no-untyped-def]
         """Wrong.
 
         >>> 1 + 1

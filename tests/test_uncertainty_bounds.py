@@ -14,10 +14,12 @@ from click.testing import CliRunner
 import rageval
 from rageval.cli import main
 from rageval.errors import MeasureError, UsageError
+from rageval.measures import bounds
 from rageval.measures.base import Measure
-from rageval.uncertainty.completions import greedy_ideal
-from rageval.uncertainty.dominance import difference, verdict
-from rageval.uncertainty.topics import topics
+from rageval.measures.bounds import Ends, Pair
+from rageval.measures.ranking import Topic, discounted, logarithmic
+from rageval.uncertainty.dominance import bounds_of as declared
+from rageval.uncertainty.dominance import numbered, verdict
 
 Judged = dict[str, dict[str, int]]
 REACHED = [
@@ -57,8 +59,16 @@ def completions(judged: Judged, docs: set[str]) -> Iterator[Judged]:
         yield found
 
 
-def unjudged(ranking: list[str], k: int | None) -> set[str]:
-    return set(ranking[:k]) - set("abcde")
+def unjudged(ranking: list[str]) -> set[str]:
+    """Also those below the cut-off: if they are relevant there is more to find."""
+    return set(ranking) - set("abcde")
+
+
+def difference(
+    m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
+) -> Ends:
+    pair = Pair(*(numbered(topic, ranking) for ranking in docs))
+    return bounds.difference(declared(m), topic, pair, values, m.k, m.parameters)
 
 
 def values(m: Measure, ranking: list[str], judged: list[Judged]) -> list[float]:
@@ -78,7 +88,7 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
     for seed in range(10):
         rng, judged, ranking = drawn(seed)
         m = measure(name, rng.choice([1, 2, 3, 5, None]))
-        truth = values(m, ranking, list(completions(judged, unjudged(ranking, m.k))))
+        truth = values(m, ranking, list(completions(judged, unjudged(ranking))))
         run = {"q": {doc: -float(rank) for rank, doc in enumerate(ranking)}}
         score = rageval.evaluate(m, run, {"q": judged}, bounds=True)[m]
         assert score.bounds is not None
@@ -97,11 +107,11 @@ def test_differences_lie_within_their_bounds_under_every_common_completion(name:
         rng, judged, one = drawn(seed)
         other = rng.sample([*"abcde", "u", "v"], rng.randint(2, 7))
         m = measure(name, rng.choice([1, 2, 3, 5]))
-        both = list(completions(judged, unjudged(one, m.k) | unjudged(other, m.k)))
+        both = list(completions(judged, unjudged(one) | unjudged(other)))
         gaps = [a - b for a, b in zip(values(m, one, both), values(m, other, both), strict=True)]
         as_is = values(m, one, [judged])[0], values(m, other, [judged])[0]
-        found = topics(rageval.Qrels.from_dict({"q": judged}))["q"]
-        low, high = difference(m, found, (one[: m.k], other[: m.k]), as_is)
+        found = Topic.of(judged)
+        low, high = difference(m, found, (one, other), as_is)
         assert low - SLACK <= min(gaps), (name, seed)
         assert high + SLACK >= max(gaps), (name, seed)
         if name in ("coverage", "recall", "p", "success", "alpha_dcg"):
@@ -122,7 +132,7 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
         gaps = [[a - b for a, b in zip(*query, strict=True)] for query in zip(*tables, strict=True)]
         least, most = (sum(map(end, gaps)) / 2 for end in (min, max))
         by_query = [{query: values(m, run[query], [qrels[query]])[0] for query in "xy"} for run in runs]
-        found = topics(rageval.Qrels.from_dict(qrels))
+        found = {query: Topic.of(judged) for query, judged in qrels.items()}
         said = verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
         seen.add(said)
         if said == "higher":
@@ -136,12 +146,12 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
 
 
 def _open(runs: list[dict[str, list[str]]], query: str) -> set[str]:
-    return {doc for run in runs for doc in run[query][:3]} - set("abcde")
+    return {doc for run in runs for doc in run[query]} - set("abcde")
 
 
 def test_other_measures_and_rules_are_refused() -> None:
     run, qrels = {"q": {"a": 1.0}}, {"q": {"a": 1}}
-    with pytest.raises(MeasureError, match="no bounds are known; they are for coverage"):
+    with pytest.raises(MeasureError, match="no bounds are known; they are for alpha_ndcg"):
         rageval.evaluate("err_ia", run, qrels, bounds=True)
     with pytest.raises(MeasureError, match="no bounds are known"):
         rageval.evaluate("alpha_dcg(normalise=independent)", run, qrels, bounds=True)
@@ -206,13 +216,13 @@ def test_the_greedy_ideal_may_be_beaten_and_the_exact_one_not() -> None:
 def test_a_document_that_both_retrieve_is_the_same_in_both() -> None:
     """u may have nugget 2, and then both have it: only nugget 1 can tell the two apart."""
     judged = {"1": {"b": 1, "a": 0}, "2": {"c": 1, "a": 0}}
-    found = topics(rageval.Qrels.from_dict({"q": judged}))["q"]
+    found = Topic.of(judged)
     assert difference(measure("coverage@2", None), found, (["a", "u"], ["b", "u"]), (0.0, 0.5)) == (-0.5, 0)
 
 
 def test_too_many_unjudged_documents_leave_the_looser_bound() -> None:
     judged = {"1": {"a": 1}}
-    found = topics(rageval.Qrels.from_dict({"q": judged}))["q"]
+    found = Topic.of(judged)
     m = measure("alpha_dcg", None)
     for number, certain in ((10, True), (11, False)):
         shared = [f"u{at}" for at in range(number)]
@@ -227,5 +237,5 @@ def test_the_smallest_ideal_is_that_of_a_greedy_order(seed: int) -> None:
     judged = {str(n): {f"d{d}": int(rng.random() < 0.6) for d in range(4)} for n in range(4)}
     m = measure("alpha_dcg", 3)
     best = max(values(m, list(order), [judged])[0] for order in permutations([f"d{d}" for d in range(4)]))
-    ours = greedy_ideal(topics(rageval.Qrels.from_dict({"q": judged}))["q"], 0.5, 3)
+    ours = discounted(Topic.of(judged).ideal(3, 0.5), logarithmic)
     assert ours == pytest.approx(best)

@@ -14,9 +14,8 @@ from click.testing import CliRunner
 import rageval
 from rageval.cli import main
 from rageval.errors import MeasureError
-from rageval.measures import run_measures
-from rageval.uncertainty import orders
-from rageval.uncertainty.expected import group_gains
+from rageval.measures import run_measures, ties
+from rageval.measures.ties import group_gains
 from strategies import Case, case
 
 VARIANTS = [
@@ -134,7 +133,7 @@ def test_a_thousand_equal_scores_are_no_trouble() -> None:
 
 
 def test_too_many_orders_leave_the_mean_and_no_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orders, "STATES", 3)
+    monkeypatch.setattr(ties, "MOST_STATES", 3)
     run = {"q": dict.fromkeys("abcd", 1.0)}
     qrels = {"q": {"1": {"a": 1, "b": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 1}}}
     found = rageval.evaluate("alpha_ndcg@2, recall@2", run, qrels, ties="expected")
@@ -143,15 +142,28 @@ def test_too_many_orders_leave_the_mean_and_no_ends(monkeypatch: pytest.MonkeyPa
     assert found["recall@2"].bounds == (0.5, 0.5)
 
 
-def test_measures_without_a_closed_form_are_refused() -> None:
-    @rageval.measure
-    def mine(judged, *, k=None):  # type: ignore[no-untyped-def]
-        "Nothing."
-        return judged.sum(judged.hits(k).query)
+def test_measures_that_are_no_function_of_a_ranking_are_refused() -> None:
+    with pytest.raises(MeasureError, match="not known; choose another rule for ties"):
+        rageval.evaluate("Rprec", {"q": {"a": 1.0}}, {"q": {"a": 1}}, ties="expected")
 
-    for measure in (mine, "Rprec"):
-        with pytest.raises(MeasureError, match="not known; choose another rule for ties"):
-            rageval.evaluate(measure, {"q": {"a": 1.0}}, {"q": {"a": 1}}, ties="expected")
+
+def test_a_measure_without_a_closed_form_takes_all_orders_where_they_are_few() -> None:
+    @rageval.measure
+    def mine(ranking, *, k=None, rel: int = 1):  # type: ignore[no-untyped-def]
+        "Recall, as if nothing were known of it."
+        return len(ranking.hits(k, rel)) / ranking.relevant(rel)
+
+    run = {"q": {"z": 9.0} | dict.fromkeys("abcdefg", 1.0)}
+    qrels = {"q": {"a": 1, "b": 1, "c": 0, "x": 1}}
+    for k in range(1, 8):
+        one, other = (
+            rageval.evaluate(m @ k, run, qrels, ties="expected")[m @ k] for m in (mine, rageval.recall)
+        )
+        assert one.value == pytest.approx(other.value, abs=1e-15)
+        assert one.bounds == other.bounds
+    crowd = {"q": dict.fromkeys("abcdefgh", 1.0)}
+    with pytest.raises(MeasureError, match=r"mine@8: .* the query 'q' has more than 5,040 orders"):
+        rageval.evaluate(mine @ 8, crowd, qrels, ties="expected")
 
 
 def test_on_the_command_line_the_ends_are_told(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -8,7 +8,6 @@ from rageval.conformance.peers import PEERS, peer_named
 from rageval.conformance.reasons import reasons_of
 from rageval.conformance.topics import TOPICS
 from rageval.measures import Measure, nuggets
-from rageval.measures.foreign import IR_MEASURES_NAMES
 from rageval.tables.ranking import Order
 
 TIES = {
@@ -21,7 +20,7 @@ NUGGETIZER = "an undefined value counts as 0, a nugget that could not be judged 
 
 def comparison(measure: Measure, remarks: str) -> str:
     """What its docstring remarks on peers, what it is called in ir_measures, what `--compat` makes of it."""
-    name = IR_MEASURES_NAMES.get(measure.name)
+    name = measure.called_by("ir_measures")
     called = f"In ir_measures it is `{name}`." if name else ""
     rows = _of_answers(measure) if measure.of_answers else _of_runs(measure)
     rules = table(("option", "computes", "by these rules"), rows) if rows else ""

@@ -78,9 +78,9 @@ def _csv(cell: str) -> str:
 
 # An underscore within a word means nothing; an address is a link where it stands, even without brackets.
 # Brackets mean something before what they are joined to: `[0.1, 0.2]` stays as it is.
-_MD = re.compile(r"[\\`*~|$^<>&]|\](?=[(\[\]:{])|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=[wW])\.")
-_MD_BLOCK = re.compile(r"([-+=#])|(\d+)([.)])")
-_MD_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_MD = re.compile(r"[\\`*~|$^<&]|\](?=[(\[\]:{])|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=[wW])\.")
+_MD_BLOCK = re.compile(r"([-+=#>])|(\d+)([.)])")
+_MD_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 
 def md_text(text: str) -> str:

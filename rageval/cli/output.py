@@ -136,26 +136,14 @@ FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
 }
 
 
-_NDEVAL_NAMES = {
-    "err_ia": "ERR-IA",
-    "nerr_ia": "nERR-IA",
-    "alpha_dcg": "alpha-DCG",
-    "alpha_ndcg": "alpha-nDCG",
-    "nrbp": "NRBP",
-    "nnrbp": "nNRBP",
-    "map_ia": "MAP-IA",
-    "p_ia": "P-IA",
-    "strec": "strec",
-}
-
-
 def _ndeval_name(score: Score) -> str:
     """ndeval's name, for the very measure that ndeval prints; else ours."""
     measure = score.measure
+    name = measure.called_by("ndeval")
     normalised = measure.name == "alpha_dcg" and set(measure.changed) == {"normalise"}
-    if measure.name not in _NDEVAL_NAMES or (measure.changed and not normalised):
+    if name is None or (measure.changed and not normalised):
         return str(measure)
-    return _NDEVAL_NAMES[measure.name] + (f"@{measure.k}" if measure.k else "")
+    return name + (f"@{measure.k}" if measure.k else "")
 
 
 def _rows(results: list[Scores], layout: Layout) -> Iterator[Row]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
-from rageval.measures.novelty import OF_NUGGETS
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
     yield from _above_one(scores)
     yield from _without_grade(scores, evaluator.rules.rel)
-    of_nuggets = any(score.measure.name in OF_NUGGETS for score in scores.scores)
+    of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
     if of_nuggets and not evaluator.qrels.has_nuggets and evaluator.rules.nuggets_in_qrels is None:
         yield "the judgements have one nugget a query everywhere; are these plain qrels?"
 

@@ -66,10 +66,11 @@ def under_every_completion(
 
     pairs = []
     documents = {source.name: evaluator.rankings(source) for source in sources}
+    topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
-        certain = verdict(measure, evaluator.topics(measure), one, other)
+        certain = verdict(measure, topics, one, other)
         pairs.append(replace(pair, every_completion=worded(certain, measure.better)))
     return replace(found, pairs=pairs)

@@ -133,9 +133,8 @@ def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
     generator = np.random.default_rng(seed)
     stretch = max(1, _AT_ONCE // max(width, 1))
     for done in range(0, draws, stretch):
-        words = (min(stretch, draws - done), -(-units // 64))  # whole words: a stretch ends where it likes
-        bits = generator.integers(0, 2**64, words, np.uint64).view(np.uint8)
-        yield np.where(np.unpackbits(bits, axis=1, count=units) == 1, 1.0, -1.0)
+        rows = min(stretch, draws - done)
+        yield np.where(generator.random((rows, units)) < 0.5, -1.0, 1.0)
 
 
 def _parts(columns: Int, rows: int) -> list[Int]:

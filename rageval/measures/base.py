@@ -1,32 +1,35 @@
-"""What a measure is: a function of columns, declared once, that prints as what one types.
+"""What a measure is: a function of one query, declared once, that prints as what one types.
 
     @measure
-    def coverage(judged, *, k=None, rel: int = 1): ...
+    def coverage(ranking, *, k=None, rel: int = 1): ...
 
     coverage @ 20            coverage(rel=2) @ 20            str(coverage @ 20) == "coverage@20"
 
-Which way is better is declared with it, and nowhere else: `@measure(better="lower")`.
+What else is known of it is declared with it, and nowhere else: `@measure(better="lower")`.
 
 The keyword-only arguments are the parameters: their annotations say what is allowed, their defaults
-what is meant when nothing is said, the docstring is the measure's page. A measure of runs takes a `Judged`;
-one whose first argument is annotated as `Graded` is a measure of answers.
+what is meant when nothing is said, the docstring is the measure's page. A measure of runs takes a `Ranking`
+and returns a number; one whose first argument is annotated as `Graded` is a measure of answers.
 """
 
 from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import MeasureError, UnknownParameter
+from rageval.measures.bounds import Bounds
+from rageval.measures.ranking import Ranking
+from rageval.measures.ties import Ties
 from rageval.names import suggestion
 from rageval.tables.graded import Graded
-from rageval.tables.judged import Judged
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
 _FEW_LEVELS = 16  # of a whole number, which are named one by one
@@ -45,10 +48,20 @@ Values = NDArray[np.float64]
 Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 
 
-class Function(Protocol):
-    """What `@measure` takes: one value a query out of a run joined with judgements, or of graded answers."""
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is known of a measure beside its formula.
 
-    def __call__(self, judged: Judged | Graded, /, **parameters: Any) -> Values: ...
+    `better` says which values are good; `sees` what it asks of the judgements: which `nuggets` a document
+    supports, which documents are `relevant`, or everything that is `judged`; `ties` how it is over the orders
+    of equal scores, `bounds` between what values unjudged documents leave it, `peers` what others call it.
+    """
+
+    better: Better = HIGHER
+    sees: Literal["nuggets", "relevant", "judged"] = "judged"
+    ties: Ties | None = None
+    bounds: Bounds | None = None
+    peers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Parameter(NamedTuple):
@@ -100,15 +113,17 @@ class Measure:
 
     def __init__(
         self,
-        function: Callable[..., Values],
+        function: Callable[..., Any],
         parameters: Mapping[str, Any] | None = None,
         k: int | None = None,
-        better: Better = HIGHER,
+        about: About | None = None,
     ) -> None:
         self.function = function
         self.name = function.__name__
         self.k = k
-        self._better = better if callable(better) else checked_direction(better, self.name)
+        self.about = about or About()
+        if not callable(self.about.better):
+            checked_direction(self.about.better, self.name)
         self._given = {name: self._read(name, value) for name, value in (parameters or {}).items()}
 
     def _read(self, name: str, value: Any) -> Any:
@@ -122,19 +137,42 @@ class Measure:
     def __call__(self, **parameters: Any) -> Measure:
         """The same measure with other parameters."""
         k = parameters.pop("k", self.k)
-        changed = Measure(self.function, self._given | parameters, better=self._better)
+        changed = Measure(self.function, self._given | parameters, about=self.about)
         return changed if k is None else changed @ k
 
     def __matmul__(self, k: int) -> Measure:
         """The measure at cut-off k: `coverage @ 20`."""
         if not self.takes_k:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
-        return Measure(self.function, self._given, checked_cutoff(k, self.name), self._better)
+        return Measure(self.function, self._given, checked_cutoff(k, self.name), self.about)
 
-    def compute(self, judged: Judged | Graded) -> Values:
-        """One value a query."""
+    def compute(self, graded: Graded) -> Values:
+        """One value a query, of judged answers."""
+        values: Values = self.function(graded, **self.parameters)
+        return values
+
+    def values(self, rankings: Iterable[Ranking]) -> list[float]:
+        """Return the value of each ranking."""
         cutoff = {"k": self.k} if self.takes_k else {}
-        return self.function(judged, **cutoff, **self.parameters)
+        given = cutoff | self.parameters
+        values = []
+        for ranking in rankings:
+            value = self.function(ranking, **given)
+            if type(value) is not float:
+                value = self._number(value, ranking)
+            values.append(value)
+        return values
+
+    def _number(self, value: Any, ranking: Ranking) -> float:
+        """Return what a function of somebody else's returned as a number."""
+        try:
+            if getattr(value, "shape", ()) == ():  # an array of one element would pass for a number
+                return float(value)
+        except (TypeError, ValueError):
+            pass
+        raise MeasureError(
+            f"{self}: returned {value!r:.80} for the query {ranking.topic.query_id!r}, expected a number"
+        )
 
     @cached_property
     def takes_k(self) -> bool:
@@ -173,13 +211,28 @@ class Measure:
         """The lowest grade that counts as relevant, if the measure has that notion."""
         return self.parameters.get("rel")
 
+    def called_by(self, peer: str) -> str | None:
+        """Return the name that another tool has for it."""
+        return self.about.peers.get(peer)
+
+    @property
+    def wants_nuggets(self) -> bool:
+        """Whether it asks which nuggets a document supports."""
+        return self.about.sees == "nuggets"
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether it may ask for documents that are judged and not relevant."""
+        return self.about.sees == "judged"
+
     @property
     def better(self) -> str:
         """Which values are the good ones: `higher`, `lower` or `neither`."""
-        if not callable(self._better):
-            return self._better
+        declared = self.about.better
+        if not callable(declared):
+            return declared
         try:
-            better = self._better(self.parameters)
+            better = declared(self.parameters)
         except Exception as error:  # a plug-in's function may fail in any way
             raise MeasureError(f"{self}: its function better(parameters) failed: {error!r:.200}") from error
         return checked_direction(better, self.name)
@@ -251,43 +304,73 @@ class Measure:
 
 
 @typing.overload
-def measure(function: Callable[..., Values], /) -> Measure: ...
+def measure(function: Callable[..., Any], /) -> Measure: ...
 
 
 @typing.overload
-def measure(*, better: Better = HIGHER) -> Callable[[Callable[..., Values]], Measure]: ...
+def measure(
+    *,
+    better: Better = HIGHER,
+    sees: Literal["nuggets", "relevant", "judged"] = "judged",
+    ties: Ties | None = None,
+    bounds: Bounds | None = None,
+    peers: Mapping[str, str] | None = None,
+) -> Callable[[Callable[..., Any]], Measure]: ...
 
 
 def measure(
-    function: Callable[..., Values] | None = None, /, *, better: Better = HIGHER
-) -> Measure | Callable[[Callable[..., Values]], Measure]:
-    """Make a measure of a function `f(judged, *, k=None, …)` that returns one value a query.
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    better: Better = HIGHER,
+    sees: Literal["nuggets", "relevant", "judged"] = "judged",
+    ties: Ties | None = None,
+    bounds: Bounds | None = None,
+    peers: Mapping[str, str] | None = None,
+) -> Measure | Callable[[Callable[..., Any]], Measure]:
+    """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
     `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
     the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
-    the best, and none is called better.
+    the best, and none is called better. The rest is optional: what it `sees` of the judgements, its mean over
+    `ties`, its `bounds` where documents are not judged, and the names that its `peers` have for it.
 
     >>> import rageval
     >>> @rageval.measure
-    ... def first_find(judged, *, k=None, rel: int = 1):
+    ... def first_find(ranking, *, rel: int = 1):
     ...     "1 if the very first document is relevant."
-    ...     return judged.sum(judged.hits(1, rel).query)
+    ...     return len(ranking.hits(1, rel))
     >>> rageval.evaluate(first_find, {"q": {"d": 1.0}}, {"q": {"d": 1}})["first_find"].value
     1.0
     >>> @rageval.measure(better="lower")
-    ... def documents(judged, *, k=None):
+    ... def documents(ranking, *, k=None):
     ...     "How many documents were retrieved."
-    ...     return judged.retrieved.astype(float)
+    ...     return ranking.depth(k)
     >>> first_find.better, documents.better
     ('higher', 'lower')
     """
+    about = About(better, sees, ties, bounds, peers or {})
     if function is None:
-        return lambda function: Measure(function, better=better)
+        return lambda function: Measure(_of_one_query(function), about=about)
     if not callable(function):
         raise MeasureError(
             f"@measure: expected a function, found {function!r:.80}; say better={function!r:.80}"
         )
-    return Measure(function, better=better)
+    return Measure(_of_one_query(function), about=about)
+
+
+def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a function of columns, as measures were until version 0.1."""
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    name = getattr(first.annotation, "__name__", first.annotation) if first else ""
+    if first and (first.name == "judged" or name == "Judged"):
+        raise MeasureError(
+            f"{function.__name__}: a measure is a function of one query now, not of columns; instead of"
+            f" `def {function.__name__}({first.name}, …)` with an array of values, write"
+            f" `def {function.__name__}(ranking, …)` and return one number, such as"
+            " len(ranking.hits(k, rel)) / ranking.relevant(rel)"
+        )
+    return function
 
 
 def checked_direction(better: Any, name: str) -> str:
@@ -309,7 +392,7 @@ def checked_cutoff(k: Any, name: str) -> int:
     return int(k)
 
 
-def _declared(function: Callable[..., Values]) -> dict[str, Parameter]:
+def _declared(function: Callable[..., Any]) -> dict[str, Parameter]:
     hints = typing.get_type_hints(function, include_extras=True)
     declared = {}
     for name, parameter in inspect.signature(function).parameters.items():

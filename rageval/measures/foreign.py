@@ -17,25 +17,6 @@ from rageval.errors import MeasureError, MissingPackage, UsageError
 from rageval.measures.base import HIGHER, NEITHER, Measure, checked_cutoff, checked_direction
 from rageval.measures.inferred import POOLED, inferred_ap
 
-# Measures of ours that ir_measures computes too, for --provider.
-IR_MEASURES_NAMES = {
-    "alpha_ndcg": "alpha_nDCG",
-    "alpha_dcg": "alpha_DCG",
-    "err_ia": "ERR_IA",
-    "nerr_ia": "nERR_IA",
-    "nrbp": "NRBP",
-    "nnrbp": "nNRBP",
-    "map_ia": "AP_IA",
-    "p_ia": "P_IA",
-    "strec": "StRecall",
-    "recall": "R",
-    "ndcg": "nDCG",
-    "ap": "AP",
-    "rr": "RR",
-    "p": "P",
-    "success": "Success",
-    "judged": "Judged",
-}
 _USUAL_REL = 1
 _HIGHEST_OF_GDEVAL = 4
 _IPREC = "trec_eval-9.0.8"  # trec_eval 10 cuts recall elsewhere, and no provider has that
@@ -48,6 +29,7 @@ class ForeignMeasure:
     """A measure of ir_measures', perhaps by one of its providers."""
 
     changed: Mapping[str, Any] = {}
+    sees_all = True
 
     def __init__(self, measure: Any, provider: str | None = None) -> None:
         self.measure = measure
@@ -66,6 +48,10 @@ class ForeignMeasure:
         counts = self.name in _COUNTS and not (self.name == "NumRet" and "rel" in self.measure.params)
         said = getattr(self.measure, "better", NEITHER if counts else HIGHER)
         return checked_direction(said, self.name)
+
+    def called_by(self, peer: str) -> str | None:
+        """Return the name that another tool has for it: ir_measures' own."""
+        return str(self) if peer == "ir_measures" else None
 
     @property
     def wants_nuggets(self) -> bool:
@@ -225,7 +211,7 @@ def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeas
 
 def _as_theirs(measure: Measure, ir_measures: Any) -> Any:
     """A measure of ours as ir_measures writes it."""
-    name = IR_MEASURES_NAMES.get(measure.name)
+    name = measure.called_by("ir_measures")
     if name is None:
         raise MeasureError(f"{measure}: ir_measures has no such measure; leave out --provider")
     theirs = ir_measures.measures.registry[name]

@@ -1,36 +1,41 @@
-"""Measures that reward new nuggets over repeated ones: alpha-nDCG, ERR-IA, NRBP and their kin."""
+"""Measures that reward new nuggets over repeated ones: alpha-nDCG, ERR-IA, NRBP and their kin.
+
+All are sums of gains times discounts. What a document gains is said once, in `rageval.measures.ranking`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-
 from rageval.errors import MeasureError
-from rageval.measures.base import Alpha, Grade, Values, measure
-from rageval.measures.sets import divided
-from rageval.tables.exact_ideal import exact_sums
-from rageval.tables.judged import Hits, Judged
+from rageval.measures import bounds, ties
+from rageval.measures.base import Alpha, Grade, measure
+from rageval.measures.exact_ideal import exact_ideal
+from rageval.measures.ranking import Ranking, Topic, discounted, geometric, logarithmic, reciprocal, share
 
-Discount = Callable[[int], Values]  # depth -> the weights of the ranks 1 to depth
+Discount = Callable[[int], float]  # what a rank is worth
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _SLACK = 1e-12
-# Measures that ask which nugget a document supports.
-OF_NUGGETS = {"alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp"}
-OF_NUGGETS |= {"map_ia", "p_ia"}
 
 
-@measure
+@measure(
+    sees="nuggets",
+    ties=ties.LOGARITHMIC_GAINS,
+    bounds=bounds.ALPHA_DCG,
+    peers={"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
+)
 def alpha_dcg(
-    judged: Judged,
+    ranking: Ranking,
     *,
     k: int | None = None,
     alpha: Alpha = 0.5,
     rel: Grade = 1,
     normalise: Literal["none", "independent", "ndeval"] = "none",
-) -> Values:
+) -> float:
     """Novelty-discounted cumulative gain (Clarke et al., SIGIR 2008).
 
     Formula:
@@ -56,18 +61,24 @@ def alpha_dcg(
     >>> rageval.evaluate("alpha_dcg@2", run, qrels)["alpha_dcg@2"].value == 2 + 0.5 / math.log2(3)
     True
     """
-    return _independently(judged, k, alpha, rel, _logarithmic, normalise)
+    gained = discounted(ranking.gains(k, alpha, rel), logarithmic)
+    return _independently(gained, ranking, k, alpha, rel, logarithmic, normalise)
 
 
-@measure
+@measure(
+    sees="nuggets",
+    ties=ties.LOGARITHMIC_GAINS,
+    bounds=bounds.ALPHA_NDCG,
+    peers={"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
+)
 def alpha_ndcg(
-    judged: Judged,
+    ranking: Ranking,
     *,
     k: int | None = None,
     alpha: Alpha = 0.5,
     rel: Grade = 1,
     ideal: Literal["greedy", "exact"] = "greedy",
-) -> Values:
+) -> float:
     """Novelty-discounted gain, as a share of an ideal ranking's (Clarke et al., SIGIR 2008).
 
     Formula:
@@ -99,19 +110,20 @@ def alpha_ndcg(
     >>> value == (2 + 0.5 / math.log2(3)) / (2 + 1 / math.log2(3))
     True
     """
-    best = (_of_ideal if ideal == "greedy" else _of_best)(judged, k, alpha, rel, _logarithmic, "log")
-    return divided(_of_run(judged, k, alpha, rel, _logarithmic), best)
+    best = ranking.ideal(k, alpha, rel) if ideal == "greedy" else exact_ideal(ranking.topic, k, alpha, rel)
+    gained = discounted(ranking.gains(k, alpha, rel), logarithmic)
+    return share(gained, discounted(best, logarithmic))
 
 
-@measure
+@measure(sees="nuggets", ties=ties.RECIPROCAL_GAINS, peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"})
 def err_ia(
-    judged: Judged,
+    ranking: Ranking,
     *,
     k: int | None = None,
     alpha: Alpha = 0.5,
     rel: Grade = 1,
     normalise: Literal["independent", "none", "ndeval"] = "independent",
-) -> Values:
+) -> float:
     """Intent-aware expected reciprocal rank, normalised without the collection (Chapelle et al., CIKM 2009).
 
     Formula:
@@ -128,11 +140,12 @@ def err_ia(
     >>> rageval.evaluate("err_ia@2", run, qrels)["err_ia@2"].value == (2 + 0.5 / 2) / (2 + 1 / 2)
     True
     """
-    return _independently(judged, k, alpha, rel, _reciprocal, normalise)
+    gained = discounted(ranking.gains(k, alpha, rel), reciprocal)
+    return _independently(gained, ranking, k, alpha, rel, reciprocal, normalise)
 
 
-@measure
-def nerr_ia(judged: Judged, *, k: int | None = None, alpha: Alpha = 0.5, rel: Grade = 1) -> Values:
+@measure(sees="nuggets", ties=ties.RECIPROCAL_GAINS, peers={"ir_measures": "nERR_IA", "ndeval": "nERR-IA"})
+def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: Grade = 1) -> float:
     """Intent-aware expected reciprocal rank, as a share of the greedy ideal ranking's.
 
     Formula:
@@ -146,14 +159,14 @@ def nerr_ia(judged: Judged, *, k: int | None = None, alpha: Alpha = 0.5, rel: Gr
     >>> rageval.evaluate("nerr_ia@2", run, qrels)["nerr_ia@2"].value == (2 + 0.5 / 2) / (2 + 1 / 2)
     True
     """
-    best = _of_ideal(judged, k, alpha, rel, _reciprocal, "reciprocal")
-    return divided(_of_run(judged, k, alpha, rel, _reciprocal), best)
+    gained = discounted(ranking.gains(k, alpha, rel), reciprocal)
+    return share(gained, discounted(ranking.ideal(k, alpha, rel), reciprocal))
 
 
-@measure
+@measure(sees="nuggets", ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "NRBP", "ndeval": "NRBP"})
 def nrbp(
-    judged: Judged, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
-) -> Values:
+    ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
+) -> float:
     """Novelty- and rank-biased precision (Clarke et al., ICTIR 2009).
 
     Formula:
@@ -170,14 +183,14 @@ def nrbp(
     >>> rageval.evaluate("nrbp", run, qrels)["nrbp"].value == 0.75 / 2 * (2 + 0.5 * 0.5)
     True
     """
-    total = _of_run(judged, k, alpha, rel, _geometric(beta))
-    return (1 - (1 - alpha) * beta) * divided(total, judged.relevant(rel).attainable)
+    gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
+    return (1 - (1 - alpha) * beta) * share(gained, ranking.nuggets(rel))
 
 
-@measure
+@measure(sees="nuggets", ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"})
 def nnrbp(
-    judged: Judged, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
-) -> Values:
+    ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
+) -> float:
     """Novelty- and rank-biased precision, as a share of the greedy ideal ranking's.
 
     Formula:
@@ -191,81 +204,46 @@ def nnrbp(
     >>> rageval.evaluate("nnrbp", run, qrels)["nnrbp"].value == (2 + 0.25) / (2 + 0.5 + 0.5 / 4)
     True
     """
-    best = _of_ideal(judged, k, alpha, rel, _geometric(beta), beta)
-    return divided(_of_run(judged, k, alpha, rel, _geometric(beta)), best)
-
-
-def _logarithmic(depth: int) -> Values:
-    """1/log2(1+i) for the ranks 1 to depth."""
-    weight: Values = 1.0 / np.log2(np.arange(2.0, depth + 2))
-    return weight
-
-
-def _reciprocal(depth: int) -> Values:
-    weight: Values = 1.0 / np.arange(1.0, depth + 1)
-    return weight
-
-
-def _geometric(beta: float) -> Discount:
-    return lambda depth: beta ** np.arange(float(depth))
-
-
-def _of_run(judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount) -> Values:
-    """Σ over the top k of gain times discount."""
-    hits, gain = judged.gains(alpha, rel)
-    weight = discount(judged.depth)
-    if k is not None:
-        top = hits.rank <= k
-        hits, gain = Hits(*(column[top] for column in hits)), gain[top]
-    return judged.sum(hits.query, gain * weight[hits.rank - 1])
-
-
-def _of_ideal(
-    judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount, key: object
-) -> Values:
-    """The same sum over the ideal ranking; it depends on the judgements alone, so it is kept."""
-
-    def compute() -> Values:
-        query, rank, gain = judged.relevant(rel).ideal(alpha).gains(k)
-        return judged.sum(query, gain * discount(int(rank.max(initial=0)))[rank - 1])
-
-    values: Values = judged.judgements.keep(("ideal", k, alpha, rel, key), compute)
-    return values
+    gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
+    return share(gained, discounted(ranking.ideal(k, alpha, rel), geometric(beta)))
 
 
 def _independently(
-    judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount, normalise: str
-) -> Values:
-    """The run's sum over that for a document supporting every attainable nugget at every rank to k."""
-    total = _of_run(judged, k, alpha, rel, discount)
+    gained: float,
+    ranking: Ranking,
+    k: int | None,
+    alpha: float,
+    rel: int,
+    discount: Discount,
+    normalise: str,
+) -> float:
+    """Return the run's sum over that for a document supporting every attainable nugget at every rank to k."""
     if normalise == "none" or (normalise == "ndeval" and k == 1):
-        return total
+        return gained
     if k is not None and k > _DEEPEST_INDEPENDENT:
         raise MeasureError(
             f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
         )
-    depth = judged.retrieved if k is None else np.full(judged.n_queries, k)
-    ranks = int(depth.max(initial=0))
-    a_nugget = np.concatenate(([0.0], np.cumsum((1 - alpha) ** np.arange(float(ranks)) * discount(ranks))))
-    return divided(total, judged.relevant(rel).attainable * a_nugget[depth])
+    depth = ranking.retrieved if k is None else k
+    return share(gained, ranking.nuggets(rel) * _always_there(depth, alpha, discount))
 
 
-def gap_to_greedy(judged: Judged, k: int | None, alpha: float, rel: int) -> tuple[int, float]:
-    """In how many queries a better ranking than the greedy one exists, and by what share at most."""
-    greedy, best = (sums(judged, k, alpha, rel, _logarithmic, "log") for sums in (_of_ideal, _of_best))
-    gap = divided(best - greedy, greedy)
-    return int((gap > _SLACK).sum()), float(gap.max(initial=0.0))
+@lru_cache(maxsize=4096)
+def _always_there(depth: int, alpha: float, discount: Discount) -> float:
+    """Return Σ (1−α)^(i−1) · discount(i): the gain of a nugget that every document supports."""
+    terms = []
+    worth = 1.0
+    for rank in range(1, depth + 1):
+        if not worth:
+            break
+        terms.append(worth * discount(rank))
+        worth *= 1 - alpha
+    return math.fsum(terms)
 
 
-def _of_best(
-    judged: Judged, k: int | None, alpha: float, rel: int, discount: Discount, key: object
-) -> Values:
-    """The sum over the best ranking, proved to be the best."""
-
-    def compute() -> Values:
-        relevant = judged.relevant(rel)
-        greedy = _of_ideal(judged, k, alpha, rel, discount, key)
-        return exact_sums(judged.qrels, relevant.pair_begin, relevant.pair_nugget, alpha, k, greedy)
-
-    values: Values = judged.judgements.keep(("best", k, alpha, rel, key), compute)
-    return values
+def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
+    """Return by what share the best ranking there is beats the greedy one: 0 for nearly every query."""
+    greedy = discounted(topic.ideal(k, alpha, rel), logarithmic)
+    best = discounted(exact_ideal(topic, k, alpha, rel), logarithmic)
+    gap = share(best - greedy, greedy)
+    return gap if gap > _SLACK else 0.0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rageval.measures.base import Grade, Values, measure
-from rageval.measures.sets import divided
-from rageval.tables.judged import Judged, earlier
+from rageval.measures import bounds, ties
+from rageval.measures.base import Grade, measure
+from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, share
 
 
-@measure
-def ndcg(judged: Judged, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2") -> Values:
+@measure(sees="relevant", ties=ties.NDCG, peers={"ir_measures": "nDCG"})
+def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2") -> float:
     """Normalised discounted cumulative gain over graded documents (Järvelin and Kekäläinen, TOIS 2002).
 
     Formula:
@@ -31,27 +29,13 @@ def ndcg(judged: Judged, *, k: int | None = None, dcg: Literal["log2", "exp_log2
     >>> value == 1 / math.log2(3)
     True
     """
-
-    def gain_of(grade: NDArray[np.int32]) -> Values:
-        gain = grade.astype(np.float64)  # all of them are above 0
-        return gain if dcg == "log2" else np.exp2(gain) - 1
-
-    def ideal() -> Values:
-        grade, query = judged.qrels.doc_grade, judged.qrels.doc_query
-        order = np.lexsort((-grade, query))
-        order = order[grade[order] > 0]
-        rank = earlier(query[order]) + 1
-        top = rank <= (k or rank.max(initial=0))
-        return judged.sum(query[order][top], gain_of(grade[order])[top] / np.log2(1 + rank[top]))
-
-    hits = judged.hits(k)
-    gain = gain_of(judged.qrels.doc_grade[hits.doc])
-    found = judged.sum(hits.query, gain / np.log2(1 + hits.rank))
-    return divided(found, judged.judgements.keep(("ndcg", k, dcg), ideal))
+    gained = graded_gains(((hit.rank, hit.grade) for hit in ranking.hits(k)), dcg)
+    best = graded_gains(ranking.topic.best_grades(k), dcg)
+    return share(discounted(gained, logarithmic), discounted(best, logarithmic))
 
 
-@measure
-def ap(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="relevant", ties=ties.AP, bounds=bounds.AP, peers={"ir_measures": "AP"})
+def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Average precision: precision at each relevant document found, over all relevant documents.
 
     Formula:
@@ -63,13 +47,12 @@ def ap(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("ap", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["ap"].value
     0.5
     """
-    hits = judged.hits(k, rel)
-    precision = (earlier(hits.query) + 1) / hits.rank
-    return divided(judged.sum(hits.query, precision), judged.relevant(rel).docs)
+    precisions = [found / hit.rank for found, hit in enumerate(ranking.hits(k, rel), 1)]
+    return share(math.fsum(precisions), ranking.relevant(rel))
 
 
-@measure
-def map_ia(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="nuggets", ties=ties.MAP_IA, peers={"ir_measures": "AP_IA", "ndeval": "MAP-IA"})
+def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Intent-aware average precision: average precision for each attainable nugget, averaged.
 
     Formula:
@@ -84,15 +67,18 @@ def map_ia(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("map_ia", {"q": {"a": 2.0, "b": 1.0}}, qrels)["map_ia"].value
     0.75
     """
-    finds = judged.finds(k, rel)
-    relevant = judged.relevant(rel)
-    share = (finds.seen + 1) / finds.rank / relevant.docs_of_nugget[finds.nugget]
-    by_size = np.lexsort((share, finds.query))  # so that the names of nuggets change no digit
-    return divided(judged.sum(finds.query[by_size], share[by_size]), relevant.attainable)
+    documents_of = ranking.topic.documents_of(rel)
+    found: dict[int, int] = {}
+    precisions = []
+    for hit in ranking.hits(k, rel):
+        for nugget in hit.nuggets:
+            found[nugget] = found.get(nugget, 0) + 1
+            precisions.append(found[nugget] / hit.rank / documents_of[nugget])
+    return share(math.fsum(precisions), ranking.nuggets(rel))
 
 
-@measure
-def rr(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="relevant", ties=ties.RR, bounds=bounds.RR, peers={"ir_measures": "RR"})
+def rr(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Reciprocal rank of the first relevant document, 0 if none is in the top k.
 
     Formula:
@@ -107,6 +93,5 @@ def rr(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("rr", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["rr"].value
     0.5
     """
-    hits = judged.hits(k, rel)
-    first = earlier(hits.query) == 0
-    return judged.sum(hits.query[first], 1.0 / hits.rank[first])
+    hits = ranking.hits(k, rel)
+    return 1 / hits[0].rank if hits else 0.0

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rageval.measures.base import LOWER, Grade, Values, measure
-from rageval.tables.judged import Judged
+from rageval.measures import bounds, ties
+from rageval.measures.base import LOWER, Grade, measure
+from rageval.measures.ranking import Ranking, share
 
 
-@measure
+def nuggets_found(ranking: Ranking, k: int | None, rel: int) -> int:
+    """Return how many nuggets the documents in the top k support."""
+    return len({nugget for hit in ranking.hits(k, rel) for nugget in hit.nuggets})
+
+
+@measure(sees="nuggets", ties=ties.COVERAGE, bounds=bounds.COVERAGE)
 def coverage(
-    judged: Judged,
+    ranking: Ranking,
     *,
     k: int | None = None,
     denominator: Literal["listed", "attainable"] = "listed",
     rel: Grade = 1,
-) -> Values:
+) -> float:
     """Share of a query's nuggets that some document in the top k supports (FreshStack, eq. 1).
 
     Formula:
@@ -38,12 +41,17 @@ def coverage(
     >>> rageval.evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["coverage@1"].value
     0.5
     """
-    total = judged.qrels.nuggets_listed if denominator == "listed" else judged.relevant(rel).attainable
-    return divided(_nuggets_found(judged, k, rel), total)
+    total = ranking.nuggets() if denominator == "listed" else ranking.nuggets(rel)
+    return share(nuggets_found(ranking, k, rel), total)
 
 
-@measure
-def strec(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(
+    sees="nuggets",
+    ties=ties.COVERAGE,
+    bounds=bounds.STREC,
+    peers={"ir_measures": "StRecall", "ndeval": "strec"},
+)
+def strec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Subtopic recall: share of the attainable nuggets that the top k supports (Zhai et al., SIGIR 2003).
 
     Formula:
@@ -59,11 +67,11 @@ def strec(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("strec@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["strec@1"].value
     0.5
     """
-    return divided(_nuggets_found(judged, k, rel), judged.relevant(rel).attainable)
+    return share(nuggets_found(ranking, k, rel), ranking.nuggets(rel))
 
 
-@measure
-def recall(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="relevant", ties=ties.RECALL, bounds=bounds.RECALL, peers={"ir_measures": "R"})
+def recall(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Share of the relevant documents that are in the top k.
 
     Formula:
@@ -81,11 +89,11 @@ def recall(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("recall@1", {"q": {"b": 2.0, "a": 1.0}}, qrels)["recall@1"].value
     0.5
     """
-    return divided(_relevant_found(judged, k, rel), judged.relevant(rel).docs)
+    return share(len(ranking.hits(k, rel)), ranking.relevant(rel))
 
 
-@measure
-def all_gold(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="relevant", ties=ties.ALL_GOLD, bounds=bounds.ALL_GOLD)
+def all_gold(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """1 if every relevant document is in the top k (the multi-hop hit of RAGtifier), else 0.
 
     Formula:
@@ -99,13 +107,11 @@ def all_gold(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> scores["all_gold@1"].value, scores["all_gold@2"].value
     (0.0, 1.0)
     """
-    total = judged.relevant(rel).docs
-    complete: NDArray[np.bool_] = (total > 0) & (_relevant_found(judged, k, rel) == total)
-    return complete.astype(np.float64)
+    return float(0 < ranking.relevant(rel) == len(ranking.hits(k, rel)))
 
 
-@measure
-def p(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="relevant", ties=ties.P, bounds=bounds.P, peers={"ir_measures": "P"})
+def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Precision: share of the top k that is relevant.
 
     Formula:
@@ -117,11 +123,11 @@ def p(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("p@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1}})["p@2"].value
     0.5
     """
-    return divided(_relevant_found(judged, k, rel), judged.retrieved if k is None else k)
+    return share(len(ranking.hits(k, rel)), k or ranking.retrieved)
 
 
-@measure
-def success(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="relevant", ties=ties.SUCCESS, bounds=bounds.SUCCESS, peers={"ir_measures": "Success"})
+def success(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """1 if a relevant document is in the top k, else 0.
 
     Formula:
@@ -133,11 +139,11 @@ def success(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("success@1", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["success@1"].value
     0.0
     """
-    return (_relevant_found(judged, k, rel) > 0).astype(np.float64)
+    return float(len(ranking.hits(k, rel)) > 0)
 
 
-@measure
-def p_ia(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
+@measure(sees="nuggets", ties=ties.P_IA, peers={"ir_measures": "P_IA", "ndeval": "P-IA"})
+def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Intent-aware precision: precision, averaged over the attainable nuggets.
 
     Formula:
@@ -151,12 +157,12 @@ def p_ia(judged: Judged, *, k: int | None = None, rel: Grade = 1) -> Values:
     >>> rageval.evaluate("p_ia@2", {"q": {"a": 2.0, "b": 1.0}}, qrels)["p_ia@2"].value
     0.75
     """
-    found = judged.sum(judged.finds(k, rel).query)
-    return divided(found, judged.relevant(rel).attainable * (judged.retrieved if k is None else k))
+    supported = sum(len(hit.nuggets) for hit in ranking.hits(k, rel))
+    return share(supported, ranking.nuggets(rel) * (k or ranking.retrieved))
 
 
-@measure
-def judged(judged: Judged, *, k: int | None = None) -> Values:
+@measure(ties=ties.JUDGED, peers={"ir_measures": "Judged"})
+def judged(ranking: Ranking, *, k: int | None = None) -> float:
     """Share of the top k that is judged, whatever the grade.
 
     Formula:
@@ -169,11 +175,11 @@ def judged(judged: Judged, *, k: int | None = None) -> Values:
     >>> rageval.evaluate("judged@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 0}})["judged@2"].value
     0.5
     """
-    return divided(judged.sum(judged.hits(k, rel=None).query), _retrieved(judged, k))
+    return share(len(ranking.hits(k, rel=None)), ranking.depth(k))
 
 
-@measure(better=LOWER)
-def hole(judged: Judged, *, k: int | None = None) -> Values:
+@measure(better=LOWER, ties=ties.HOLE)
+def hole(ranking: Ranking, *, k: int | None = None) -> float:
     """Share of the top k that nobody judged.
 
     Formula:
@@ -188,25 +194,4 @@ def hole(judged: Judged, *, k: int | None = None) -> Values:
     >>> rageval.evaluate("hole@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 0}})["hole@2"].value
     0.5
     """
-    unjudged = _retrieved(judged, k) - judged.sum(judged.hits(k, rel=None).query)
-    return divided(unjudged, judged.retrieved if k is None else k)
-
-
-def divided(value: Values, by: NDArray[Any] | float) -> Values:
-    """value / by, and 0 where there is nothing to divide by."""
-    total = np.broadcast_to(np.asarray(by, np.float64), value.shape)
-    return np.divide(value, total, out=np.zeros_like(value), where=total > 0)
-
-
-def _retrieved(judged: Judged, k: int | None) -> Values:
-    count = judged.retrieved if k is None else np.minimum(judged.retrieved, k)
-    return count.astype(np.float64)
-
-
-def _relevant_found(judged: Judged, k: int | None, rel: int) -> Values:
-    return judged.sum(judged.hits(k, rel).query)
-
-
-def _nuggets_found(judged: Judged, k: int | None, rel: int) -> Values:
-    finds = judged.finds(k, rel)
-    return judged.sum(finds.query[finds.seen == 0])
+    return share(ranking.depth(k) - len(ranking.hits(k, rel=None)), k or ranking.retrieved)

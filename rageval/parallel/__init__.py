@@ -2,7 +2,7 @@
 
 The unit of work is a run, or a part of a run's file that is cut where rows of another query begin
 (`files.spans`). A unit knows nothing of other units and may be done twice; its result is rows and counts
-(`tables.pieces`), which are put together in the order of the file. Judgements travel, rows of runs do not.
+(`scoring.pieces`), which are put together in the order of the file. Judgements travel, rows of runs do not.
 """
 
 from rageval.parallel.dividing import Divided

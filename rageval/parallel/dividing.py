@@ -14,10 +14,10 @@ from rageval.files.opening import FileChanged, can_read_again
 from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
 from rageval.parallel.engines import Engine, paired
+from rageval.scoring.pieces import Joining, Piece, queries_of
 from rageval.sources import RunSource
 from rageval.tables.blocks import RunBlock, Scattered, whole_queries
 from rageval.tables.names import Names
-from rageval.tables.pieces import Joining, Piece, queries_of
 from rageval.tables.run import checked
 
 Result = TypeVar("Result")

@@ -9,10 +9,9 @@ import numpy as np
 
 from rageval.records import Qrel
 from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.joining import View
 from rageval.tables.names import Names
 from rageval.tables.qrels import EVERYTHING, Qrels
-from rageval.tables.ranking import Order, rank_rows
+from rageval.tables.ranking import Order, View, rank_rows
 from rageval.tables.run import Run
 
 

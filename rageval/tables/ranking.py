@@ -6,7 +6,7 @@ groups that hold a judged document, and for no others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rageval.errors import InputError, UsageError
 from rageval.tables.blocks import RunBlock, stretches
 from rageval.tables.ids import Bool, Int, Word, are_digits, byte_order, numbered
+from rageval.tables.qrels import EVERYTHING
 
 TIES = ("trec", "docid_asc", "input", "rank", "error")
 
@@ -37,6 +38,19 @@ class Order:
     def __post_init__(self) -> None:
         if self.ties not in TIES:
             raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a run counts: the order, how deep, and whether unjudged documents are taken out first.
+
+    A document graded below `floor` is one that nobody judged.
+    """
+
+    order: Order = field(default_factory=Order)
+    depth: int | None = None
+    judged_only: bool = False
+    floor: int = EVERYTHING
 
 
 class Ranked(NamedTuple):

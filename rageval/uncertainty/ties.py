@@ -2,65 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from rageval.errors import MeasureError
-from rageval.measures import builtin
 from rageval.measures.base import Measure
-from rageval.tables.judged import Float, Judged
-from rageval.uncertainty.expected import CLOSED, ExpectedGains, Query
-from rageval.uncertainty.groups import Tied
-from rageval.uncertainty.orders import reordered
+from rageval.measures.ranking import Ranking
+from rageval.measures.ties import MOST_ORDERS, TiedRanking, extreme, orders
+from rageval.text import visible
 
 
 class Spread(NamedTuple):
     """Values by query; both ends are None where there are too many orders to look at all."""
 
-    expected: Float
-    lowest: Float | None
-    highest: Float | None
+    expected: list[float]
+    lowest: list[float] | None
+    highest: list[float] | None
 
 
 def check_expected(measures: Sequence[object]) -> None:
-    """`MeasureError` unless the mean over all orders is known in closed form for each."""
+    """Raise `MeasureError` for measures that are no function of a ranking."""
     for measure in measures:
-        if not _is_known(measure):
+        if not isinstance(measure, Measure):
             raise MeasureError(
                 f"{measure}: its mean over the orders of equal scores is not known; choose another rule for"
                 " ties than 'expected'"
             )
 
 
-def _is_known(measure: object) -> bool:
-    if not isinstance(measure, Measure):
-        return False
-    own = builtin().get(measure.name)
-    if own is None or own.function is not measure.function:
-        return False
-    return measure.name in CLOSED or "alpha" in measure.declared
-
-
-def spread(measure: Measure, judged: Judged, tied: Tied) -> Spread:
-    """The mean over all orders, and both ends."""
-    if not tied.groups:
-        values = np.asarray(measure.compute(judged), np.float64)
+def spread(measure: Measure, rankings: Sequence[Ranking], tied: Mapping[int, TiedRanking]) -> Spread:
+    """Return the mean over all orders, and both ends; `tied` are the queries that have ties, by number."""
+    values = measure.values(rankings)
+    if not tied:
         return Spread(values, values, values)
-    extremes = [
-        reordered(judged, tied, measure.name, measure.k, measure.parameters, best) for best in (False, True)
-    ]
-    ends = [None if found is None else np.asarray(measure.compute(found), np.float64) for found in extremes]
-    return Spread(_expected(measure, judged, tied), ends[0], ends[1])
+    expected, ends = list(values), (list(values), list(values))
+    known = True
+    for number, ranking in tied.items():
+        mean, *both = _over_orders(measure, ranking)
+        expected[number] = mean
+        for end, value in zip(ends, both, strict=True):
+            known = known and value is not None
+            end[number] = math.nan if value is None else value
+    return Spread(expected, *(ends if known else (None, None)))
 
 
-def _expected(measure: Measure, judged: Judged, tied: Tied) -> Float:
-    if measure.name not in CLOSED:
-        return np.asarray(measure.compute(ExpectedGains(judged, tied)), np.float64)
-    values = np.array(measure.compute(judged), np.float64)
-    rel = measure.rel if measure.rel is not None else 1
-    for number, groups in tied.groups.items():
-        query = Query(number, groups, measure.k, tied.top(measure.k), judged, rel)
-        values[number] = CLOSED[measure.name](query, measure.parameters)
-    return values
+def _over_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float | None, float | None]:
+    ties = measure.about.ties
+    if ties is None:
+        return _over_all_orders(measure, tied)
+    parameters = measure.parameters
+    mean = measure.values([tied])[0] if ties.mean is None else ties.mean(tied, k=measure.k, **parameters)
+    ends = (extreme(tied, ties, measure.k, parameters, best) for best in (False, True))
+    low, high = (None if order is None else measure.values([order])[0] for order in ends)
+    return mean, low, high
+
+
+def _over_all_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float, float]:
+    every = orders(tied, measure.k)
+    if every is None:
+        raise MeasureError(
+            f"{measure}: its mean over the orders of equal scores is not known in closed form, and the query"
+            f" {visible(tied.topic.query_id)!r} has more than {MOST_ORDERS:,} orders; choose a smaller"
+            " cut-off, or another rule for ties than 'expected'"
+        )
+    values = measure.values(every)
+    return math.fsum(values) / len(values), min(values), max(values)

@@ -75,31 +75,31 @@ def assert_equal(found: dict[str, float], expected: dict[str, float]) -> None:
     assert found == pytest.approx(expected, rel=0, abs=TOLERANCE)
 
 
-class TestNdeval:
+class TestPyndeval:
     @pytest.mark.parametrize("k", [1, 2, 3, 20])
     def test_equal_scores_and_rank_1(self, k: int) -> None:
         run, qrels = random_data(seed=k)
         for ours, theirs in NDEVAL.items():
-            found = scored(f"{ours}@{k}", run, qrels, compat="ndeval").by_query
+            found = scored(f"{ours}@{k}", run, qrels, compat="pyndeval").by_query
             assert_equal(found, pyndeval_values(f"{theirs}@{k}", run, qrels))
 
     @pytest.mark.parametrize("name", NDEVAL_TO_THE_END)
     def test_measures_without_a_cutoff(self, name: str) -> None:
         run, qrels = random_data(seed=5)
-        found = scored(name, run, qrels, compat="ndeval").by_query
+        found = scored(name, run, qrels, compat="pyndeval").by_query
         assert_equal(found, pyndeval_values(NDEVAL_TO_THE_END[name], run, qrels))
 
     def test_equal_scores_go_by_document_ascending(self) -> None:
         run, qrels = {"q": {"c": 1.0, "a": 1.0, "b": 1.0}}, {"q": {"n": {"a": 1}}}
         assert rageval.evaluate("alpha_ndcg@1", run, qrels)["alpha_ndcg@1"].value == 0.0
-        assert rageval.evaluate("alpha_ndcg@1", run, qrels, compat="ndeval")["alpha_ndcg@1"].value == 1.0
+        assert rageval.evaluate("alpha_ndcg@1", run, qrels, compat="pyndeval")["alpha_ndcg@1"].value == 1.0
 
     def test_values_at_rank_1_are_not_normalised(self) -> None:
         run, qrels = {"q": {"a": 1.0}}, {"q": {nugget: {"a": 1} for nugget in ("n1", "n2", "n3")}}
         for name in ("alpha_dcg@1", "err_ia@1"):
-            assert scored(name, run, qrels, compat="ndeval").value == 3.0
+            assert scored(name, run, qrels, compat="pyndeval").value == 3.0
         for name in ("alpha_dcg@2", "err_ia@2"):
-            assert scored(name, run, qrels, compat="ndeval").value < 1
+            assert scored(name, run, qrels, compat="pyndeval").value < 1
 
     @pytest.mark.parametrize("depth", [1, 3])
     def test_depth_is_that_of_the_ranking_it_makes(self, depth: int) -> None:
@@ -107,13 +107,13 @@ class TestNdeval:
         run, qrels = random_data(seed=depth)
         cut = {query: dict(pyndeval_order(docs)[:depth]) for query, docs in run.items()}
         for ours, theirs in NDEVAL_TO_THE_END.items():
-            found = scored(ours, run, qrels, compat="ndeval", depth=depth).by_query
+            found = scored(ours, run, qrels, compat="pyndeval", depth=depth).by_query
             assert_equal(found, pyndeval_values(theirs, cut, qrels))
 
     def test_beyond_its_depth_of_20_the_formula_goes_on(self) -> None:
         run = {"q": {**{f"u{rank}": 100.0 - rank for rank in range(30)}, "a": 1.0}}
         qrels = {"q": {"n": {"a": 1}}}
-        found = [scored(f"alpha_ndcg@{k}", run, qrels, compat="ndeval").value for k in (20, 30, 31)]
+        found = [scored(f"alpha_ndcg@{k}", run, qrels, compat="pyndeval").value for k in (20, 30, 31)]
         assert found == [0.0, 0.0, pytest.approx(1 / math.log2(32))]
 
 

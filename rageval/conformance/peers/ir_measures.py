@@ -10,7 +10,6 @@ from rageval.conformance.peers.data import document_grades, only
 from rageval.conformance.peers.pyndeval import normalised
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
-from rageval.measures.foreign import IR_MEASURES_NAMES
 
 PACKAGE = "ir-measures"
 AS = {"compat": "pyndeval", "complete": True}
@@ -35,7 +34,7 @@ _OTHERS = {"rel", "normalise"}
 
 def has(measure: Measure) -> bool:
     """What its providers compute; of those of novelty, as ndeval normalises them."""
-    if measure.name not in IR_MEASURES_NAMES:
+    if measure.called_by("ir_measures") is None:
         return False
     if set(measure.changed) - _PARAMETERS.get(measure.name, _OTHERS):
         return False
@@ -69,7 +68,7 @@ def _name(measure: Measure, vector: RunVector) -> str:
         changed["judged_only"] = True
     inner = ",".join(f"{name}={value}" for name, value in changed.items())
     cutoff = "" if measure.k is None else f"@{measure.k}"
-    return IR_MEASURES_NAMES[measure.name] + (f"({inner})" if inner else "") + cutoff
+    return str(measure.called_by("ir_measures")) + (f"({inner})" if inner else "") + cutoff
 
 
 def _qrels(vector: RunVector, of_documents: bool) -> Any:

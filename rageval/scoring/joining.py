@@ -9,28 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rageval.scoring.judged import Hits, Judged, Judgements
 from rageval.tables.blocks import RunBlock, stretches
 from rageval.tables.ids import Bool, Int, keyed, same
-from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
 from rageval.tables.qrels import EVERYTHING, Qrels
-from rageval.tables.ranking import Order, rank_rows, single
+from rageval.tables.ranking import View, rank_rows, single
 
 NOT_ASKED = -1
 NOT_KEPT, NOT_JUDGED = -1, -2
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What of a run counts: the order, how deep, and whether unjudged documents are taken out first.
-
-    A document graded below `floor` is one that nobody judged.
-    """
-
-    order: Order = field(default_factory=Order)
-    depth: int | None = None
-    judged_only: bool = False
-    floor: int = EVERYTHING
 
 
 @dataclass(slots=True)

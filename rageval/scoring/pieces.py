@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rageval.scoring.joining import NOT_ASKED, Notes, join
+from rageval.scoring.judged import Hits, Judged, Judgements
 from rageval.tables.blocks import RunBlock, Scattered
 from rageval.tables.ids import Int
-from rageval.tables.joining import NOT_ASKED, Notes, View, join
-from rageval.tables.judged import Hits, Judged, Judgements
 from rageval.tables.names import Names
+from rageval.tables.ranking import View
 
 
 @dataclass(frozen=True, slots=True)

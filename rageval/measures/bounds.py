@@ -1,0 +1,396 @@
+"""What unjudged documents could change: a measure over all ways to judge those that a run retrieved.
+
+A completion gives every unjudged document of the ranking any nuggets of the query, or none. With u of them in
+the top k and v below it, c of N nuggets covered, h of R relevant documents found, the ends are:
+    coverage    c/N, and 1 if u > 0
+    recall      h/(R + v), and (h + u)/(R + u)
+    ap          with x of the u relevant: the x deepest, of R + x + v; the x first, of R + x; over x = 0 … u
+    alpha_dcg   as it is, and every unjudged document of the top k supporting every nugget
+    alpha_ndcg  min Σ_n f_n(s_n) / Σ_n U_n(s_n + v), where the s_n deepest unjudged documents of the top k
+                support nugget n, f_n is its gain, and U_n its gain had it the first ranks for itself; and the
+                largest numerator over the smallest ideal, at most 1 (for the greedy ideal, at most its cap)
+
+All but those of alpha_ndcg are reached by some completion; there numerator and ideal move together, and
+neither of the two obvious completions is an end. Beside another run, unjudged documents that only that run
+retrieves may be relevant as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from rageval.measures.ranking import Nuggets, Ranking, Topic
+
+Parameters = Mapping[str, Any]
+Document = int | str  # the number of a judged document, the id of one that nobody judged
+_SLACK = 1e-12
+_MOST_DOCUMENTS = 10  # 2^10 sets of unjudged documents that support a nugget
+
+
+class Ends(NamedTuple):
+    """Between what values something lies."""
+
+    low: float
+    high: float
+
+
+class Ranked(NamedTuple):
+    """A ranking to the cut-off: what each document supports, None where nobody judged it.
+
+    `others` are unjudged documents that may be relevant, too: below the cut-off, or in another run.
+    """
+
+    topic: Topic
+    rel: int
+    k: int | None
+    found: list[Nuggets | None]
+    retrieved: int
+    others: int = 0
+
+    @property
+    def unjudged(self) -> list[int]:
+        """Places (from 0) of unjudged documents."""
+        return [place for place, nuggets in enumerate(self.found) if nuggets is None]
+
+    @property
+    def covered(self) -> set[int]:
+        """The nuggets that judged documents support."""
+        return {nugget for nuggets in self.found for nugget in nuggets or ()}
+
+    @property
+    def relevant(self) -> list[int]:
+        """Places of relevant documents."""
+        return [place for place, nuggets in enumerate(self.found) if nuggets]
+
+    @property
+    def total(self) -> int:
+        """How many documents are relevant, retrieved or not."""
+        return self.topic.relevant(self.rel)
+
+
+class Bounds(NamedTuple):
+    """What a measure declares of unjudged documents.
+
+    `ends` are its ends for one ranking; `least` is the least that one ranking can be above another, where
+    more is known of this than the difference of their ends.
+    """
+
+    ends: Callable[[Ranked, Parameters], Ends]
+    least: Callable[[Topic, int, int | None, Pair, Parameters], float] | None = None
+
+    def known_for(self, parameters: Parameters) -> bool:
+        """Return whether they hold with these parameters: not where a sum is divided by another."""
+        return bool(parameters.get("normalise", "none") == "none")
+
+
+def ranked(ranking: Ranking, k: int | None, rel: int) -> Ranked:
+    """Return the top k of a ranking beside the judgements; what is unjudged below it may be relevant."""
+    depth = ranking.depth(k)
+    found: list[Nuggets | None] = [None] * depth
+    judged_below = 0
+    for hit in ranking.hits(rel=None):
+        if hit.rank <= depth:
+            found[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
+        else:
+            judged_below += 1
+    others = ranking.retrieved - depth - judged_below
+    return Ranked(ranking.topic, rel, k, found, ranking.retrieved, others)
+
+
+def coverage_ends(query: Ranked, parameters: Parameters) -> Ends:
+    """Return the ends of coverage, of listed or of attainable nuggets."""
+    listed = parameters.get("denominator") == "listed"
+    everything = query.topic.listed
+    total = everything if listed else query.topic.attainable(query.rel)
+    covered = _share(len(query.covered), total)
+    low = covered if listed or not query.others else _share(len(query.covered), everything)
+    return Ends(low, 1.0 if query.unjudged and everything else covered)
+
+
+def recall_ends(query: Ranked, _: Parameters) -> Ends:
+    """Return the ends of recall."""
+    found, total, more = len(query.relevant), query.total, len(query.unjudged)
+    return Ends(_share(found, total + query.others), _share(found + more, total + more))
+
+
+def all_gold_ends(query: Ranked, _: Parameters) -> Ends:
+    """Return the ends of all_gold."""
+    complete = len(query.relevant) == query.total
+    there = query.total > 0
+    low = complete and there and not query.others
+    return Ends(float(low), float(complete and (there or bool(query.unjudged))))
+
+
+def p_ends(query: Ranked, _: Parameters) -> Ends:
+    """Return the ends of precision."""
+    depth = query.k or query.retrieved
+    found, more = len(query.relevant), len(query.unjudged)
+    return Ends(_share(found, depth), _share(found + more, depth))
+
+
+def success_ends(query: Ranked, _: Parameters) -> Ends:
+    """Return the ends of success."""
+    return Ends(float(bool(query.relevant)), float(bool(query.relevant or query.unjudged)))
+
+
+def rr_ends(query: Ranked, _: Parameters) -> Ends:
+    """Return the ends of the reciprocal rank."""
+
+    def first(places: list[int]) -> float:
+        return 1 / (min(places) + 1) if places else 0.0
+
+    return Ends(first(query.relevant), first(query.relevant + query.unjudged))
+
+
+def ap_ends(query: Ranked, _: Parameters) -> Ends:
+    """Return the ends of average precision."""
+    found, total, open_ = query.relevant, query.total, query.unjudged
+    number = range(len(open_) + 1)
+    most = max(average_precision([*found, *open_[:x]], total + x) for x in number)
+    total += query.others
+    least = min(average_precision([*found, *open_[len(open_) - x :]], total + x) for x in number)
+    return Ends(least, most)
+
+
+def average_precision(places: list[int], total: int) -> float:
+    """Return AP of a ranking with relevant documents at these places, of so many there are."""
+    return _share(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
+
+
+def alpha_dcg_ends(query: Ranked, parameters: Parameters) -> Ends:
+    """Return the ends of alpha-DCG."""
+    alpha, open_ = parameters["alpha"], query.unjudged
+    low, high = (
+        math.fsum(nugget_gain(_places(query, nugget, more), alpha) for nugget in range(query.topic.listed))
+        for more in ([], open_)
+    )
+    return Ends(low, high)
+
+
+def alpha_ndcg_ends(query: Ranked, parameters: Parameters) -> Ends:
+    """Return the ends of alpha-nDCG."""
+    alpha, k = parameters["alpha"], query.k
+    _, high = alpha_dcg_ends(query, parameters)
+    ideal = _greedy_ideal(query.topic, alpha, k, query.rel)
+    least_ideal, cap = (ideal, 1.0) if parameters["ideal"] == "exact" else _greedily(ideal, k)
+    most = min(cap, high / least_ideal) if least_ideal else (cap if high else 0.0)
+    low = _least_ratio(query, alpha, k) if query.total else 0.0  # nothing to find scores 0
+    return Ends(low, most)
+
+
+def _greedily(ideal: float, k: int | None) -> tuple[float, float]:
+    """Return the least ideal that greedy finds on a completion, and the cap of what is measured by it."""
+    share = 1 - (1 - 1 / k) ** k if k else 1 - math.exp(-1)
+    return share * ideal, 1 / share
+
+
+def _least_ratio(query: Ranked, alpha: float, k: int | None) -> float:
+    """Return min Σ f_n(s_n) / Σ U_n(s_n) by Dinkelbach: at each ratio every nugget decides alone."""
+    open_, documents_of = query.unjudged, query.topic.documents_of(query.rel)
+    choices = []
+    for nugget in range(query.topic.listed):
+        there = documents_of.get(nugget, 0) + query.others
+        gains = [
+            nugget_gain(_places(query, nugget, open_[len(open_) - s :]), alpha) for s in range(len(open_) + 1)
+        ]
+        best = [first_ranks_gain(there + s, alpha, k) for s in range(len(open_) + 1)]
+        choices.append(list(zip(gains, best, strict=True)))
+    ratio = math.inf
+    while True:
+        priced = min(ratio, 1e6)
+        chosen = [min(choice, key=lambda pair: pair[0] - priced * pair[1]) for choice in choices]
+        above, below = (math.fsum(pair[at] for pair in chosen) for at in (0, 1))
+        following = _share(above, below)
+        if not below or following >= ratio - _SLACK:
+            return following if below else 0.0
+        ratio = following
+
+
+def _places(query: Ranked, nugget: int, more: Sequence[int]) -> list[int]:
+    """Return where documents support a nugget, if the unjudged ones at the places `more` do."""
+    return sorted([place for place, has in enumerate(query.found) if has and nugget in has] + list(more))
+
+
+def nugget_gain(places: Sequence[int], alpha: float) -> float:
+    """Return Σ (1−α)^c / log2(2 + place) over the documents that support one nugget."""
+    return math.fsum((1 - alpha) ** c / math.log2(2 + place) for c, place in enumerate(places))
+
+
+def first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
+    """Return the gain of a nugget whose documents have the first ranks: no ideal has more of it."""
+    return nugget_gain(range(documents if k is None else min(documents, k)), alpha)
+
+
+def _greedy_ideal(topic: Topic, alpha: float, k: int | None, rel: int) -> float:
+    return math.fsum(gain / math.log2(1 + rank) for rank, gain in topic.ideal(k, alpha, rel))
+
+
+class Pair(NamedTuple):
+    """Two rankings of one query: judged documents by number, the others by id."""
+
+    one: Sequence[Document]
+    other: Sequence[Document]
+    below: int = 0  # unjudged documents that stand in neither: below the cut-off
+
+    def turned(self) -> Pair:
+        """Return the same, the other way round."""
+        return Pair(self.other, self.one, self.below)
+
+    def unjudged(self) -> tuple[set[str], set[str], set[str]]:
+        """Return the unjudged documents that only the first, only the second, and both rankings hold."""
+        one, other = _unjudged(self.one), _unjudged(self.other)
+        return one - other, other - one, one & other
+
+
+def _unjudged(ranking: Sequence[Document]) -> set[str]:
+    return {doc for doc in ranking if isinstance(doc, str)}
+
+
+def difference(
+    bounds: Bounds,
+    topic: Topic,
+    rankings: Pair,
+    values: tuple[float, float],
+    k: int | None,
+    parameters: Parameters,
+) -> Ends:
+    """Return the least and the most that the first ranking's value can be above the second's."""
+    rel = int(parameters.get("rel", 1))
+    everything = _unjudged(rankings.one) | _unjudged(rankings.other)
+    if not everything:
+        return Ends(values[0] - values[1], values[0] - values[1])
+    one, other = (
+        bounds.ends(_seen(topic, rel, k, ranking, everything), parameters)
+        for ranking in (rankings.one, rankings.other)
+    )
+    low, high = one.low - other.high, one.high - other.low
+    if bounds.least is None or parameters.get("denominator") == "attainable":
+        return Ends(low, high)
+    tops = Pair(rankings.one[:k], rankings.other[:k])
+    tops = tops._replace(below=len(everything - _unjudged(tops.one) - _unjudged(tops.other)))
+    low = max(low, bounds.least(topic, rel, k, tops, parameters))
+    return Ends(low, min(high, -bounds.least(topic, rel, k, tops.turned(), parameters)))
+
+
+def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> Ranked:
+    top = ranking[:k]
+    found = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
+    inside = sum(isinstance(doc, str) for doc in top)
+    return Ranked(topic, rel, k, found, len(ranking), len(unjudged) - inside)
+
+
+def least_coverage(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+    """Return the least that the first ranking's coverage can be above the second's."""
+    _, only_other, both = docs.unjudged()
+    one, other = (
+        {nugget for has in _supported(topic, rel, ranking) for nugget in has}
+        for ranking in (docs.one, docs.other)
+    )
+    total = sum(
+        _least_of_one(nugget in one, nugget in other, bool(only_other), bool(both))
+        for nugget in range(topic.listed)
+    )
+    return _share(float(total), topic.listed)
+
+
+def least_success(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+    """Return the least that the first ranking's success can be above the second's."""
+    _, only_other, both = docs.unjudged()
+    one, other = (any(_supported(topic, rel, ranking)) for ranking in (docs.one, docs.other))
+    return float(_least_of_one(one, other, bool(only_other), bool(both)))
+
+
+def least_recall(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+    """Return the least, over y of the documents that only the second has, and all or none of the others."""
+    _, only_other, both = docs.unjudged()
+    gap, total = _gap(topic, rel, docs), topic.relevant(rel)
+    others = len(both) + docs.below
+    return min(_share(gap - y, total + y + z) for y in range(len(only_other) + 1) for z in (0, others))
+
+
+def least_p(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+    """Return the least that the first ranking's precision can be above the second's."""
+    if k is None:  # the rankings may differ in length
+        return -math.inf
+    return (_gap(topic, rel, docs) - len(docs.unjudged()[1])) / k
+
+
+def least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+    """Return the least difference: nugget by nugget, over every set of unjudged documents supporting it."""
+    unjudged = sorted(set().union(*docs.unjudged()))
+    if len(unjudged) > _MOST_DOCUMENTS:
+        return -math.inf
+    supported = topic.supported(rel)
+    terms = []
+    for nugget in range(topic.listed):
+        having = {document for document, nuggets in enumerate(supported) if nugget in nuggets}
+        one, other = ([doc in having for doc in ranking] for ranking in (docs.one, docs.other))
+        terms.append(
+            min(
+                _gain_with(docs.one, one, more, parameters["alpha"])
+                - _gain_with(docs.other, other, more, parameters["alpha"])
+                for more in _subsets(unjudged)
+            )
+        )
+    return math.fsum(terms)
+
+
+def least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+    """Return the least difference of gains, over the largest ideal if above 0, else over the smallest."""
+    least, alpha = least_alpha_dcg(topic, rel, k, docs, parameters), parameters["alpha"]
+    unjudged = len(set().union(*docs.unjudged())) + docs.below
+    if least > 0:
+        documents_of = topic.documents_of(rel)
+        return least / math.fsum(
+            first_ranks_gain(documents_of.get(nugget, 0) + unjudged, alpha, k)
+            for nugget in range(topic.listed)
+        )
+    smallest = _greedy_ideal(topic, alpha, k, rel)
+    if parameters["ideal"] == "greedy":
+        smallest, _ = _greedily(smallest, k)
+    return least / smallest if smallest else -math.inf
+
+
+def _least_of_one(one: bool, other: bool, only_other: bool, both: bool) -> int:
+    """Return the least of [first has it] − [second has it], where the unjudged may have it or not."""
+    if one:
+        return 0 if other or only_other or both else 1
+    return -1 if other or only_other else 0
+
+
+def _supported(topic: Topic, rel: int, docs: Sequence[Document]) -> list[Nuggets]:
+    return [topic.nuggets_of(doc, rel) for doc in docs if isinstance(doc, int)]
+
+
+def _gap(topic: Topic, rel: int, docs: Pair) -> int:
+    """Return how many more relevant documents the first ranking holds than the second."""
+    one, other = (sum(map(bool, _supported(topic, rel, each))) for each in (docs.one, docs.other))
+    return one - other
+
+
+def _gain_with(ranking: Sequence[Document], has: Sequence[bool], more: set[str], alpha: float) -> float:
+    places = [at for at, (doc, there) in enumerate(zip(ranking, has, strict=True)) if there or doc in more]
+    return nugget_gain(places, alpha)
+
+
+def _subsets(docs: Sequence[str]) -> Iterator[set[str]]:
+    for chosen in product((False, True), repeat=len(docs)):
+        yield {doc for doc, is_in in zip(docs, chosen, strict=True) if is_in}
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+# What our measures declare.
+COVERAGE = Bounds(coverage_ends, least_coverage)
+STREC = Bounds(coverage_ends)
+RECALL = Bounds(recall_ends, least_recall)
+ALL_GOLD, RR, AP = map(Bounds, (all_gold_ends, rr_ends, ap_ends))
+P = Bounds(p_ends, least_p)
+SUCCESS = Bounds(success_ends, least_success)
+ALPHA_DCG = Bounds(alpha_dcg_ends, least_alpha_dcg)
+ALPHA_NDCG = Bounds(alpha_ndcg_ends, least_alpha_ndcg)

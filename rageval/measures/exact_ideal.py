@@ -1,0 +1,142 @@
+"""The best ranking there is for alpha-nDCG: greedy is not always it, a mixed-integer programme is.
+
+Documents that support the same nuggets are one kind. x_{t,i} ∈ {0,1} puts kind t at rank i; y_{n,i,c} ∈ [0,1]
+says that rank i is the (c+1)-th to support nugget n:
+    maximise    Σ (1−α)^c · y_{n,i,c} / log2(1+i)
+    subject to  Σ_t x_{t,i} ≤ 1    Σ_i x_{t,i} ≤ n_t    Σ_c y_{n,i,c} ≤ Σ_{t∋n} x_{t,i}    Σ_i y_{n,i,c} ≤ 1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rageval.errors import MeasureError
+from rageval.measures.ranking import Gains, Nuggets, Topic, gained
+from rageval.text import visible
+
+Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
+NODES = 20_000  # of the search tree, a query: work is bounded by work, not by a clock
+VARIABLES = 60_000  # and what one node costs grows with these
+_SCALE = 2.0**20  # the solver stops 1e-6 below the optimum, which is nothing in these units
+_SLACK = 1e-9
+
+
+def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
+    """Return (rank, gain) of the best ranking of the query's documents, proved to be the best."""
+    found: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best(topic, k, alpha, rel))
+    return found
+
+
+def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
+    greedy = topic.ideal(k, alpha, rel)
+    kinds = {nuggets: len(places) for nuggets, places in sorted(topic.kinds(rel).items())}
+    depth = min(sum(kinds.values()), k or sum(kinds.values()))
+    if not kinds or not _may_be_beaten(kinds, depth, alpha, _worth(greedy)):
+        return greedy
+    found = list(enumerate(gained(best_order(kinds, depth, alpha, topic.query_id), alpha), 1))
+    return max(greedy, found, key=_worth)
+
+
+def _worth(gains: Gains) -> float:
+    return math.fsum(gain / math.log2(1 + rank) for rank, gain in gains)
+
+
+def _may_be_beaten(kinds: Kinds, depth: int, alpha: float, greedy: float) -> bool:
+    """Return whether a better ranking than the greedy one is conceivable.
+
+    It is not at depth 1, where nothing is worth less the second time, or where no document supports two
+    nuggets; nor where greedy reaches the bound at which every nugget has the first ranks for itself.
+    """
+    if depth == 1 or alpha == 0 or max(map(len, kinds)) == 1:
+        return False
+    times: dict[int, int] = {}
+    for nuggets, count in kinds.items():
+        for nugget in nuggets:
+            times[nugget] = times.get(nugget, 0) + count
+    bound = math.fsum(
+        (1 - alpha) ** c / math.log2(2 + c) for count in times.values() for c in range(min(count, depth))
+    )
+    return greedy < bound - _SLACK
+
+
+def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[Nuggets]:
+    """Return the nugget sets of a best ranking, rank by rank.
+
+    >>> sorted(best_order({(1, 2): 1, (1, 3): 1, (3, 4): 1}, 2, 0.5))
+    [(1, 2), (3, 4)]
+    """
+    from scipy.optimize import Bounds, milp
+
+    sets = list(kinds)
+    _refuse_large(kinds, depth, alpha, query)
+    worth, constraints = _programme(kinds, depth, alpha)
+    whole = [float(at < len(sets) * depth) for at in range(len(worth))]
+    found = milp(
+        [-_SCALE * each for each in worth],
+        integrality=whole,
+        bounds=Bounds(0, 1),
+        constraints=constraints,
+        options={"mip_rel_gap": 0.0, "node_limit": NODES},
+    )
+    if found.status != 0:
+        reached = "" if found.x is None else f": {-found.fun / _SCALE:.4f} was found, and none is above "
+        reached += "" if found.x is None else f"{-found.mip_dual_bound / _SCALE:.4f}"
+        raise MeasureError(
+            f"query {visible(query)!r}: no best ranking was proved in {NODES:,} steps at depth {depth:,}"
+            f"{reached}; choose a smaller cut-off, or ideal=greedy"
+        )
+    order = []
+    for rank in range(depth):
+        placed = [nuggets for t, nuggets in enumerate(sets) if found.x[t * depth + rank] > 0.5]
+        order += placed[:1]
+    return order
+
+
+def _refuse_large(kinds: Kinds, depth: int, alpha: float, query: str) -> None:
+    """Raise `MeasureError` for a programme whose every step would take too long."""
+    times: dict[int, int] = {}
+    for nuggets, count in kinds.items():
+        for nugget in nuggets:
+            times[nugget] = times.get(nugget, 0) + count
+    levels = sum(min(depth, count) if alpha < 1 else 1 for count in times.values())
+    variables = depth * (len(kinds) + levels)
+    if variables > VARIABLES:
+        raise MeasureError(
+            f"query {visible(query)!r}: its best ranking at depth {depth:,} is a question of {variables:,}"
+            f" variables, more than {VARIABLES:,}; choose a smaller cut-off, or ideal=greedy"
+        )
+
+
+def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any]:
+    """Return what each variable is worth, and the constraints: first all x by kind and rank, then all y."""
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import csr_array
+
+    rows: list[tuple[int, int, float]] = []
+    most: list[float] = []
+
+    def constrain(terms: list[tuple[int, float]], at_most: float) -> None:
+        rows.extend((len(most), column, factor) for column, factor in terms)
+        most.append(at_most)
+
+    sets, discount = list(kinds), [1 / math.log2(1 + rank) for rank in range(1, depth + 1)]
+    worth = [0.0] * (len(sets) * depth)
+    for rank in range(depth):
+        constrain([(t * depth + rank, 1.0) for t in range(len(sets))], 1.0)
+    for t, nuggets in enumerate(sets):
+        constrain([(t * depth + rank, 1.0) for rank in range(depth)], float(kinds[nuggets]))
+    for nugget in sorted({nugget for nuggets in sets for nugget in nuggets}):
+        having = [t for t, nuggets in enumerate(sets) if nugget in nuggets]
+        levels = min(depth, sum(kinds[sets[t]] for t in having)) if alpha < 1 else 1
+        first = len(worth)
+        worth += [(1 - alpha) ** c * discount[rank] for rank in range(depth) for c in range(levels)]
+        for rank in range(depth):
+            here = [(first + rank * levels + c, 1.0) for c in range(levels)]
+            constrain([*here, *((t * depth + rank, -1.0) for t in having)], 0.0)
+        for c in range(levels):
+            constrain([(first + rank * levels + c, 1.0) for rank in range(depth)], 1.0)
+    row, column, factor = zip(*rows, strict=True)
+    matrix = csr_array((factor, (row, column)), shape=(len(most), len(worth)))
+    return worth, LinearConstraint(matrix, -math.inf, most)

@@ -1,0 +1,345 @@
+"""What a measure of runs sees: one query's ranking, met with the judgements of the query.
+
+    @rageval.measure
+    def first_find(ranking, *, rel: int = 1):
+        "1 if the very first document is relevant."
+        return len(ranking.hits(1, rel))
+
+A `Ranking` knows where judged documents stand, a `Topic` what is judged at all. Nuggets and documents are
+numbers; which ones does not matter, only where they are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from heapq import heapify, heappop, heapreplace
+from typing import Any, NamedTuple, Self, TypeVar
+
+T = TypeVar("T")
+Nuggets = tuple[int, ...]
+Gains = list[tuple[int, float]]  # (rank, gain), best first
+
+
+class Hit(NamedTuple):
+    """A judged document in a ranking: where it stands, its grade (the highest over its nuggets), and the
+    nuggets it supports."""
+
+    rank: int
+    document: int
+    grade: int
+    nuggets: Nuggets
+
+
+class Topic:
+    """The judgements of one query: nuggets, documents, and which document supports which nugget.
+
+    Judged documents are numbered from 0. `listed` is the number of nuggets in the judgements, also of those
+    that no document supports.
+
+    >>> topic = Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 2, "c": 0}})
+    >>> topic.listed, topic.relevant(), topic.attainable(), topic.relevant(rel=2)
+    (2, 2, 2, 1)
+    """
+
+    def __init__(
+        self,
+        listed: int,
+        begin: Sequence[int],
+        pair_nugget: Sequence[int],
+        pair_grade: Sequence[int],
+        names: Callable[[], Sequence[str]],
+        query_id: str = "",
+    ) -> None:
+        """Take the (nugget, grade) pairs of document i from begin[i] to begin[i + 1], by nugget.
+
+        `names` gives the ids of the documents when somebody needs them.
+        """
+        self.query_id = query_id
+        self.listed = listed
+        self._begin = begin
+        self._nugget = pair_nugget
+        self._grade = pair_grade
+        self._names = names
+        self._kept: dict[Any, Any] = {}
+
+    @classmethod
+    def of(cls, nuggets: Mapping[str, Mapping[str, int]]) -> Self:
+        """Make a topic of `{nugget: {document: grade}}`."""
+        documents: dict[str, list[tuple[int, int]]] = {}
+        for number, grades in enumerate(nuggets.values()):
+            for document, grade in grades.items():
+                documents.setdefault(document, []).append((number, grade))
+        begin, pairs = [0], []
+        for found in documents.values():
+            pairs += found
+            begin.append(len(pairs))
+        names = list(documents)
+        return cls(len(nuggets), begin, [n for n, _ in pairs], [g for _, g in pairs], lambda: names)
+
+    def __len__(self) -> int:
+        """Return how many documents are judged."""
+        return len(self._begin) - 1
+
+    @cached_property
+    def ids(self) -> Sequence[str]:
+        """The ids of the judged documents."""
+        return self._names()
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each judged document, by its id."""
+        return {name: number for number, name in enumerate(self.ids)}
+
+    @cached_property
+    def lowest(self) -> int:
+        """The lowest grade there is; 0 without judgements."""
+        return min(self._grade, default=0)
+
+    @cached_property
+    def grades(self) -> list[int]:
+        """The grade of each judged document: the highest that any nugget gives it."""
+        if len(self._nugget) == len(self):
+            return list(self._grade)
+        return [max(self._grade[b:e]) for b, e in zip(self._begin, self._begin[1:], strict=False)]
+
+    def grade(self, document: int) -> int:
+        """Return the grade of a judged document: the highest that any nugget gives it."""
+        return max(self._grade[self._begin[document] : self._begin[document + 1]])
+
+    def nuggets_of(self, document: int, rel: int = 1) -> Nuggets:
+        """Return the nuggets that a document supports."""
+        first, last = self._begin[document], self._begin[document + 1]
+        nuggets = self._nugget[first:last]
+        if self.lowest >= rel:  # as judgements are kept where nobody asks for lower grades
+            return tuple(nuggets)
+        grades = self._grade[first:last]
+        return tuple([n for n, grade in zip(nuggets, grades, strict=True) if grade >= rel])
+
+    def supported(self, rel: int = 1) -> list[Nuggets]:
+        """Return what each judged document supports; nothing, for documents that are not relevant."""
+        return self.keep(("supported", rel), lambda: [self.nuggets_of(d, rel) for d in range(len(self))])
+
+    def relevant(self, rel: int = 1) -> int:
+        """Return how many documents are relevant: some nugget gives them this grade."""
+        return self.keep(("relevant", rel), lambda: sum(grade >= rel for grade in self.grades))
+
+    def best_grades(self, k: int | None = None) -> list[tuple[int, int]]:
+        """Return (rank, grade) of the documents with a grade above 0, the best first, to rank k."""
+        ordered: list[tuple[int, int]] = self.keep(
+            "best grades",
+            lambda: list(enumerate(sorted((g for g in self.grades if g > 0), reverse=True), 1)),
+        )
+        return ordered[:k]
+
+    def documents_of(self, rel: int = 1) -> Mapping[int, int]:
+        """Return, for each nugget that any document supports, how many do."""
+        return self.keep(("documents", rel), lambda: self._count(rel))
+
+    def attainable(self, rel: int = 1) -> int:
+        """Return how many nuggets some document supports."""
+        return len(self.documents_of(rel))
+
+    def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
+        """Return the gains of the greedy ideal ranking, to rank k.
+
+        It takes, rank by rank, the document of largest gain; of equal ones the last by id, by code
+        points, which is the order of UTF-8's bytes.
+
+        >>> Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}).ideal(None, alpha=0.5)
+        [(1, 2.0), (2, 1.0), (3, 0.5)]
+        """
+        greedy: _Greedy = self.keep(("ideal", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha))
+        return greedy.gains(k)
+
+    def kinds(self, rel: int = 1) -> dict[Nuggets, list[int]]:
+        """Return, for each set of nuggets that documents support, which do, in the order that breaks ties."""
+        supported = self.supported(rel)
+        relevant = [document for document, nuggets in enumerate(supported) if nuggets]
+        relevant.sort(key=self.ids.__getitem__, reverse=True)
+        kinds: dict[Nuggets, list[int]] = {}
+        for place, document in enumerate(relevant):
+            kinds.setdefault(supported[document], []).append(place)
+        return kinds
+
+    def _count(self, rel: int) -> dict[int, int]:
+        count: dict[int, int] = {}
+        for nugget, grade in zip(self._nugget, self._grade, strict=True):
+            if grade >= rel:
+                count[nugget] = count.get(nugget, 0) + 1
+        return count
+
+    def keep(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what `make` makes of the judgements alone, made once for all runs."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: T = self._kept[key]
+        return kept
+
+
+class Ranking:
+    """One query's ranked documents, met with its judgements: the argument of a measure of runs.
+
+    >>> topic = Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 1}})
+    >>> ranking = Ranking.of(["a", "x", "b"], topic)
+    >>> ranking.hits()
+    [Hit(rank=1, document=0, grade=1, nuggets=(0, 1)), Hit(rank=3, document=1, grade=1, nuggets=(0,))]
+    >>> ranking.gains(k=10, alpha=0.5)
+    [(1, 2.0), (3, 0.5)]
+    """
+
+    def __init__(self, topic: Topic, ranks: Sequence[int], documents: Sequence[int], retrieved: int) -> None:
+        """Take the ranks (ascending) and numbers of the judged documents among those retrieved."""
+        self.topic = topic
+        self.retrieved = retrieved
+        self.ranks = ranks
+        self.documents = documents
+        self._hits: dict[int | None, list[Hit]] = {}
+
+    @classmethod
+    def of(cls, ids: Sequence[str], topic: Topic) -> Self:
+        """Make a ranking of document ids, best first."""
+        found = [(rank, topic.numbers.get(name)) for rank, name in enumerate(ids, 1)]
+        judged = [(rank, document) for rank, document in found if document is not None]
+        return cls(topic, [rank for rank, _ in judged], [document for _, document in judged], len(ids))
+
+    def hits(self, k: int | None = None, rel: int | None = 1) -> Sequence[Hit]:
+        """Return the relevant documents among the top k, best first; with `rel=None` all judged ones."""
+        if rel not in self._hits:
+            self._hits[rel] = list(self._all_hits(rel))
+        hits = self._hits[rel]
+        if k is None or not hits or hits[-1].rank <= k:
+            return hits
+        return hits[: bisect_right(hits, k, key=_rank)]
+
+    def gains(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
+        """Return (rank, gain) of the relevant documents in the top k.
+
+        A document gains (1−α)^c for each nugget it supports that c documents above it support.
+        """
+        return list(zip((hit.rank for hit in self.hits(k, rel)), self._gained(k, alpha, rel), strict=True))
+
+    def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
+        """Return (rank, gain) of the greedy ideal ranking of the query, to rank k."""
+        return self.topic.ideal(k, alpha, rel)
+
+    def nuggets(self, rel: int | None = None) -> int:
+        """Return how many nuggets the query has; with `rel`, how many of them some document supports."""
+        return self.topic.listed if rel is None else self.topic.attainable(rel)
+
+    def relevant(self, rel: int = 1) -> int:
+        """Return how many documents are relevant to the query, retrieved or not."""
+        return self.topic.relevant(rel)
+
+    def depth(self, k: int | None = None) -> int:
+        """Return how many documents the top k holds."""
+        return self.retrieved if k is None else min(k, self.retrieved)
+
+    def _all_hits(self, rel: int | None) -> Iterator[Hit]:
+        topic = self.topic
+        for rank, document in zip(self.ranks, self.documents, strict=True):
+            nuggets = topic.nuggets_of(document, 1 if rel is None else rel)
+            if nuggets or rel is None:
+                yield Hit(rank, document, topic.grade(document), nuggets)
+
+    def _gained(self, k: int | None, alpha: float, rel: int) -> Iterator[float]:
+        return gained((hit.nuggets for hit in self.hits(k, rel)), alpha)
+
+
+def gained(documents: Iterable[Nuggets], alpha: float) -> Iterator[float]:
+    """Yield what each document gains: (1−α)^c for each of its nuggets, c documents above supporting it, too.
+
+    >>> list(gained([(1, 2), (2,), (2, 3)], alpha=0.5))
+    [2.0, 0.5, 1.25]
+    """
+    seen: dict[int, int] = {}
+    for nuggets in documents:
+        yield gain(nuggets, seen, alpha)
+        for nugget in nuggets:
+            seen[nugget] = seen.get(nugget, 0) + 1
+
+
+def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
+    """Return Σ (1−α)^seen over the nuggets, the exact sum rounded once: equal gains have equal bits."""
+    stay = 1.0 - alpha
+    return math.fsum([stay ** seen.get(nugget, 0) for nugget in nuggets])
+
+
+def share(part: float, whole: float) -> float:
+    """Return part / whole, and 0 where there is nothing to divide by."""
+    return part / whole if whole > 0 else 0.0
+
+
+def discounted(gains: Gains, discount: Callable[[int], float]) -> float:
+    """Return Σ gain · discount(rank), the exact sum rounded once."""
+    return math.fsum([gain * discount(rank) for rank, gain in gains])
+
+
+def logarithmic(rank: int) -> float:
+    """Return 1/log2(1 + rank)."""
+    return 1 / math.log2(1 + rank)
+
+
+def reciprocal(rank: int) -> float:
+    """Return 1/rank."""
+    return 1 / rank
+
+
+def geometric(beta: float) -> Callable[[int], float]:
+    """Return the discount β^(rank − 1): of readers who go on to the next document with probability β."""
+    return lambda rank: beta ** (rank - 1)
+
+
+def graded_gains(documents: Iterable[tuple[int, int]], dcg: str) -> Gains:
+    """Return (rank, gain) of (rank, grade): the grade itself, or 2^grade − 1 with `exp_log2`."""
+    if dcg == "log2":
+        return [(rank, float(max(grade, 0))) for rank, grade in documents]
+    return [(rank, 2.0 ** max(grade, 0) - 1) for rank, grade in documents]
+
+
+def _rank(hit: Hit) -> int:
+    return hit.rank
+
+
+class _Greedy:
+    """The greedy ideal ranking, as deep as anybody has asked for yet.
+
+    Gains only fall, so a gain that was right some ranks ago is not below today's: only the document on top
+    of the heap is reckoned again, until one stays there. Documents with the same nuggets gain the same now
+    and for ever, so only the first of each kind waits in the heap.
+    """
+
+    def __init__(self, kinds: dict[Nuggets, list[int]], alpha: float) -> None:
+        self._stay = 1.0 - alpha
+        self._left = {nuggets: places[:0:-1] for nuggets, places in kinds.items()}  # the next one last
+        # Least first, as heaps are: minus what a document gains, and its place among equals.
+        self._heap = [(-float(len(nuggets)), places[0], nuggets) for nuggets, places in kinds.items()]
+        heapify(self._heap)
+        self._seen = dict.fromkeys((nugget for nuggets in kinds for nugget in nuggets), 0)
+        self._worth = dict.fromkeys(self._seen, -1.0)  # minus (1−α)^seen
+        self._gains: Gains = []
+
+    def gains(self, k: int | None) -> Gains:
+        """Return (rank, gain) to rank k."""
+        heap, worth = self._heap, self._worth.__getitem__
+        while heap and (k is None or len(self._gains) < k):
+            before, place, nuggets = heap[0]
+            now = math.fsum(map(worth, nuggets))
+            if now == before:
+                self._take(now, nuggets)
+            else:
+                heapreplace(heap, (now, place, nuggets))
+        return self._gains if k is None else self._gains[:k]
+
+    def _take(self, now: float, nuggets: Nuggets) -> None:
+        self._gains.append((len(self._gains) + 1, -now))
+        for nugget in nuggets:
+            self._seen[nugget] += 1
+            self._worth[nugget] = -(self._stay ** self._seen[nugget])
+        left = self._left[nuggets]
+        if left:  # it gains less by now; that is reckoned when it is on top
+            heapreplace(self._heap, (now, left.pop(), nuggets))
+        else:
+            heappop(self._heap)

@@ -1,0 +1,406 @@
+"""A measure over all orders of documents that share their score: its mean in closed form, and both ends.
+
+In a group of g documents after `before` others, of which m are marked (relevant, or supporting a nugget),
+every place is as likely for each. With s places in the top k:
+    none of the marked in the top k      C(g−m, s) / C(g, s)
+    all of them                          C(g−m, s−m) / C(g, s)
+    the first of them at place r         C(g−r, m−1) / C(g, m)
+    gain of a nugget at place r          m/g · (1−α)^seen · E[(1−α)^H],  H ~ Hypergeometric(g−1, m−1, r−1)
+
+The ends are reached by some order. Documents of one kind (they support the same nuggets) are alike, and what
+a place is worth depends on how many of each kind stand above it and on nothing else: dynamic programming over
+these counts finds the best and the worst order. What stands above a group is known, so groups do not depend
+on one another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations, product
+from math import comb
+from typing import Any, NamedTuple
+
+from rageval.measures.ranking import (
+    Gains,
+    Hit,
+    Nuggets,
+    Ranking,
+    Topic,
+    discounted,
+    gain,
+    geometric,
+    graded_gains,
+    logarithmic,
+    reciprocal,
+    share,
+)
+
+MOST_ORDERS = 5_040  # of one query, for a measure whose mean has no closed form
+MOST_STATES = 5_000  # of one group, for the best and the worst order
+_NOT_JUDGED = -1
+Marked = Collection[int]
+
+
+class Group(NamedTuple):
+    """Documents of equal score: `before` stand above them; `documents` are those that are judged."""
+
+    before: int
+    size: int
+    documents: tuple[int, ...]
+
+    def inside(self, k: int | None) -> int:
+        """Return how many of its places are in the top k."""
+        return self.size if k is None else min(max(k - self.before, 0), self.size)
+
+
+class TiedRanking(Ranking):
+    """A ranking some of whose documents share their score; `groups` hold all judged ones, also single ones.
+
+    What it says of a cut-off is a mean over all orders; `depth_limit` is how deep rankings count at all.
+    """
+
+    def __init__(self, ranking: Ranking, groups: Sequence[Group], depth_limit: int | None = None) -> None:
+        super().__init__(ranking.topic, ranking.ranks, ranking.documents, ranking.retrieved)
+        self.groups = groups
+        self.depth_limit = depth_limit
+
+    def top(self, k: int | None) -> int | None:
+        """Return the cut-off, not below the depth to which rankings count."""
+        limits = [limit for limit in (k, self.depth_limit) if limit is not None]
+        return min(limits, default=None)
+
+    def gains(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
+        """Return (rank, mean gain): sums of gains times discounts are linear in them, so they are means."""
+        found: Gains = []
+        seen: Counter[int] = Counter()
+        for group in self.groups:
+            here = Counter(n for doc in group.documents for n in self.topic.nuggets_of(doc, rel))
+            terms: list[list[float]] = [[] for _ in range(group.inside(self.top(k)))]
+            for nugget, marked in here.items():
+                worth = (1 - alpha) ** seen[nugget]
+                for place, mean in zip(terms, group_gains(group.size, marked, alpha), strict=False):
+                    place.append(worth * mean)
+            if here:
+                found += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
+            seen.update(here)
+        return found
+
+    def marks(self, marked: Marked) -> list[tuple[Group, int]]:
+        """Return how many documents of each group are marked."""
+        return [(group, sum(doc in marked for doc in group.documents)) for group in self.groups]
+
+    def none_inside(self, k: int | None, marked: Marked) -> float:
+        """Return the chance that no marked document is in the top k."""
+        chance = 1.0
+        for group, m in self.marks(marked):
+            s = group.inside(self.top(k))
+            chance *= comb(group.size - m, s) / comb(group.size, s)
+        return chance
+
+    def all_inside(self, k: int | None, marked: Marked) -> float:
+        """Return the chance that every marked document is in the top k."""
+        chance, found = 1.0, 0
+        for group, m in self.marks(marked):
+            s = group.inside(self.top(k))
+            chance *= comb(group.size - m, s - m) / comb(group.size, s) if s >= m else 0.0
+            found += m
+        return chance if found == len(marked) else 0.0
+
+    def count_inside(self, k: int | None, marked: Marked) -> float:
+        """Return how many marked documents are in the top k, on average."""
+        return math.fsum(m * group.inside(self.top(k)) / group.size for group, m in self.marks(marked))
+
+    def first_place(self, k: int | None, marked: Marked) -> float:
+        """Return the mean of 1/rank of the first marked document, 0 below the top k."""
+        for group, m in self.marks(marked):
+            if m:
+                places = range(1, min(group.inside(self.top(k)), group.size - m + 1) + 1)
+                ways = comb(group.size, m)
+                return math.fsum(comb(group.size - r, m - 1) / ways / (group.before + r) for r in places)
+        return 0.0
+
+    def precisions(self, k: int | None, marked: Marked) -> float:
+        """Return the mean of Σ precision at the rank of each marked document in the top k."""
+        terms: list[float] = []
+        seen = 0
+        for group, m in self.marks(marked):
+            if m:
+                others = (m - 1) / (group.size - 1) if group.size > 1 else 0.0
+                places = range(1, group.inside(self.top(k)) + 1)
+                inside = math.fsum((1 + seen + (r - 1) * others) / (group.before + r) for r in places)
+                terms.append(inside * m / group.size)
+            seen += m
+        return math.fsum(terms)
+
+    def supporting(self, rel: int) -> dict[int, set[int]]:
+        """Return the documents of the ranking that support each nugget."""
+        found: dict[int, set[int]] = {}
+        for group in self.groups:
+            for doc in group.documents:
+                for nugget in self.topic.nuggets_of(doc, rel):
+                    found.setdefault(nugget, set()).add(doc)
+        return found
+
+    def all_relevant(self, rel: int) -> set[int]:
+        """Return the relevant documents of the query, retrieved or not."""
+        return {doc for doc, grade in enumerate(self.topic.grades) if grade >= rel}
+
+
+@lru_cache(maxsize=4096)
+def group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
+    """Return the mean gain, place by place, of a nugget that `marked` of `size` tied documents support.
+
+    >>> group_gains(2, 1, 0.5), group_gains(2, 2, 0.5)
+    ((0.5, 0.5), (1.0, 0.5))
+    """
+    worth = [(1 - alpha) ** drawn for drawn in range(marked)]
+    chance = [1.0] + [0.0] * (marked - 1)  # of having drawn so many of the others among the places above
+    gains = []
+    for place in range(size):
+        gains.append(marked / size * math.fsum(c * w for c, w in zip(chance, worth, strict=True)))
+        left = size - 1 - place
+        if left > 0:
+            another = [max(marked - 1 - drawn, 0) / left for drawn in range(marked)]
+            drawn_now = [0.0, *[c * a for c, a in zip(chance, another, strict=True)][:-1]]
+            chance = [c * max(1 - a, 0.0) + d for c, a, d in zip(chance, another, drawn_now, strict=True)]
+    return tuple(gains)
+
+
+Worth = Callable[[int, Nuggets, Mapping[int, int]], float]  # (rank, nuggets, how often each was seen)
+Parameters = Mapping[str, Any]
+
+
+class Ties(NamedTuple):
+    """What a measure declares of ties.
+
+    `mean` is its mean over all orders of a `TiedRanking`; without it the measure itself gives the mean,
+    because it is linear in `ranking.gains`. `worth` says what a document adds at a rank, for measures that
+    look at nuggets; for the others the order with the largest `key` first is the best.
+    """
+
+    mean: Callable[..., float] | None = None
+    worth: Callable[[Topic, Parameters], Worth] | None = None
+    key: Callable[[Hit | None, int], float] | None = None
+
+
+def relevance(hit: Hit | None, rel: int) -> float:
+    """Return 1 for a relevant document."""
+    return float(hit is not None and hit.grade >= rel)
+
+
+def _gained(topic: Topic, parameters: Parameters, discount: Callable[[int], float]) -> Worth:
+    alpha = parameters["alpha"]
+    return lambda rank, nuggets, seen: discount(rank) * gain(nuggets, seen, alpha)
+
+
+def _new_nuggets(topic: Topic, parameters: Parameters) -> Worth:
+    return lambda rank, nuggets, seen: sum(not seen.get(nugget) for nugget in nuggets)
+
+
+def _precisions(topic: Topic, parameters: Parameters) -> Worth:
+    of = topic.documents_of(parameters["rel"])
+    return lambda rank, nuggets, seen: math.fsum((seen.get(n, 0) + 1) / rank / of[n] for n in nuggets)
+
+
+def _coverage(tied: TiedRanking, *, k: int | None, rel: int, denominator: str = "attainable") -> float:
+    found = math.fsum(1 - tied.none_inside(k, documents) for documents in tied.supporting(rel).values())
+    return share(found, tied.nuggets() if denominator == "listed" else tied.nuggets(rel))
+
+
+def _map_ia(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    of = tied.topic.documents_of(rel)
+    found = [tied.precisions(k, docs) / of[nugget] for nugget, docs in tied.supporting(rel).items()]
+    return share(math.fsum(found), tied.nuggets(rel))
+
+
+def _p_ia(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    found = math.fsum(tied.count_inside(k, documents) for documents in tied.supporting(rel).values())
+    return share(found, tied.nuggets(rel) * (k or tied.retrieved))
+
+
+def _recall(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    return share(tied.count_inside(k, tied.all_relevant(rel)), tied.relevant(rel))
+
+
+def _p(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    return share(tied.count_inside(k, tied.all_relevant(rel)), k or tied.retrieved)
+
+
+def _success(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    return 1 - tied.none_inside(k, tied.all_relevant(rel))
+
+
+def _all_gold(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    return tied.all_inside(k, tied.all_relevant(rel)) if tied.relevant(rel) else 0.0
+
+
+def _rr(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    return tied.first_place(k, tied.all_relevant(rel))
+
+
+def _ap(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+    return share(tied.precisions(k, tied.all_relevant(rel)), tied.relevant(rel))
+
+
+def _ndcg(tied: TiedRanking, *, k: int | None, dcg: str) -> float:
+    found = []
+    for group in tied.groups:
+        places = range(group.before + 1, group.before + 1 + group.inside(tied.top(k)))
+        discount = math.fsum(map(logarithmic, places)) / group.size
+        gains = graded_gains(((0, tied.topic.grades[doc]) for doc in group.documents), dcg)
+        found += [gain * discount for _, gain in gains]
+    return share(math.fsum(found), discounted(graded_gains(tied.topic.best_grades(k), dcg), logarithmic))
+
+
+def _judged_inside(tied: TiedRanking, k: int | None) -> float:
+    return tied.count_inside(k, {doc for group in tied.groups for doc in group.documents})
+
+
+def _judged(tied: TiedRanking, *, k: int | None) -> float:
+    return share(_judged_inside(tied, k), tied.depth(k))
+
+
+def _hole(tied: TiedRanking, *, k: int | None) -> float:
+    return share(tied.depth(k) - _judged_inside(tied, k), k or tied.retrieved)
+
+
+def _is_judged(hit: Hit | None, rel: int) -> float:
+    return float(hit is not None)
+
+
+def _is_unjudged(hit: Hit | None, rel: int) -> float:
+    return float(hit is None)
+
+
+def _grade(hit: Hit | None, rel: int) -> float:
+    return float(max(hit.grade, 0)) if hit else 0.0
+
+
+# What our measures declare. Those that are sums of gains need no mean of their own.
+LOGARITHMIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, logarithmic))
+RECIPROCAL_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, reciprocal))
+GEOMETRIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, geometric(given["beta"])))
+COVERAGE = Ties(_coverage, worth=_new_nuggets)
+MAP_IA = Ties(_map_ia, worth=_precisions)
+P_IA = Ties(_p_ia, worth=lambda topic, given: lambda rank, nuggets, seen: len(nuggets))
+RECALL, P, SUCCESS, ALL_GOLD, RR, AP = map(Ties, (_recall, _p, _success, _all_gold, _rr, _ap))
+NDCG = Ties(_ndcg, key=_grade)
+JUDGED, HOLE = Ties(_judged, key=_is_judged), Ties(_hole, key=_is_unjudged)
+
+
+def orders(tied: TiedRanking, k: int | None) -> Iterator[Ranking] | None:
+    """Return all orders that differ in the top k, each as likely; None if they are too many."""
+    groups = [(group, group.inside(tied.top(k))) for group in tied.groups]
+    number = 1
+    for group, inside in groups:
+        number *= math.perm(group.size, inside)
+        if number > MOST_ORDERS:
+            return None
+    return _all_orders(tied, groups)
+
+
+def _all_orders(tied: TiedRanking, groups: list[tuple[Group, int]]) -> Iterator[Ranking]:
+    ways = []
+    for group, inside in groups:
+        unjudged = [_NOT_JUDGED] * (group.size - len(group.documents))
+        ways.append(list(permutations([*group.documents, *unjudged], inside)))
+    for chosen in product(*ways):
+        place = {
+            doc: group.before + at
+            for (group, _), way in zip(groups, chosen, strict=True)
+            for at, doc in enumerate(way, 1)
+            if doc != _NOT_JUDGED
+        }
+        yield _placed(tied, place)
+
+
+def extreme(
+    tied: TiedRanking, ties: Ties, k: int | None, parameters: Parameters, best: bool
+) -> Ranking | None:
+    """Return the ranking in its best (or worst) order for a measure; None if there are too many orders."""
+    rel = int(parameters.get("rel", 1))
+    worth = ties.worth(tied.topic, parameters) if ties.worth else None
+    place: dict[int, int] = {}
+    seen: Counter[int] = Counter()
+    for group in tied.groups:
+        if worth is None:
+            order: list[int] | None = _by_key(tied, group, ties.key or relevance, rel, best)
+        else:
+            kinds = {doc: tied.topic.nuggets_of(doc, rel) for doc in group.documents}
+            order = _extreme(group, kinds, seen, worth, group.inside(tied.top(k)), best)
+            for nuggets in kinds.values():
+                seen.update(nuggets)
+        if order is None:
+            return None
+        place |= {doc: group.before + at for at, doc in enumerate(order, 1) if doc != _NOT_JUDGED}
+    return _placed(tied, place)
+
+
+def _by_key(
+    tied: TiedRanking, group: Group, key: Callable[[Hit | None, int], float], rel: int, best: bool
+) -> list[int]:
+    hits = {doc: Hit(0, doc, tied.topic.grades[doc], ()) for doc in group.documents}
+    unjudged = [_NOT_JUDGED] * (group.size - len(group.documents))
+    return sorted([*group.documents, *unjudged], key=lambda doc: key(hits.get(doc), rel), reverse=best)
+
+
+def _extreme(
+    group: Group,
+    kinds: Mapping[int, Nuggets],
+    above: Mapping[int, int],
+    worth: Worth,
+    inside: int,
+    best: bool,
+) -> list[int] | None:
+    """Return the documents of a group in an extreme order; only the places `inside` matter."""
+    waiting: dict[Nuggets, list[int]] = {}
+    for doc, nuggets in kinds.items():
+        waiting.setdefault(nuggets, []).append(doc)
+    waiting.setdefault((), []).extend([_NOT_JUDGED] * (group.size - len(group.documents)))
+    types = list(waiting)
+    available = [len(waiting[kind]) for kind in types]
+    if len(types) == 1:
+        return waiting[types[0]]
+    if math.prod(min(count, inside) + 1 for count in available) > MOST_STATES:
+        return None
+    taken = _best_counts(types, available, group.before, above, worth, inside, best)
+    order = [waiting[types[t]].pop() for t in taken]
+    return order + [doc for docs in waiting.values() for doc in docs]
+
+
+def _best_counts(
+    types: list[Nuggets],
+    available: list[int],
+    before: int,
+    above: Mapping[int, int],
+    worth: Worth,
+    inside: int,
+    best: bool,
+) -> list[int]:
+    """Return which type to take at each place, by dynamic programming over how many of each were taken."""
+    sign = 1.0 if best else -1.0
+    layer: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {(0,) * len(types): (0.0, ())}
+    for place in range(inside):
+        following: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {}
+        for state, (value, path) in layer.items():
+            seen = Counter(above)
+            for kind, count in zip(types, state, strict=True):
+                seen.update(dict.fromkeys(kind, count))
+            for t, kind in enumerate(types):
+                if state[t] < available[t]:
+                    reached = (*state[:t], state[t] + 1, *state[t + 1 :])
+                    total = value + sign * worth(before + place + 1, kind, seen)
+                    if reached not in following or total > following[reached][0]:
+                        following[reached] = total, (*path, t)
+        layer = following
+    return list(max(layer.values(), key=lambda found: found[0])[1])
+
+
+def _placed(tied: TiedRanking, place: Mapping[int, int]) -> Ranking:
+    """Return the ranking with these documents at these ranks."""
+    limit = tied.depth_limit
+    found = sorted((rank, doc) for doc, rank in place.items() if limit is None or rank <= limit)
+    return Ranking(tied.topic, [rank for rank, _ in found], [doc for _, doc in found], tied.retrieved)

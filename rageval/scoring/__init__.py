@@ -1,0 +1,1 @@
+"""Runs meet judgements: what each query's ranking holds, joined whole or in parts."""
