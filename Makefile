@@ -3,7 +3,7 @@ SECONDS ?= 600
 ITEMS ?= 2000
 SEED ?= $(shell date +%s)
 
-.PHONY: test check faults fuzz hostile docs vectors
+.PHONY: test check machine faults fuzz hostile docs vectors
 
 test:
 	python -m pytest -q -n 2
@@ -28,3 +28,6 @@ docs:
 
 vectors:
 	python tests/golden_vectors.py
+
+machine:
+	MACHINE_EXAMPLES=1000 MACHINE_STEPS=60 python -m pytest -q tests/test_store_machine.py
