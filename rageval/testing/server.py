@@ -117,7 +117,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
-        sent = self.rfile.read(int(self.headers.get("content-length", 0)))
+        length = int(self.headers.get("content-length", 0))
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # whoever asked was ended half way
+            return self._cut()
         headers = {name.lower(): value for name, value in self.headers.items()}
         asked = Asked(self.path, headers, _body(headers, sent), self.command)
         saying = self.server.owner.answer(asked)
