@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Int = NDArray[np.int64]
 Word = NDArray[np.uint64]
 Bool = NDArray[np.bool_]
+Numbers = TypeVar("Numbers", Int, Word)
 
 WORD = 8
 PADDING = bytes(4 * WORD)  # behind the last id, so that reading it in whole words stays inside
@@ -220,7 +221,7 @@ def numbered(keys: Int | Word) -> Int:
     return number
 
 
-def distinct(numbers: Int) -> Int:
+def distinct(numbers: Numbers) -> Numbers:
     """The distinct values, ascending: `np.unique`, by sorting, which is faster for whole numbers."""
     ordered = np.sort(numbers)
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered

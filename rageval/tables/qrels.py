@@ -142,7 +142,7 @@ class Qrels:
         listed = distinct(nugget[np.flatnonzero(np.diff(nugget, prepend=-1))])
         if self.floor != EVERYTHING:
             kept = block.grade >= self.floor
-            self._below.append(np.unique(block.hashed[~kept]))
+            self._below.append(distinct(block.hashed[~kept]))
             self._dropped += len(block) - int(kept.sum())
             block = block.take(np.flatnonzero(kept))
         return _Part(block, listed // len(self.nugget_names), listed % len(self.nugget_names))
