@@ -1,9 +1,10 @@
-# What people do in a checkout. `make fuzz SECONDS=3600` compares with the installed tools for an hour.
+# What people do in a checkout. `make fuzz-tools SECONDS=3600` compares with the installed tools for an hour.
 SECONDS ?= 600
 ITEMS ?= 2000
+READERS ?= $(notdir $(patsubst %/,%,$(wildcard tests/corpus/*/)))
 SEED ?= $(shell date +%s)
 
-.PHONY: test check machine faults fuzz hostile docs vectors
+.PHONY: test check machine faults fuzz fuzz-tools fuzz-readers hostile docs vectors
 
 test:
 	python -m pytest -q -n 2
@@ -16,8 +17,16 @@ check:
 faults:
 	python -m pytest -q -n 2 -m faults
 
-fuzz:
+fuzz: fuzz-tools fuzz-readers
+
+fuzz-tools:
 	rageval conformance --fuzz $(SECONDS) --seed $(SEED)
+
+# Led by coverage (pip install -e '.[fuzz]'); SECONDS in all, and a fault is left behind as a file.
+fuzz-readers:
+	for reader in $(READERS); do \
+		python tests/fuzz_readers.py $$reader -max_total_time=$$(($(SECONDS) / 11)) -seed=$(SEED) -verbosity=0 || exit 1; \
+	done
 
 # Every kind of hostile server, alone and mixed into ITEMS right answers.
 hostile:

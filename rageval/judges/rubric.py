@@ -213,7 +213,7 @@ def _text_of(path: Path) -> str:
 def _read(name: str, text: str, source: str) -> Rubric:
     try:
         found = msgspec.convert(tomllib.loads(text), RubricFile)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (ValueError, msgspec.ValidationError, RecursionError) as error:  # of numbers, too
         raise InputError(f"{source}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
     for what, value, known in (("kind", found.kind, tuple(KINDS)), ("unit", found.unit, UNITS)):
         if value not in known:

@@ -1,0 +1,191 @@
+"""Ten readers under fuzzing: whatever bytes they are given, they read them or refuse them in our words.
+
+    python tests/fuzz_readers.py READER [atheris's options]       (make fuzz-readers: all, one after another)
+
+Coverage leads the way (extra: fuzz). What was worth keeping is in `tests/corpus`, by reader; without atheris,
+`mutated` makes variants of it, which is what the tests do.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+CORPUS = Path(__file__).parent / "corpus"
+SIZE = 20_000  # bytes; longer inputs only take longer
+PIECES = (
+    *(b'{"', b'"}', b"[[", b"]]", b"\\ud800", b"\\u0000", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe"),
+    *(b"\x00", b"\r", b"\n\n", b"\xe2\x80\xa8", b" \t", b'"', b"'", b"\\", b",", b":", b"#", b"=", b'"""'),
+    *(b"null", b"true", b"NaN", b"-0", b"1e400", b"-1", b"9" * 30, b"9" * 5000, b"0x1", b"1_0", b"[" * 300),
+    *(b"{{{fence}}}", b"```", b"Q0"),
+)
+
+
+def _file(content: bytes) -> Any:
+    stream = io.BytesIO(content)
+    stream.name = "fuzzed"
+    return stream
+
+
+def _replies(content: bytes) -> None:
+    import json
+
+    from rageval.judges.kinds import KINDS, Scale
+    from rageval.judges.replies import Invalid, read_object
+
+    found, _ = read_object(content.decode("utf-8", "surrogateescape"))
+    json.dumps(found, ensure_ascii=False).encode()
+    scale = Scale({"yes": 1.0, "no": 0.0}, {"grade": (0.0, 1.0)})
+    for name, kind in KINDS.items():
+        ids = ("d1", "", "n1") if name == "matrix" else ("n1", "n2")
+        with suppress(Invalid):
+            for verdict in kind.read(found, scale, ids):
+                str(verdict).encode()
+
+
+def _rubric(content: bytes) -> None:
+    from rageval.judges.rubric import rubric_named
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "own.toml")
+        path.write_bytes(content)
+        rubric = rubric_named(str(path))
+        rubric.request(dict.fromkeys(rubric.file.sees, "text"), ("d1", "", "n1")).fenced().user.encode()
+
+
+def _server(content: bytes) -> None:
+    """What a server says, as a success and as a refusal."""
+    from rageval.judges.base import Fatal, Transient
+    from rageval.judges.models import model_named
+    from rageval.judges.models.responses import Response
+
+    headers = {"retry-after": content[:50].decode("latin-1")}
+    for status in (200, 400, 429):
+        for name in ("openai:m@http://h", "anthropic:m@http://h"):
+            model: Any = model_named(name)
+            try:
+                reply = model._reply(Response(status, headers, content))
+            except (Fatal, Transient) as error:
+                str(error).encode()
+            else:
+                str(reply).encode()
+
+
+def _lists(module: str, name: str) -> Callable[[bytes], None]:
+    def read(content: bytes) -> None:
+        from importlib import import_module
+
+        for record in getattr(import_module(f"rageval.{module}"), name)(_file(content)):
+            str(record)
+
+    return read
+
+
+def _run(content: bytes) -> None:
+    from rageval.sources import read_run
+
+    for _ in read_run(_file(content)):
+        pass
+
+
+def _qrels(content: bytes) -> None:
+    from rageval.sources import read_qrels
+
+    read_qrels(_file(content))
+
+
+def _judgements(content: bytes) -> None:
+    from rageval.answers import evaluate_answers, read_judgements
+
+    evaluate_answers("crag_score", read_judgements(_file(content)), on_missing="worst")
+
+
+READERS: dict[str, Callable[[bytes], None]] = {
+    "runs": _run,
+    "qrels": _qrels,
+    "answers": _lists("files.answers", "read_answers"),
+    "questions": _lists("files.questions", "read_questions"),
+    "nuggets": _lists("files.nuggets", "read_nuggets"),
+    "passages": _lists("judges.gathering", "read_passages"),
+    "judgements": _judgements,
+    "umbrela": _lists("files.umbrela", "read_umbrela"),
+    "replies": _replies,
+    "rubrics": _rubric,
+    "servers": _server,
+}
+
+
+def tried(reader: str, content: bytes) -> None:
+    """Read the bytes; a refusal is one line that any terminal can show, and anything else is a fault."""
+    from rageval.errors import RagevalError
+    from rageval.judges.replies import Invalid
+
+    try:
+        READERS[reader](content[:SIZE])
+    except (RagevalError, Invalid) as error:
+        said = str(error)
+        said.encode()
+        if isinstance(error, Invalid):
+            return
+        assert said, "a refusal without a word"
+        assert "Traceback" not in said
+        assert not any(ord(letter) < 32 and letter != "\n" for letter in said), (
+            f"a control character: {said!r}"
+        )
+
+
+def kept(reader: str) -> list[bytes]:
+    """The corpus."""
+    return [path.read_bytes() for path in sorted((CORPUS / reader).iterdir())]
+
+
+def mutated(reader: str, count: int, seed: int) -> Iterator[bytes]:
+    """Variants of the corpus: pieces left out, doubled, changed, put in from elsewhere."""
+    rng, corpus = random.Random(f"{seed}/{reader}"), kept(reader)
+    for _ in range(count):
+        content = bytearray(rng.choice(corpus))
+        for _ in range(rng.randint(1, 4)):
+            at, end = sorted(rng.randint(0, len(content)) for _ in range(2))
+            end = min(end, at + rng.choice((1, 2, 8, 64)))
+            other = rng.choice(corpus)
+            start = rng.randint(0, len(other))
+            taken, byte = other[start : start + 40], bytes([rng.randrange(256)])
+            new: bytes = rng.choice((b"", byte, rng.choice(PIECES), bytes(content[at:end]) * 2, taken))
+            content[at : end if rng.random() < 0.7 else at] = new
+        yield bytes(content)
+
+
+def main(reader: str, options: list[str]) -> None:
+    import atheris
+
+    with atheris.instrument_imports(include=["rageval"]):
+        import rageval.answers
+        import rageval.files.answers
+        import rageval.files.nuggets
+        import rageval.files.questions
+        import rageval.files.umbrela
+        import rageval.judges.gathering
+        import rageval.judges.models.anthropic_messages
+        import rageval.judges.models.openai_chat
+        import rageval.judges.rubric
+        import rageval.sources  # noqa: F401
+    with tempfile.TemporaryDirectory() as folder:
+        words = [
+            sys.argv[0],
+            *options,
+            folder,
+            str(CORPUS / reader),
+        ]  # finds go to the first
+        atheris.Setup(words, partial(tried, reader))
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
