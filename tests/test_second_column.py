@@ -15,7 +15,7 @@ from rageval.datasets import foreign
 from rageval.datasets.catalogue import benchmarks, known
 from rageval.datasets.loading import own
 from rageval.errors import InputError
-from rageval.measures.novelty import OF_NUGGETS
+from rageval.measures import builtin
 from rageval.records import Qrel
 
 # Of two assessors or rounds, 1 and 2; no document stands under both.
@@ -33,6 +33,7 @@ NUGGETS = {
     "plain": [("q1", "0", "a", 1), ("q1", "0", "b", 1)],
 }
 RUN = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"x": 2.0, "e": 1.0}}
+OF_NUGGETS = sorted(name for name, found in builtin().items() if found.wants_nuggets)
 LOOKS = "--nuggets-in-qrels no"
 
 
@@ -56,7 +57,7 @@ def rageval_says(folder: Path, rows: list[tuple[Any, ...]], *words: str) -> Resu
     return CliRunner().invoke(main, [run_file(folder), qrels_file(folder, rows), *words], prog_name="rageval")
 
 
-@pytest.mark.parametrize("measure", sorted(OF_NUGGETS))
+@pytest.mark.parametrize("measure", OF_NUGGETS)
 def test_measures_of_nuggets_warn_where_the_column_looks_plain(measure: str, tmp_path: Path) -> None:
     asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
     done = rageval_says(tmp_path, ROUNDS, "-m", asked)
