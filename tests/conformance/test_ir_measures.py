@@ -137,8 +137,11 @@ def test_it_never_sees_a_negative_grade(name: str) -> None:
 
 
 def test_a_negative_grade_means_something_else_in_infap() -> None:
-    with pytest.raises(rageval.MeasureError, match="sampled but not judged"):
-        rageval.evaluate("infAP", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": -1}})
+    """-1 is 'pooled, but not judged'; below that nobody has said what it means."""
+    run = {"q": {"b": 2.0, "a": 1.0}}
+    assert rageval.evaluate("infAP", run, {"q": {"a": 1, "b": -1}})["infAP"].value > 0.5
+    with pytest.raises(rageval.MeasureError, match="infAP"):
+        rageval.evaluate("infAP", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": -2}})
 
 
 def in_another_process(name: str, run: Run, qrels: object) -> float:
