@@ -213,7 +213,16 @@ class Judging(RuleBasedStateMachine):
         texts=SOME,
         trouble=st.sampled_from(["", "", "reply lost", "never came"]),
     )
-    def ask_in_batches(self, name: str, owner: int, texts: list[str], trouble: str) -> None:
+    def ask_for_some_in_batches(self, name: str, owner: int, texts: list[str], trouble: str) -> None:
+        self.in_batches(name, owner, texts, trouble)
+
+    @rule(name=A_STORE, trouble=TROUBLE, first=st.booleans())
+    def ask_for_all_in_batches(self, name: str, trouble: str, first: bool) -> None:
+        if first:
+            self.delete(name)
+        self.in_batches(name, 1, QUESTIONS, trouble)
+
+    def in_batches(self, name: str, owner: int, texts: list[str], trouble: str) -> None:
         self.provider.trouble = trouble
         missing = self.missing(name, texts)
         there = {
@@ -314,7 +323,7 @@ class Hasty(Judging):
 
 TestStores = Hasty.TestCase
 TestStores.settings = settings(
-    max_examples=int(os.environ.get("MACHINE_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("MACHINE_EXAMPLES", "50")),
     stateful_step_count=int(os.environ.get("MACHINE_STEPS", "25")),
     deadline=None,
     suppress_health_check=list(HealthCheck),
