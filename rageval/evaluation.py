@@ -56,7 +56,7 @@ class Rules:
     that counts, for measures that do not say; `groups`: the mean of means over groups of queries; `compat`:
     another tool's rules (`pyndeval`, `ndeval`, `ndeval-traditional`, `trec_eval`, `freshstack`), which may
     leave out queries that the run lacks, unless `complete`; `provider`: an ir_measures provider computes;
-    `bounds`: also between what values each mean lies, whatever the unjudged documents of the top k are;
+    `bounds`: also between what values each mean lies, whatever the unjudged documents of the ranking are;
     `nuggets_in_qrels`: whether the second column of the judgements names a nugget (None: it does, with a
     warning where it looks otherwise); `nothing_judged`: what a run is of which no document is judged: a
     warning (`warn`), an `error`, or scored without a word (`zero`).
