@@ -1,10 +1,11 @@
 # What people do in a checkout. `make fuzz-tools SECONDS=3600` compares with the installed tools for an hour.
 SECONDS ?= 600
 ITEMS ?= 2000
+LIES ?= 60
 READERS ?= $(notdir $(patsubst %/,%,$(wildcard tests/corpus/*/)))
 SEED ?= $(shell date +%s)
 
-.PHONY: test check machine faults fuzz fuzz-tools fuzz-readers hostile docs vectors
+.PHONY: test check machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
 
 test:
 	python -m pytest -q -n 2
@@ -31,6 +32,21 @@ fuzz-readers:
 # Every kind of hostile server, alone and mixed into ITEMS right answers.
 hostile:
 	PYTHONPATH=tests OPENAI_API_KEY=none-at-all ANTHROPIC_API_KEY=none-at-all python tests/hostile_servers.py $(ITEMS)
+
+# The compiled part, built to stop at the first wrong access or undefined step: its tests, and a minute of lies.
+SANITIZED = build/sanitize
+INCLUDE = $(shell python -c "import sysconfig; print(sysconfig.get_paths()['include'])")
+sanitize:
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
+	cp -r rageval tests examples pyproject.toml $(SANITIZED)
+	rm -f $(SANITIZED)/rageval/_kernel.*.so
+	$(CC) -std=c11 -g -O1 -Wall -Wextra -Werror -fPIC -shared -ffp-contract=off -fno-omit-frame-pointer \
+	    -fsanitize=address,undefined -fno-sanitize-recover=all -I$(INCLUDE) \
+	    rageval/_kernel.c -o $(SANITIZED)/rageval/_kernel.abi3.so
+	cd $(SANITIZED) && export LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" PYTHONMALLOC=malloc \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 && \
+	    python -m rageval --version && python -m pytest -q -p no:cacheprovider tests/test_kernel.py && \
+	    PYTHONPATH=. python tests/kernel_topics.py $(LIES)
 
 docs:
 	sphinx-build -W docs site

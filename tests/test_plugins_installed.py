@@ -12,8 +12,8 @@ import pytest
 
 PROJECT = """\
 [build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
 
 [project]
 name = "mine"
@@ -24,8 +24,11 @@ version = "1.0"
 "rageval.models" = { Mine = "mine:model" }
 "rageval.rubrics" = { tone = "mine:TONE", politeness = "mine:POLITENESS" }
 
-[tool.hatch.build.targets.wheel]
+[tool.setuptools]
 packages = ["mine"]
+
+[tool.setuptools.package-data]
+mine = ["tone.toml"]
 """
 MODULE = '''\
 """Ours to rageval's test, theirs to rageval."""
@@ -65,7 +68,7 @@ system = "You judge the tone of an answer."
 ask = "Which label?"
 """
 Run = Callable[[str], str]
-pytest.importorskip("hatchling")
+pytest.importorskip("setuptools")
 pytest.importorskip("pip")
 
 

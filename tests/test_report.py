@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -285,14 +284,6 @@ def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rage
 
     drawn = tuple(replace(score, values=rng.random(len(score.query_ids))) for score in scores.scores)
     return replace(scores, run=run, scores=drawn)
-
-
-def test_the_wheel_holds_what_goes_into_the_page(tmp_path: Path) -> None:
-    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        inside = {Path(name).name for name in wheel.namelist() if "/report/assets/" in name}
-    assert inside == {path.name for path in (ROOT / "rageval/report/assets").iterdir()}
 
 
 def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:

@@ -84,6 +84,14 @@ def _say(message: str) -> None:
         click.echo(f"rageval: {visible(line)}", err=True)
 
 
+def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from rageval.kernel import in_use
+
+        click.echo(f"rageval {__version__} ({in_use})")
+        ctx.exit()
+
+
 @click.command(
     cls=Commands,
     no_args_is_help=True,
@@ -93,7 +101,14 @@ def _say(message: str) -> None:
     " 2 usage or input error; 3 judgements are missing, or a judge failed; 4 the budget is reached;"
     " 130 interrupted (SIGINT, SIGTERM, SIGHUP).",
 )
-@click.version_option(__version__, message="rageval %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_say_version,
+    help="Show the version, and whether the compiled part is in use.",
+)
 def main() -> None:
     """Evaluate retrieval and RAG.
 

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
+Order = Callable[[int | None, float, int], Sequence[int]]  # (k, alpha, rel) -> documents to rank k, or deeper
 
 
 class Hit(NamedTuple):
@@ -52,10 +54,12 @@ class Topic:
         pair_grade: Sequence[int],
         names: Callable[[], Sequence[str]],
         query_id: str = "",
+        order: Order | None = None,
     ) -> None:
         """Take the (nugget, grade) pairs of document i from begin[i] to begin[i + 1], by nugget.
 
-        `names` gives the ids of the documents when somebody needs them.
+        `names` gives the ids of the documents when somebody needs them; `order` the documents of the greedy
+        ideal ranking, where somebody knows a faster way to them than is found here.
         """
         self.query_id = query_id
         self.listed = listed
@@ -63,6 +67,7 @@ class Topic:
         self._nugget = pair_nugget
         self._grade = pair_grade
         self._names = names
+        self._order = order
         self._kept: dict[Any, Any] = {}
 
     @classmethod
@@ -118,12 +123,20 @@ class Topic:
         grades = self._grade[first:last]
         return tuple([n for n, grade in zip(nuggets, grades, strict=True) if grade >= rel])
 
+    def nuggets_of_all(self, documents: Sequence[int], rel: int = 1) -> Iterable[Nuggets]:
+        """Return the nuggets that each of the documents supports."""
+        if 2 * len(documents) > len(self):  # worth to be kept for those who ask next
+            return map(self.supported(rel).__getitem__, documents)
+        return [self.nuggets_of(document, rel) for document in documents]
+
     def supported(self, rel: int = 1) -> list[Nuggets]:
         """Return what each judged document supports; nothing, for documents that are not relevant."""
         return self.keep(("supported", rel), lambda: [self.nuggets_of(d, rel) for d in range(len(self))])
 
     def relevant(self, rel: int = 1) -> int:
         """Return how many documents are relevant: some nugget gives them this grade."""
+        if self.lowest >= rel:
+            return len(self)
         return self.keep(("relevant", rel), lambda: sum(grade >= rel for grade in self.grades))
 
     def best_grades(self, k: int | None = None) -> list[tuple[int, int]]:
@@ -151,7 +164,7 @@ class Topic:
         >>> Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}).ideal(None, alpha=0.5)
         [(1, 2.0), (2, 1.0), (3, 0.5)]
         """
-        greedy: _Greedy = self.keep(("ideal", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha))
+        greedy = self.keep(("ideal", alpha, rel), lambda: self._greedy(alpha, rel))
         return greedy.gains(k)
 
     def kinds(self, rel: int = 1) -> dict[Nuggets, list[int]]:
@@ -163,6 +176,11 @@ class Topic:
         for place, document in enumerate(relevant):
             kinds.setdefault(supported[document], []).append(place)
         return kinds
+
+    def _greedy(self, alpha: float, rel: int) -> _Greedy | _Ordered:
+        if self._order is None:
+            return _Greedy(self.kinds(rel), alpha)
+        return _Ordered(self, self._order, alpha, rel)
 
     def _count(self, rel: int) -> dict[int, int]:
         count: dict[int, int] = {}
@@ -237,12 +255,12 @@ class Ranking:
         """Return how many documents the top k holds."""
         return self.retrieved if k is None else min(k, self.retrieved)
 
-    def _all_hits(self, rel: int | None) -> Iterator[Hit]:
-        topic = self.topic
-        for rank, document in zip(self.ranks, self.documents, strict=True):
-            nuggets = topic.nuggets_of(document, 1 if rel is None else rel)
-            if nuggets or rel is None:
-                yield Hit(rank, document, topic.grade(document), nuggets)
+    def _all_hits(self, rel: int | None) -> Iterable[Hit]:
+        topic, documents = self.topic, self.documents
+        supported = topic.nuggets_of_all(documents, 1 if rel is None else rel)
+        columns = zip(self.ranks, documents, map(topic.grade, documents), supported, strict=True)
+        hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
+        return hits if rel is None or topic.lowest >= rel else (hit for hit in hits if hit.nuggets)
 
     def _gained(self, k: int | None, alpha: float, rel: int) -> Iterator[float]:
         return gained((hit.nuggets for hit in self.hits(k, rel)), alpha)
@@ -254,11 +272,12 @@ def gained(documents: Iterable[Nuggets], alpha: float) -> Iterator[float]:
     >>> list(gained([(1, 2), (2,), (2, 3)], alpha=0.5))
     [2.0, 0.5, 1.25]
     """
-    seen: dict[int, int] = {}
+    stay = 1.0 - alpha
+    seen: defaultdict[int, int] = defaultdict(int)
     for nuggets in documents:
-        yield gain(nuggets, seen, alpha)
+        yield math.fsum([stay ** seen[nugget] for nugget in nuggets])  # as `gain` has it
         for nugget in nuggets:
-            seen[nugget] = seen.get(nugget, 0) + 1
+            seen[nugget] += 1
 
 
 def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
@@ -277,6 +296,7 @@ def discounted(gains: Gains, discount: Callable[[int], float]) -> float:
     return math.fsum([gain * discount(rank) for rank, gain in gains])
 
 
+@lru_cache(maxsize=10_000)
 def logarithmic(rank: int) -> float:
     """Return 1/log2(1 + rank)."""
     return 1 / math.log2(1 + rank)
@@ -343,3 +363,24 @@ class _Greedy:
             heapreplace(self._heap, (now, left.pop(), nuggets))
         else:
             heappop(self._heap)
+
+
+class _Ordered:
+    """The greedy ideal ranking in an order that is known, as deep as anybody has asked for yet."""
+
+    def __init__(self, topic: Topic, order: Order, alpha: float, rel: int) -> None:
+        self._topic = topic
+        self._order = order
+        self._alpha = alpha
+        self._rel = rel
+        self._depth = 0.0
+        self._gains: Gains = []
+
+    def gains(self, k: int | None) -> Gains:
+        """Return (rank, gain) to rank k."""
+        if self._depth < (math.inf if k is None else k):
+            order = self._order(k, self._alpha, self._rel)
+            supported = self._topic.nuggets_of_all(order, self._rel)
+            self._gains = list(enumerate(gained(supported, self._alpha), 1))
+            self._depth = math.inf if k is None else max(k, len(order))
+        return self._gains if k is None else self._gains[:k]

@@ -6,13 +6,15 @@ What a part of a run comes to is columns, hits and counts; what a measure sees o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
+from rageval.scoring.ideals import Ideals
 from rageval.tables.ids import Int
 from rageval.tables.qrels import Qrels
 
@@ -52,16 +54,18 @@ class Judgements:
         by_place = np.lexsort((pair_nugget, pair_place))
         nugget, grade = pair_nugget[by_place], qrels.pair_grade[by_place]
         begin = np.searchsorted(pair_place[by_place], np.arange(len(docs.order) + 1))
-        listed = qrels.nuggets_listed.tolist()
+        listed = qrels.nuggets_listed
+        ids = qrels.doc_ids.take(docs.order)
+        ideals = Ideals(kernel, docs.begin, begin, nugget, grade, ids, listed) if kernel else None
         found = []
         for number, name in enumerate(qrels.query_ids):
             first, last = docs.begin[number], docs.begin[number + 1]
             pairs = slice(begin[first], begin[last])
             own = (begin[first : last + 1] - begin[first]).tolist()
             names = self._names(docs.order[first:last].tolist())
-            found.append(
-                Topic(listed[number], own, nugget[pairs].tolist(), grade[pairs].tolist(), names, name)
-            )
+            order = partial(ideals.order, number) if ideals else None
+            own_nugget, own_grade = nugget[pairs].tolist(), grade[pairs].tolist()
+            found.append(Topic(int(listed[number]), own, own_nugget, own_grade, names, name, order))
         return found
 
     def numbers_of(self, doc: Int) -> Int:

@@ -1,0 +1,27 @@
+"""The compiled part: whether it is there, and whether it is wanted.
+
+It is optional: where it was not built everything works, and gives the same numbers, in plain Python. The
+variable RAGEVAL_KERNEL=0 turns it off.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+_INTERFACE = 1  # as in _kernel.c; of a file left by another version nothing is used
+
+
+def _found() -> tuple[ModuleType | None, str]:
+    if os.environ.get("RAGEVAL_KERNEL") == "0":
+        return None, "plain Python: RAGEVAL_KERNEL=0"
+    try:
+        from rageval import _kernel
+    except ImportError:
+        return None, "plain Python: nothing was compiled"
+    if _kernel.INTERFACE != _INTERFACE:
+        return None, "plain Python: what was compiled is of another version"
+    return _kernel, "with the compiled part"
+
+
+kernel, in_use = _found()
