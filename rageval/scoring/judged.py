@@ -51,10 +51,10 @@ class Judgements:
         place = np.empty(len(docs.order), np.int64)  # of each document among all, by query
         place[docs.order] = np.arange(len(docs.order))
         pair_place, pair_nugget = place[qrels.pair_doc], nugget_number[qrels.pair_nugget]
-        by_place = np.lexsort((pair_nugget, pair_place))
-        nugget, grade = pair_nugget[by_place], qrels.pair_grade[by_place]
-        begin = np.searchsorted(pair_place[by_place], np.arange(len(docs.order) + 1))
         listed = qrels.nuggets_listed
+        by_place = np.argsort(pair_place * int(listed.max(initial=0)) + pair_nugget)
+        nugget, grade = pair_nugget[by_place], qrels.pair_grade[by_place]
+        begin = np.concatenate(([0], np.cumsum(np.bincount(pair_place, minlength=len(docs.order)))))
         ids = qrels.doc_ids.take(docs.order)
         ideals = Ideals(kernel, docs.begin, begin, nugget, grade, ids, listed) if kernel else None
         found = []
