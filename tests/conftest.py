@@ -1,9 +1,10 @@
-"""Hypothesis profiles: `dev` is quick, `ci` looks harder and always at the same examples."""
+"""Hypothesis profiles: `dev` is quick, `ci` looks harder, always at the same examples; what scores runs."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("dev", max_examples=40, deadline=None)
@@ -11,3 +12,16 @@ settings.register_profile(
     "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+# What scores runs, and is therefore tried with the compiled part and without it (RAGEVAL_KERNEL=0).
+SCORING = {
+    *("test_cli_score", "test_compat", "test_conformance", "test_counterexamples", "test_evaluation"),
+    *("test_kernel", "test_laws", "test_laws_together", "test_oracle", "test_uncertainty_ideal"),
+    *("novelty", "ranking", "exact_ideal", "evaluation"),  # examples in docstrings
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in SCORING:
+            item.add_marker("scoring")

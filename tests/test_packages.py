@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 COMPILED = {"rageval/_kernel.abi3.so", "rageval/_kernel.pyd"}
 NOT_PACKED = {"rageval/_kernel.c"}
+VARIABLES = {"CC", "CIBUILDWHEEL", "RAGEVAL_REQUIRE_KERNEL"}
 NO_COMPILER = {"CC": "/bin/false"}
 pytest.importorskip("setuptools", "77")
 
@@ -34,7 +35,7 @@ def source(tmp_path: Path) -> Path:
 
 def build(source: Path, what: str = "build_wheel", **variables: str) -> subprocess.CompletedProcess[str]:
     code = f"import sys; from setuptools import build_meta; build_meta.{what}(sys.argv[1])"
-    environment = {key: value for key, value in os.environ.items() if key not in ("CC", "CIBUILDWHEEL")}
+    environment = {key: value for key, value in os.environ.items() if key not in VARIABLES}
     made = source.parent / "made"
     shutil.rmtree(made, ignore_errors=True)
     command = [sys.executable, "-c", code, str(made)]
