@@ -15,7 +15,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 # What scores runs, and is therefore tried with the compiled part and without it (RAGEVAL_KERNEL=0).
 SCORING = {
-    *("test_cli_score", "test_compat", "test_conformance", "test_counterexamples", "test_evaluation"),
+    *(
+        "test_cli_score",
+        "test_compat",
+        "test_compat_option",
+        "test_conformance",
+        "test_counterexamples",
+        "test_evaluation",
+    ),
     *("test_kernel", "test_laws", "test_laws_together", "test_oracle", "test_uncertainty_ideal"),
     *("novelty", "ranking", "exact_ideal", "evaluation"),  # examples in docstrings
 }
