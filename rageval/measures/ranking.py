@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
@@ -108,7 +109,7 @@ class Topic:
         """The grade of each judged document: the highest that any nugget gives it."""
         if len(self._nugget) == len(self):
             return list(self._grade)
-        return [max(self._grade[b:e]) for b, e in zip(self._begin, self._begin[1:], strict=False)]
+        return [max(self._grade[b:e]) for b, e in pairwise(self._begin)]
 
     def grade(self, document: int) -> int:
         """Return the grade of a judged document: the highest that any nugget gives it."""
@@ -131,7 +132,7 @@ class Topic:
 
     def supported(self, rel: int = 1) -> list[Nuggets]:
         """Return what each judged document supports; nothing, for documents that are not relevant."""
-        return self.keep(("supported", rel), lambda: [self.nuggets_of(d, rel) for d in range(len(self))])
+        return self.keep(("supported", rel), lambda: self._supported(rel))
 
     def relevant(self, rel: int = 1) -> int:
         """Return how many documents are relevant: some nugget gives them this grade."""
@@ -181,6 +182,11 @@ class Topic:
         if self._order is None:
             return _Greedy(self.kinds(rel), alpha)
         return _Ordered(self, self._order, alpha, rel)
+
+    def _supported(self, rel: int) -> list[Nuggets]:
+        if self.lowest < rel:
+            return [self.nuggets_of(document, rel) for document in range(len(self))]
+        return [tuple(self._nugget[b:e]) for b, e in pairwise(self._begin)]
 
     def _count(self, rel: int) -> dict[int, int]:
         count: dict[int, int] = {}
@@ -258,7 +264,8 @@ class Ranking:
     def _all_hits(self, rel: int | None) -> Iterable[Hit]:
         topic, documents = self.topic, self.documents
         supported = topic.nuggets_of_all(documents, 1 if rel is None else rel)
-        columns = zip(self.ranks, documents, map(topic.grade, documents), supported, strict=True)
+        grade = topic.grades.__getitem__ if 2 * len(documents) > len(topic) else topic.grade
+        columns = zip(self.ranks, documents, map(grade, documents), supported, strict=True)
         hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
         return hits if rel is None or topic.lowest >= rel else (hit for hit in hits if hit.nuggets)
 
