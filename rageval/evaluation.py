@@ -87,6 +87,11 @@ class Rules:
             raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(ZERO_REL)}")
         if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
             raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
+        if self.rel is not None and type(self.rel) is not int:
+            raise UsageError(f"rel={self.rel!r}: expected a whole number")
+        for name in ("judged_only", "intersection", "complete", "bounds"):
+            if type(getattr(self, name)) is not bool:
+                raise UsageError(f"{name}={getattr(self, name)!r}: expected True or False")
         if self.compat and self.ties != "trec":
             raise UsageError(_brings(self.compat, self.ties))
         if self.complete and self.intersection:

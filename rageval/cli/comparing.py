@@ -119,19 +119,21 @@ def _beaten(cell: Cell, found: Comparison) -> list[str]:
 def _shown(cell: Cell, found: Comparison, places: int) -> str:
     beaten = _beaten(cell, found)
     value, low, high = (f"{number:.{places}f}" for number in (cell.value, cell.low, cell.high))
-    return f"{value} [{low}, {high}]{_rests_on(cell)}" + (f" > {','.join(beaten)}" if beaten else "")
+    return f"{value} [{low}, {high}]{_rests_on(cell, found)}" + (f" > {','.join(beaten)}" if beaten else "")
 
 
-def _rests_on(cell: Cell) -> str:
-    """On how many queries a mean rests, where that is not all of them."""
-    return f" (n={cell.queries:,})" if cell.undefined else ""
+def _rests_on(cell: Cell, found: Comparison) -> str:
+    """On how many queries a mean rests, where that is not all of them, or not what the others rest on."""
+    beside = {pair.queries for pair in found.of(cell.measure)}
+    beside |= {each.queries for each in found.cells if each.measure == cell.measure}
+    return f" (n={cell.queries:,})" if cell.undefined or beside - {cell.queries} else ""
 
 
 def _latex_cell(cell: Cell, found: Comparison, places: int) -> str:
     value = f"{cell.value:.{places}f}"
     beaten = _beaten(cell, found)
     marks = f"$^{{\\mathrm{{{','.join(beaten)}}}}}$" if beaten else ""
-    return (f"\\textbf{{{value}}}" if cell.is_best else value) + marks + _rests_on(cell)
+    return (f"\\textbf{{{value}}}" if cell.is_best else value) + marks + _rests_on(cell, found)
 
 
 def _head(found: Comparison) -> list[str]:

@@ -45,6 +45,8 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
         number = notes.queries_without_relevant
         yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
+    elif notes.nothing_relevant:
+        yield "no judged query has anything that is relevant: no run can find anything"
     yield from undefined(scores)
     yield from _unjudged(scores, evaluator)
     if notes.queries_only_in_run:

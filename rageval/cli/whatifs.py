@@ -61,6 +61,7 @@ def under_every_completion(
     """The comparison with what holds of each pair whatever the unjudged documents are."""
     from dataclasses import replace
 
+    from rageval.comparison.results import REFUSED
     from rageval.comparison.verdicts import worded
     from rageval.uncertainty.dominance import verdict
 
@@ -69,6 +70,9 @@ def under_every_completion(
     topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
+        if pair.verdict == REFUSED:
+            pairs.append(replace(pair, every_completion=REFUSED))
+            continue
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
         certain = verdict(measure, topics, one, other)

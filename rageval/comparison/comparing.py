@@ -116,8 +116,15 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
     first = found[0].sample
     if settings.clusters is not None:
         yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"
-    if first.units < _FEW:
+    if first.units == 1:
+        yield "1 independent query or cluster: there is no interval, and no test can tell anything"
+    elif first.units < _FEW:
         yield f"{first.units:,} independent queries or clusters are few; the intervals are rough"
+    if settings.baseline == BEST and not settings.all_pairs and BEST in runs:
+        yield (
+            f"the others are compared with the best run of each measure, not with the run called {BEST!r}; to"
+            " compare with that one give it another name"
+        )
 
 
 def _limits(
@@ -126,7 +133,10 @@ def _limits(
     """Where an interval or a test rests on less than it should."""
     for table in found:
         name = str(table.scores[0].measure)
-        few = [runs[at] for at in np.flatnonzero(is_coarse(table.sample) & able).tolist()]
+        few = [
+            runs[at]
+            for at in np.flatnonzero(is_coarse(table.sample) & (table.sample.counts() > 1) & able).tolist()
+        ]
         if few:
             more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
             names = ", ".join(map(visible, few[:3])) + more
@@ -136,6 +146,9 @@ def _limits(
         gaps = sum(0 < number < min(FEW, ties) for number, ties in differ)
         if gaps:
             yield f"{name}: coarse: in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
-        stuck = sum(pair.verdict == UNDECIDED and bool(pair.why) for pair in of_measure)
+        stuck = sum(
+            pair.verdict == UNDECIDED and bool(pair.why) and pair.wins + pair.losses > 0
+            for pair in of_measure
+        )
         if stuck:
             yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"

@@ -9,10 +9,11 @@ import numpy as np
 
 from rageval.comparison.parametric import cohens_d
 from rageval.comparison.power import detectable, needed
-from rageval.comparison.results import IDENTICAL, UNDECIDED, Pair
+from rageval.comparison.results import IDENTICAL, REFUSED, TIES_ONLY, UNDECIDED, Pair
 from rageval.comparison.settings import Settings
 from rageval.comparison.tables import Table, differences, p_values
 from rageval.comparison.verdicts import (
+    SLACK,
     Absent,
     Alike,
     Ruling,
@@ -52,6 +53,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: Known) ->
         gap = mean(columns.values[:, at])
         strength = float(error[at]), int(units[at]), settings.level, settings.power
         ruled, why = _ruling(table, at, runs, settings, known)
+        why = why or _beside(ruled, float(low[at]), float(high[at]))
         verdict = worded(ruled, better)
         pair = Pair(
             run=runs[first],
@@ -104,7 +106,10 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     won, tied, lost = outcomes(gaps, table.better)
     if not won + tied + lost:
         return refused("there is no query on which both are defined")
-    same = without_difference(won, lost, known.alike.get(frozenset(names)))
+    if table.scores[first].signature != table.scores[second].signature:
+        return refused("they were not scored alike: their signatures differ; score both by the same rules")
+    alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
+    same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)))
     if same is not None:
         return same
     found = ruling(float(table.adjusted[at]), mean(gaps), settings.level)
@@ -119,19 +124,33 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     return refused(doubt) if doubt else found
 
 
+def _beside(verdict: str, low: float, high: float) -> str:
+    """What is to be said where the test decides, and the interval would not."""
+    if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not low <= 0 <= high:
+        return ""
+    return "the test decides, but the interval holds 0: it asks another question, and is the wider one here"
+
+
 def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> str:
     """Why no difference, however large, could have been shown; empty where one could."""
     if not table.unresolved(settings.level)[at]:
         return ""
-    p, draws = float((table.adjusted if settings.adjust == "max_t" else table.p)[at]), int(table.draws[at])
+    by_family = settings.adjust in ("max_t", "tukey")
+    p, draws = float((table.adjusted if by_family else table.p)[at]), int(table.draws[at])
+    what = "queries"
+    if table.sample.is_clustered:
+        gaps = table.differences().sums()[:, at]
+        differ, what = int((np.abs(gaps) > SLACK).sum()), "clusters"
+    if differ == 1:
+        return f"only one of the {what} differs, of which no test can tell anything; more {what} can tell"
     if draws:
         floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
         why = f"p stands at its floor of {floor}: none of {draws:,} draws reached the difference"
     else:
-        why = f"p cannot be below {p:.2g} where no more than {differ:,} queries differ"
+        why = f"p cannot be below {p:.2g} where no more than {differ:,} {what} differ"
     if settings.adjust == "holm" and table.family > 1:
         why += f"; Holm over {table.family:,} pairs makes it {table.adjusted[at]:.2g}"
-    return why + ("; more --draws can tell" if draws else "; more queries can tell")
+    return why + ("; more --draws can tell" if draws else f"; more {what} can tell")
 
 
 def _holds_without(table: Table, at: int, missing: set[str], settings: Settings) -> bool:

@@ -55,13 +55,13 @@ def sign_flip(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level:
     """
     if len(sums) > EXACT:
         return _drawn_sign_flip(sums, pairs, draws, seed, 1 - level)
-    p, least = np.ones(len(pairs)), np.ones(len(pairs))
+    p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for at, (first, second) in enumerate(pairs.tolist()):
         difference = sums[:, first] - sums[:, second]
         difference = difference[difference != 0]
         if len(difference):
             p[at], least[at] = exact_sign_flip(difference), 2.0 ** (1 - len(difference))
-    return Tested(p, (p <= least) & (p < 1), np.zeros(len(pairs), np.int64))
+    return Tested(p, p <= least, np.zeros(len(pairs), np.int64))
 
 
 def exact_sign_flip(difference: Float) -> float:

@@ -138,9 +138,10 @@ def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[i
     """The best of the runs that are able to be it, and the run that the others are compared with.
 
     Runs that share the best value are all best; if that is every run, or no way is better, none is, and the
-    first stands where the best one would.
+    first stands where the best one would. Nor is any the best by a mean that rests on other queries than
+    those of the rest, unless it is so on the queries that all have, too, and these are half of them or more.
     """
-    means = {at: mean(values.values[:, at]) for at in able}
+    means = {at: mean(values.values[:, at]) for at in _of_half(values, able)}
     known = {at: value for at, value in means.items() if value == value}
     first = next(iter(known or means), 0)
     if not known or better == NEITHER:
@@ -148,7 +149,29 @@ def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[i
     top = (min if better == LOWER else max)(known.values())
     best = [at for at, value in known.items() if abs(value - top) <= SLACK]
     shared = len(best) == len(known) > 1
-    return frozenset() if shared else frozenset(best), best[0]
+    if shared or not _best_together(better, values, list(able), best):
+        return frozenset(), best[0]
+    return frozenset(best), best[0]
+
+
+def _of_half(values: Sample, able: Sequence[int]) -> list[int]:
+    """The runs that have a value for half as many queries as the one with the most, or more."""
+    counts = (~np.isnan(values.values)).sum(axis=0)
+    most = max((int(counts[at]) for at in able), default=0)
+    return [at for at in able if 2 * int(counts[at]) >= most]
+
+
+def _best_together(better: str, values: Sample, able: list[int], best: list[int]) -> bool:
+    """Whether the best runs are that on the queries that all the runs have, too."""
+    known = values.values[:, [at for at in able if not np.isnan(values.values[:, at]).all()]]
+    rows = np.flatnonzero(~np.isnan(known).any(axis=1))
+    if len(rows) == len(known):
+        return True
+    if 2 * len(rows) < len(known):
+        return False
+    means, ours = known[rows].mean(axis=0), values.values[rows][:, best].mean(axis=0)
+    top = means.min() if better == LOWER else means.max()
+    return bool((np.abs(ours - top) <= SLACK).all())
 
 
 def _with_tukey(found: list[Table], runs: list[str], settings: Settings) -> list[Table]:
@@ -162,5 +185,8 @@ def _with_tukey(found: list[Table], runs: list[str], settings: Settings) -> list
             adjusted = tukey(sums, part[0].pairs, base, settings.draws, settings.seed)
         else:
             adjusted = [np.full(len(part[0].pairs), np.nan)]
-        results += [table._replace(adjusted=p) for table, p in zip(part, adjusted, strict=True)]
+        floor = 1 / (settings.draws + 1) * (1 + 1e-9)
+        for table, p in zip(part, adjusted, strict=True):
+            drawn = np.full(len(p), settings.draws)
+            results.append(table._replace(adjusted=p, at_floor=p <= floor, draws=drawn))
     return results

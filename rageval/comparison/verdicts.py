@@ -29,6 +29,9 @@ from rageval.scores import Score, Scores
 from rageval.text import visible
 
 SLACK = 1e-12  # of a tie between two values
+_NO_VALUE = "it failed, or the measure is defined nowhere"
+_HOPELESS = "no judged query has anything that is relevant"
+_NOTHING = "it failed, or found nothing that counts"
 
 Absent = Mapping[str, Collection[str]]
 Alike = Mapping[frozenset[str], str]
@@ -69,13 +72,18 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
     found = {}
     for scores in results:
         values = [score.values for score in scores.scores]
+        hopeless = scores.notes is not None and scores.notes.nothing_relevant
         if all(np.isnan(value).all() for value in values):
-            found[scores.run] = f"{visible(scores.run)} has no value for any query: it failed"
+            found[scores.run] = (
+                f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
+            )
         elif scores.notes is not None and not scores.judged:
             number = scores.notes.retrieved
             found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
         elif all((value == 0).all() for value in values) and any(map(_high_is_good, scores.scores)):
-            found[scores.run] = f"{visible(scores.run)} scores 0 on every query: it produced nothing"
+            found[scores.run] = (
+                f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
+            )
     return found
 
 
@@ -90,12 +98,20 @@ def ruling(adjusted: float, difference: float, level: float) -> Ruling:
     return Ruling(HIGHER if difference > 0 else LOWER)
 
 
-def without_difference(wins: int, losses: int, likeness: str | None) -> Ruling | None:
-    """The verdict on runs that are the same, or the same but for the order of equal scores."""
+def without_difference(wins: int, ties: int, losses: int, alone: int, likeness: str | None) -> Ruling | None:
+    """The verdict on runs that are the same, or the same but for the order of equal scores.
+
+    On `alone` queries only one of the two has a value: then they are not the same, whatever the others say.
+    """
     if likeness == IDENTICAL:
         return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
     if likeness == TIES_ONLY:
         return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    if not wins and not losses and alone:
+        return Ruling(
+            UNDECIDED,
+            f"the values are the same on the {ties:,} queries where both have one; on {alone:,} only one has",
+        )
     if not wins and not losses:
         return Ruling(IDENTICAL, "the values are the same on every query")
     return None

@@ -116,7 +116,7 @@ def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / number
         without = (total - sums) / (number - sizes)
-        apart = without.mean(axis=0) - without
+        apart = without.sum(axis=0) / len(without) - without
         skew = (apart**3).sum(axis=0) / (6 * (apart**2).sum(axis=0) ** 1.5)
     skew = np.where(np.isfinite(skew), skew, 0.0)
     slack = 1e-12 * (np.abs(mean) + 1)

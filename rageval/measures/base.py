@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.errors import MeasureError, UnknownParameter
+from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Ranking
 from rageval.measures.ties import Ties
@@ -32,6 +32,7 @@ from rageval.names import suggestion
 from rageval.tables.graded import Graded
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
+_MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
 _FEW_LEVELS = 16  # of a whole number, which are named one by one
 
 
@@ -157,9 +158,21 @@ class Measure:
         given = cutoff | self.parameters
         values = []
         for ranking in rankings:
-            value = self.function(ranking, **given)
+            try:
+                value = self.function(ranking, **given)
+            except RagevalError:
+                raise
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                what = f"{type(error).__name__}: {error}"
+                query = ranking.topic.query_id
+                raise MeasureError(f"{self}: failed on the query {query!r} ({what:.200})") from error
             if type(value) is not float:
                 value = self._number(value, ranking)
+            if not -_MOST <= value <= _MOST and value == value:
+                raise MeasureError(
+                    f"{self}: returned {value!r} for the query {ranking.topic.query_id!r}; expected a number"
+                    f" from -{_MOST:g} to {_MOST:g}, or NaN where it is not defined"
+                )
             values.append(value)
         return values
 

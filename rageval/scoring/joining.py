@@ -41,6 +41,11 @@ class Notes:
     tied_at: Counter[int] = field(default_factory=Counter)
     read_here: str = ""  # how it could not be read, and why, where this process had to
 
+    @property
+    def nothing_relevant(self) -> bool:
+        """Whether no query of the judgements has anything that is relevant."""
+        return 0 < self.queries_without_relevant == len(self.judged)
+
 
 def join(
     blocks: Iterable[RunBlock],
