@@ -61,7 +61,7 @@ def under_every_completion(
     """The comparison with what holds of each pair whatever the unjudged documents are."""
     from dataclasses import replace
 
-    from rageval.comparison.results import REFUSED
+    from rageval.comparison.results import REFUSED, UNDECIDED
     from rageval.comparison.verdicts import worded
     from rageval.uncertainty.dominance import verdict
 
@@ -71,7 +71,7 @@ def under_every_completion(
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
         if pair.verdict == REFUSED:
-            pairs.append(replace(pair, every_completion=REFUSED))
+            pairs.append(replace(pair, every_completion=UNDECIDED))
             continue
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
