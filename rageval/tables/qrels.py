@@ -137,7 +137,7 @@ class Qrels:
         block = without_repetitions(block, block.hashed, self.queries, self.nugget_names)
         self.judgements += len(block)
         if self.one_nugget_a_document and len(self.nugget_names) > 1:
-            self.one_nugget_a_document = len(np.unique(block.hashed)) == len(block)
+            self.one_nugget_a_document = len(distinct(block.hashed)) == len(block)
         nugget = block.query * len(self.nugget_names) + block.nugget
         listed = distinct(nugget[np.flatnonzero(np.diff(nugget, prepend=-1))])
         if self.floor != EVERYTHING:
