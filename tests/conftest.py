@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("dev", max_examples=40, deadline=None)
@@ -12,6 +14,11 @@ settings.register_profile(
     "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click before 8.2 puts both into one
+    CliRunner.__init__.__defaults__ = tuple(  # type: ignore[misc]
+        False if default is True else default for default in CliRunner.__init__.__defaults__ or ()
+    )
 
 # What scores runs, and is therefore tried with the compiled part and without it (RAGEVAL_KERNEL=0).
 SCORING = {

@@ -182,11 +182,11 @@ def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
     other = judgements(tmp_path, "other", {("2", "a"): "perfect"}, "m")
     outcome = CliRunner().invoke(main, ["agree", one, other])
     assert outcome.exit_code == 2
-    assert "nothing was judged in both files (1 and 1 judgements)" in outcome.output
+    assert "nothing was judged in both files (1 and 1 judgements)" in outcome.stderr
     Path(one).write_text('{"query_id": "1", "run_id": "a", "label": "x"}\n' * 2)
     outcome = CliRunner().invoke(main, ["agree", one, other])
     assert outcome.exit_code == 2
-    assert "one:2: judged before by" in outcome.output
+    assert "one:2: judged before by" in outcome.stderr
 
 
 def shown(*words: str) -> str:

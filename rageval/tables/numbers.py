@@ -83,7 +83,7 @@ def _aligned_decimals(ids: Ids) -> NDArray[np.float64] | None:
             digit[ids.length <= back] = 0
         if digit.max() > 9:
             return None
-        mantissa += digit * np.int64(worth)
+        mantissa += digit.astype(np.int64) * worth  # numpy 1 would multiply in bytes
         worth *= 10
     value: NDArray[np.float64] = mantissa / _POWERS[places]
     return value
