@@ -21,8 +21,10 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.scores import Score, Scores, mean, require_groups
 from rageval.slices import checked_weights
+from rageval.tables.banks import judged_by
 from rageval.tables.graded import Float, Graded, NotThisJudge, quotient
 from rageval.tables.grades import ABSENT, Grades
+from rageval.tables.scales import Scale
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -151,7 +153,7 @@ def evaluate_all(measures: Sequence[Measure], grades: Grades, rules: Rules) -> l
 
 
 def _score(measure: Measure, grades: Grades, run: str, rules: Rules) -> Score:
-    values, lost = _by_judge(measure, grades, grades.runs[run], rules.filling, rules.compat)
+    values, lost, scales = _by_judge(measure, grades, grades.runs[run], rules.filling, rules.compat)
     bounds = None
     if lost and not rules.compat:
         ends = [
@@ -171,15 +173,17 @@ def _score(measure: Measure, grades: Grades, run: str, rules: Rules) -> Score:
         bounds=bounds,
         judges=judges,
         lost=dict(lost),
+        judged_by=judged_by(grades, grades.runs[run], scales),
     )
 
 
 def _by_judge(
     measure: Measure, grades: Grades, run: int, filling: str | float, compat: str | None = None
-) -> tuple[dict[str, Float], Counter[str]]:
-    """The values by each judge, and how many judgements are missing, by status."""
+) -> tuple[dict[str, Float], Counter[str], list[Scale]]:
+    """The values by each judge, how many judgements are missing, by status, and the scales they are on."""
     values: dict[str, Float] = {}
     lost: Counter[str] = Counter()
+    scales: list[Scale] = []
     for judge, number in (grades.judges or {"": 0}).items():
         graded = Graded(grades, run, number, filling, only_here=compat == "nuggetizer")
         try:
@@ -190,7 +194,8 @@ def _by_judge(
             value = np.where((graded.answered | graded.assigned) & np.isnan(value), 0.0, value)
         values[judge] = value
         lost.update(graded.lost)
-    return values, lost
+        scales += [scale for scale in [*graded.scales, *graded.beside] if scale not in scales]
+    return values, lost, scales
 
 
 def _over_judges(values: Mapping[str, Float]) -> Float:

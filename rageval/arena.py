@@ -73,7 +73,10 @@ def games(grades: Grades) -> Games:
     """The pairwise comparisons: judgements that share query, aspect and judge are the two sides of one."""
     require_rows(grades, OUTCOME, "the arena")
     rows = grades.rows_of(OUTCOME)
-    rows = rows[grades.is_graded[rows]]
+    there = grades.is_graded[rows]
+    if not there.any():
+        raise InputError(f"{grades.name}: all {len(rows):,} judgements failed; judge them again")
+    rows = rows[there]
     key = (grades.query[rows].astype(np.int64) * len(grades.aspects) + grades.aspect[rows]) * len(
         grades.judges
     ) + grades.judge[rows]
@@ -108,6 +111,11 @@ def games(grades: Grades) -> Games:
     return Games(
         tuple(grades.runs.words), query[by_line], first[by_line], second[by_line], worth[one][by_line]
     )
+
+
+def failed_sides(grades: Grades) -> int:
+    """How many judgements of pairs failed: their comparisons are no games."""
+    return int((~grades.is_graded[grades.rows_of(OUTCOME)]).sum())
 
 
 def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[Strength]:

@@ -29,7 +29,8 @@ class Score:
     judged queries that the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the
     measure as it was asked for, before options such as `rel` had their say. For judged answers, `missing`
     counts judgements, `lost` counts them by status, `bounds` is between what values it would lie with them,
-    `judges` the value by each of several judges. Of runs, `bounds` is over the orders of equal scores, or
+    `judges` the value by each of several judges, `judged_by` the nuggets (or the opponents) of each query
+    on which these are not the same for all systems. Of runs, `bounds` is over the orders of equal scores, or
     over what the unjudged documents may be, where that was asked for.
     """
 
@@ -44,6 +45,7 @@ class Score:
     bounds: tuple[float, ...] | None = None
     judges: Mapping[str, float] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
+    judged_by: Mapping[str, frozenset[Any]] = field(default_factory=dict)
 
     @cached_property
     def value(self) -> float:

@@ -748,13 +748,12 @@ def test_a_run_is_not_the_best_for_the_queries_that_it_lacks() -> None:
     assert {(pair.other, pair.better_run) for pair in found.pairs} == {("busy", None)}
 
 
-def test_a_run_below_zero_is_better_than_one_that_failed() -> None:
-    """CRAG's score may be negative, and 0 on every question is to have said nothing."""
-    rng = [-1.0, -1.0, 0.5]
-    assert best_of({"nothing": [0.0, 0.0, 0.0], "something": rng}, "crag_score") == (
-        ["something"],
-        "something",
-    )
+def test_answers_of_zero_are_better_than_those_below() -> None:
+    """CRAG's score may be negative: to say on every question that one does not know is better than wrong."""
+    below = [-1.0, -1.0, -0.5]
+    assert best_of({"wrong": below, "careful": [0.0, 0.0, 0.0]}, "crag_score") == (["careful"], "careful")
+    found = compare(scored({"wrong": [-1.0] * 8, "careful": [0.0] * 8}, "crag_score"))
+    assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("lower", "careful")]
 
 
 def test_no_fault_at_all_is_no_failure() -> None:

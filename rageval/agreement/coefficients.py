@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import UsageError
-from rageval.intervals.coarse import floor, is_coarse
+from rageval.intervals.coarse import FEW, floor, is_coarse
 from rageval.intervals.samples import Sample
 
 Float = NDArray[np.float64]
@@ -179,10 +179,14 @@ def agreement(
 
 
 def _least_half(agreeing: Sample) -> float:
-    """Half the width that an interval of the share of agreement has at least; NaN of one query."""
+    """Half the width that an interval of the share of agreement has at least; NaN of one query.
+
+    Of a few queries half may differ and half not, and samples of them still are all alike.
+    """
     if agreeing.units < 2:
         return math.nan
-    return float(floor(agreeing, LEVEL)[0]) if is_coarse(agreeing)[0] else 0.0
+    is_little = agreeing.units < FEW or bool(is_coarse(agreeing)[0])
+    return float(floor(agreeing, LEVEL)[0]) if is_little else 0.0
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

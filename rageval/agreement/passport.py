@@ -90,8 +90,10 @@ def passport(
     """
     both = [key for key in judged if key in gold and _is_graded(judged[key]) and _is_graded(gold[key])]
     if not both:
+        failed = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
+        why = f", of which {failed[0]:,} and {failed[1]:,} failed" if any(failed) else ""
         raise InputError(
-            f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements);"
+            f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
             " expected the same query_id, run_id, item_id and aspect"
         )
     one, other = (np.array([_grade(source[key]) for key in both]) for source in (judged, gold))

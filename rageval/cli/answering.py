@@ -15,6 +15,7 @@ from rageval.scores import Score, Scores
 from rageval.slices import checked_weights
 from rageval.tables.banks import differences
 from rageval.tables.grades import Grades
+from rageval.tables.scales import ALL
 from rageval.text import visible
 
 _FOR_RUNS = (
@@ -61,10 +62,22 @@ def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:
     """What a careful reader would ask about."""
     yield from grades.remarks
     yield from differences(grades)
+    yield from _passed_over(grades)
     for scores in results:
         yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
         for score in scores.scores:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_score(score))
+
+
+def _passed_over(grades: Grades) -> Iterator[str]:
+    """Judgements that were left out for their rubric, and say what others do."""
+    for scale in ALL:
+        for rubric, number in grades.passed_over(scale).items():
+            named = f"the rubric {visible(rubric)!r}, which is not known," if rubric else "no rubric"
+            yield (
+                f"{number:,} judgements have {named} and are left out: others with labels of {scale.name}"
+                f" name theirs; expected one of {', '.join(scale.rubrics)} for each"
+            )
 
 
 def _of_score(score: Score) -> Iterator[str]:

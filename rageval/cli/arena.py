@@ -43,6 +43,7 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
     grades = read_judgements(list(files), nuggets=nuggets)
     for remark in grades.remarks:
         click.echo(f"rageval: {remark}", err=True)
+    _say_what_failed(grades)
     if matrix:
         grid, labels = _matrix(grades), 1
     elif compat:
@@ -50,6 +51,13 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
     else:
         grid, labels = _standing(grades), 1
     print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv")))
+
+
+def _say_what_failed(grades: Grades) -> None:
+    from rageval.arena import failed_sides, has_rankings
+
+    if not has_rankings(grades) and (number := failed_sides(grades)):
+        click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
 
 
 def _standing(grades: Grades) -> Grid:

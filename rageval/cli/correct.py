@@ -128,4 +128,10 @@ def _record(each: Corrected) -> dict[str, Any]:
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in each.estimate._asdict().items()
     }
-    return {"run": each.run, "measure": each.measure, "method": each.method, **numbers}
+    return {
+        "run": each.run,
+        "measure": each.measure,
+        "method": each.method,
+        "missing": each.missing,
+        **numbers,
+    }

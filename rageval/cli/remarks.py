@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
+from rageval.scores import mean
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -77,6 +79,20 @@ def undefined(scores: Scores) -> Iterator[str]:
             yield f"{which} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
         else:
             yield f"{which}: undefined on each of {number:,} queries"
+    yield from _groups_without(scores)
+
+
+def _groups_without(scores: Scores) -> Iterator[str]:
+    """Which groups have no value, of a mean over groups."""
+    for score in scores.scores:
+        if score.groups is None or not score.queries:
+            continue
+        found = score.by_group(score.groups)
+        empty = [visible(group) for group, values in found.items() if math.isnan(mean(values))]
+        if empty:
+            of = f"{len(empty):,} of {len(found):,} groups have no value ({', '.join(empty[:3])}"
+            then = "there is no weighted mean" if score.weights else "the mean is over the others"
+            yield f"{score.measure}: {of}{', …' if len(empty) > 3 else ''}), so {then}"
 
 
 def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:

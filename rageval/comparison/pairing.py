@@ -22,6 +22,8 @@ from rageval.comparison.verdicts import (
     outcomes,
     refused,
     ruling,
+    said_of_unlike,
+    unlike,
     without_difference,
     worded,
 )
@@ -106,10 +108,14 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     won, tied, lost = outcomes(gaps, table.better)
     if not won + tied + lost:
         return refused("there is no query on which both are defined")
-    if table.scores[first].signature != table.scores[second].signature:
+    scores = table.scores[first], table.scores[second]
+    if scores[0].signature != scores[1].signature:
         return refused("they were not scored alike: their signatures differ; score both by the same rules")
+    apart = unlike(*scores, names)
+    by_others = said_of_unlike(scores[0], apart)
+    doubt = by_others or doubt_of_losses(*scores, IDENTICAL)
     alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
-    same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)))
+    same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
     if same is not None:
         return same
     found = ruling(float(table.adjusted[at]), mean(gaps), settings.level)
@@ -120,7 +126,9 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
         return refused(
             f"{len(missing):,} queries are in one run only, and on the others the difference is not shown"
         )
-    doubt = doubt_of_losses(table.scores[first], table.scores[second], found.verdict)
+    if apart and not _holds_without(table, at, apart, settings):
+        return refused(f"{by_others}, and on the others the difference is not shown")
+    doubt = doubt_of_losses(*scores, found.verdict)
     return refused(doubt) if doubt else found
 
 

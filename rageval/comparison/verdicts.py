@@ -80,15 +80,16 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
         elif scores.notes is not None and not scores.judged:
             number = scores.notes.retrieved
             found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
-        elif all((value == 0).all() for value in values) and any(map(_high_is_good, scores.scores)):
+        elif all((value == 0).all() for value in values) and any(map(_is_none_found, scores.scores)):
             found[scores.run] = (
                 f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
             )
     return found
 
 
-def _high_is_good(score: Score) -> bool:
-    return score.measure.better == HIGH_IS_GOOD
+def _is_none_found(score: Score) -> bool:
+    """Whether 0 on every query means that nothing was found; of judged answers it is a value like others."""
+    return score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
 
 
 def ruling(adjusted: float, difference: float, level: float) -> Ruling:
@@ -98,15 +99,20 @@ def ruling(adjusted: float, difference: float, level: float) -> Ruling:
     return Ruling(HIGHER if difference > 0 else LOWER)
 
 
-def without_difference(wins: int, ties: int, losses: int, alone: int, likeness: str | None) -> Ruling | None:
+def without_difference(
+    wins: int, ties: int, losses: int, alone: int, likeness: str | None, doubt: str = ""
+) -> Ruling | None:
     """The verdict on runs that are the same, or the same but for the order of equal scores.
 
     On `alone` queries only one of the two has a value: then they are not the same, whatever the others say.
+    Nor are equal values a likeness where there is a `doubt` of them.
     """
     if likeness == IDENTICAL:
         return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
     if likeness == TIES_ONLY:
         return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    if not wins and not losses and doubt:
+        return refused(doubt)
     if not wins and not losses and alone:
         return Ruling(
             UNDECIDED,
@@ -123,10 +129,28 @@ def refused(why: str) -> Ruling:
 
 
 def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
-    """Why missing judgements forbid the verdict; empty if it holds whatever they are."""
+    """Why missing judgements forbid the verdict; empty if it holds whatever they are.
+
+    That two are identical never does: equal values may be what stands for them.
+    """
     missing = sum(one.lost.values()) + sum(other.lost.values())
     if not missing:
         return ""
     (low, high), (other_low, other_high) = (score.bounds or (score.value,) * 2 for score in (one, other))
+    if verdict == IDENTICAL:
+        return f"{missing:,} judgements are missing, which could make a difference"
     certain = low > other_high if verdict == HIGHER else high < other_low
     return "" if certain else f"{missing:,} judgements are missing, which could turn it round"
+
+
+def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
+    """The queries on which two answers were not judged by the same: by other nuggets, or against others."""
+    both = one.judged_by.keys() & other.judged_by.keys()
+    return {query for query in both if (one.judged_by[query] ^ other.judged_by[query]) - {*names}}
+
+
+def said_of_unlike(score: Score, queries: Collection[str]) -> str:
+    """That two were not judged by the same; opponents are known by their names."""
+    met = any(isinstance(what, str) for query in queries for what in score.judged_by[query])
+    how = "against different systems" if met else "by different nuggets"
+    return f"the two were judged {how} in {len(queries):,} queries" if queries else ""

@@ -35,6 +35,7 @@ def rank_score(graded: Graded, *, invalid: Literal["permutation", "query"] = "pe
     [0.8333, 0.8333, 0.3333]
     """
     require_rows(graded.grades, POSITION, "rank_score")
+    graded.beside.append(POSITION)
     rankings = rankings_of(graded.grades)
     mine = (rankings.run == graded.run) & (rankings.judge == graded.judge)
     query, size, valid = rankings.query[mine], rankings.size[mine], rankings.is_valid[mine]

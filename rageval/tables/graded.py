@@ -55,6 +55,7 @@ class Graded:
         self.judge = judge
         self.n_queries = len(grades.queries)
         self.scales: list[Scale] = []  # that were asked for
+        self.beside: list[Scale] = []  # that order answers judged together, and are not asked for by rows
         self.lost: Counter[str] = Counter()  # by status: judgements asked for and not there
         self.answered = np.zeros(self.n_queries, bool)
         self._missing = missing

@@ -158,6 +158,25 @@ class Grades:
         """The rows of this scale, whatever they say."""
         return np.flatnonzero(self._belongs(scale))
 
+    def passed_over(self, scale: Scale) -> dict[str, int]:
+        """Rubrics that nobody knows, or none, whose rows say nothing but labels of this scale: how many each.
+
+        They do not belong to it where others name its rubric, and may have been meant to.
+        """
+        if not scale.labels or not len(self.belonging(scale)):
+            return {}
+        others = np.flatnonzero(~self._belongs(scale) & (self.label != NONE))
+        known = {self.rubrics.find(word) for word in RUBRICS if word in self.rubrics}
+        labels = [self.labels.find(word) for word in scale.labels if word in self.labels]
+        aspects = [self.aspects.find(word) for word in ASPECTS if word in self.aspects]
+        found = {}
+        for rubric in sorted(set(self.rubric[others].tolist()) - known):
+            rows = others[self.rubric[others] == rubric]
+            rows = rows[~np.isin(self.aspect[rows], aspects)]
+            if len(rows) and np.isin(self.label[rows], labels).all():
+                found[self.rubrics.words[rubric]] = len(rows)
+        return found
+
     def rows_for(self, scale: Scale, run: int, judge: int) -> Int:
         """The rows of this scale that one judge gave one system."""
         rows = self.rows_of(scale)

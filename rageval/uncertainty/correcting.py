@@ -29,7 +29,8 @@ _ACCURATE = ("perfect", "acceptable", "accurate")
 class Corrected(NamedTuple):
     """A system's estimate by one measure; `method` is `ppi`, or `confusion` for shares of labels.
 
-    People judged a part only of `partly` answers, which are `used` if the measure can do with a part.
+    People judged a part only of `partly` answers, which are `used` if the measure can do with a part; of the
+    judge's judgements `missing` failed or are not there.
     """
 
     run: str
@@ -38,6 +39,7 @@ class Corrected(NamedTuple):
     estimate: Estimate
     partly: int = 0
     used: bool = False
+    missing: int = 0
 
 
 def correct(
@@ -57,13 +59,23 @@ def correct(
     for scores in evaluate_all(measures, judged, rules):
         if scores.run in people:
             pairs = zip(scores.scores, people[scores.run].scores, strict=True)
-            found += [_corrected(scores.run, one, other, shared, level) for one, other in pairs]
+            found += [
+                _corrected(scores.run, one, other, shared, level)._replace(missing=one.missing)
+                for one, other in pairs
+            ]
     if not any(each.estimate.checked for each in found):
         raise InputError(
             f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
-            " query_id and run_id in both files"
+            " query_id and run_id in both files" + _failed(judged, gold)
         )
     return found
+
+
+def _failed(*both: Grades) -> str:
+    """How many judgements failed, where that is why nothing was judged in both."""
+    counts = [(visible(grades.name), int((~grades.is_graded).sum())) for grades in both]
+    said = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
+    return f", that did not fail ({', '.join(said)})" if said else ""
 
 
 def _corrected(run: str, one: Score, other: Score, shared: Shared, level: float) -> Corrected:
@@ -117,6 +129,8 @@ def remarks(found: Sequence[Corrected], judged: Grades) -> Iterator[str]:
         yield f"people judged nothing of {', '.join(map(visible, left_out))}, which is left out"
     for each in found:
         name = f"{visible(each.run)}: {each.measure}"
+        if each.missing:
+            yield f"{name}: {each.missing:,} of the judge's judgements are missing"
         if each.estimate.checked < FEW:
             yield f"{name}: rests on {each.estimate.checked:,} queries that people judged, which is few"
         if each.estimate.coarse:

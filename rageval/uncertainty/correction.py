@@ -236,15 +236,17 @@ def corrected_share(
         square += weight * chance**2
         spread += weight**2 * float(smooth * (1 - smooth)) / max(len(here), 1)
     spread += max(square - share**2, 0.0) / len(judge)
-    reach = _quantile(len(checked), level)
+    reach, alone = _quantile(len(checked), level), _alone(so, level)
     low, high = share - reach * math.sqrt(spread) - unseen, share + reach * math.sqrt(spread) + unseen
+    if len(set(judge.values())) == 1:  # who always says the same tells nothing apart
+        low, high = alone
     return Estimate(
         sum(said in labels for said in judge.values()) / len(judge),
         _mean(so),
-        *_alone(so, level),
+        *alone,
         share,
-        max(low, 0.0),
-        min(high, 1.0),
+        float(np.maximum(low, 0.0)),
+        float(np.minimum(high, 1.0)),
         len(judge),
         len(checked),
         math.nan,
