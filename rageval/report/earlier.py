@@ -17,10 +17,11 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
-from rageval.report.columns import plain, repacked, with_columns
+from rageval.report.columns import plain, repacked, unpacked, with_columns
 from rageval.report.gathering import FORMAT, Beside, Report, finished
 from rageval.report.measured import beaten, comparison_record, measured
 from rageval.scores import Score, Scores
+from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges")
 EXPECTED = "the output of rageval score, compare, agree or report show with --format json"
@@ -193,9 +194,20 @@ def _passport(found: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _add(report: Report, found: Mapping[str, Any]) -> None:
-    """What another file says; of a run and measure that are there already, the later file counts."""
-    cells = {(cell["run"], cell["measure"]): cell for cell in [*report["cells"], *found["cells"]]}
+    """What another file says; of a run and measure that are there already it has to say the same."""
+    cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
+    for cell in found["cells"]:
+        name = cell["run"], cell["measure"]
+        before = cells.get(name, cell)
+        if (before["signature"], before["value"]) != (cell["signature"], cell["value"]):
+            raise InputError(
+                f"{visible(name[0])}: {name[1]} is {before['value']} in one file ({before['signature']}) and"
+                f" {cell['value']} in another ({cell['signature']}); expected a name for each run"
+            )
+        cells[name] = cell
     kept = {key: value for key, value in found.items() if key not in ("cells", "remarks", "better")}
+    if "queries" in kept and "queries" in report:
+        kept["queries"] = _together(report["queries"], kept["queries"])
     runs, measures = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
     report |= {
         **kept,
@@ -205,3 +217,20 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
         "better": {**report["better"], **found.get("better", {})},
         "remarks": [*report["remarks"], *found.get("remarks", ())],
     }
+    for measure in measures:
+        signatures = {cell["signature"] for cell in report["cells"] if cell["measure"] == measure}
+        said = f"{measure}: the runs were not scored alike; their signatures differ"
+        if len(signatures) > 1 and said not in report["remarks"]:
+            report["remarks"].append(said)
+
+
+def _together(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The values a query that two files have."""
+    ids = list(dict.fromkeys([*one["ids"], *other["ids"]]))
+    values: dict[str, dict[str, str]] = {}
+    for part in (one, other):
+        for measure, runs in part["values"].items():
+            for run, column in runs.items():
+                known = dict(zip(part["ids"], unpacked(column), strict=True))
+                values.setdefault(measure, {})[run] = repacked([known.get(query) for query in ids])
+    return {"ids": ids, "values": values}
