@@ -40,7 +40,7 @@ def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
     """One slice for each value of the field, in the order of the values."""
     found = []
     for name, values in sorted(score.by_group(groups).items()):
-        low, high = bootstrap(values)
+        low, high = bootstrap(values, limits=score.measure.limits)
         known = int((values == values).sum())
         found.append(Slice(field, name, mean(values), low, high, known, len(values) - known))
     return found

@@ -12,7 +12,7 @@ from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.tables import Table, tables
 from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
-from rageval.intervals.coarse import FEW, is_coarse
+from rageval.intervals.coarse import FEW, is_coarse, scale_of
 from rageval.intervals.resampling import intervals
 from rageval.measures.base import NEITHER
 from rageval.names import suggestion
@@ -85,7 +85,10 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
 
 
 def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
-    low, high = intervals(table.sample, settings.interval, settings.level, settings.resamples, settings.seed)
+    scale = scale_of(table.sample.values, table.limits)
+    low, high = intervals(
+        table.sample, settings.interval, settings.level, settings.resamples, settings.seed, scale
+    )
     for at, (run, score) in enumerate(zip(runs, table.scores, strict=True)):
         yield Cell(
             run=run,

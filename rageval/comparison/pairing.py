@@ -85,7 +85,7 @@ def _intervals(
     table: Table, columns: Sample, runs: list[str], settings: Settings, known: Known
 ) -> tuple[Float, Float]:
     """The interval of each difference; rankings that are the same differ by 0, and that is no estimate."""
-    scale = scale_of_differences(table.sample.values, table.pairs)
+    scale = scale_of_differences(table.sample.values, table.pairs, table.limits)
     low, high = intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )

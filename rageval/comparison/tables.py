@@ -41,6 +41,11 @@ class Table(NamedTuple):
         """Which values of the measure are good."""
         return self.scores[0].measure.better
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the greatest value of the measure, where it says them."""
+        return self.scores[0].measure.limits
+
     def shown(self, settings: Settings) -> Table:
         """The pairs that were asked for; where they are with the best run, that comes second."""
         if settings.all_pairs or settings.baseline != BEST:

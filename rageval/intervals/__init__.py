@@ -9,7 +9,9 @@ LEVEL = 0.95
 SEED = 20130
 
 
-def bootstrap(values: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float]:
+def bootstrap(
+    values: NDArray[np.float64], level: float = LEVEL, limits: tuple[float, float] | None = None
+) -> tuple[float, float]:
     """The interval of the mean of the defined values; the same values, the same interval.
 
     >>> low, high = bootstrap(np.full(30, 0.5))  # not of width 0: others might differ
@@ -19,6 +21,7 @@ def bootstrap(values: NDArray[np.float64], level: float = LEVEL) -> tuple[float,
     >>> 43 < low < 45 < 54 < high < 56
     True
     """
+    from rageval.intervals.coarse import scale_of
     from rageval.intervals.resampling import intervals
     from rageval.intervals.samples import Sample
 
@@ -26,5 +29,6 @@ def bootstrap(values: NDArray[np.float64], level: float = LEVEL) -> tuple[float,
     if len(known) < 2:
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(known))))
-    low, high = intervals(Sample(queries, known[:, None], np.arange(len(known))), level=level, seed=SEED)
+    columns = Sample(queries, known[:, None], np.arange(len(known)))
+    low, high = intervals(columns, level=level, seed=SEED, scale=scale_of(columns.values, limits))
     return float(low[0]), float(high[0])

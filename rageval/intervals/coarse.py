@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rageval.intervals.samples import Float, Int, Sample, standard_error
 
+Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
 
 
@@ -31,16 +32,19 @@ class Scale(NamedTuple):
     span: Float
 
 
-def scale_of(values: Float) -> Scale:
-    """0 … 1 for a column that keeps to it, else −1 … 1, else no ends and as wide as its values and 0."""
-    return _scale(*_extremes(values))
+def scale_of(values: Float, limits: Limits | None = None) -> Scale:
+    """Return where each column's values may lie: within the measure's own `limits`, where it says them.
+
+    Otherwise 0 … 1 for a column that keeps to it, else −1 … 1, else no ends and as wide as its values and 0.
+    """
+    return _scale(*_extremes(values), limits)
 
 
-def scale_of_differences(values: Float, pairs: Int) -> Scale:
-    """The same for differences of two columns each."""
+def scale_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> Scale:
+    """Return the same for differences of two columns each."""
     least, most = _extremes(values)
     first, second = pairs.T
-    both = _scale(np.fmin(least[first], least[second]), np.fmax(most[first], most[second]))
+    both = _scale(np.fmin(least[first], least[second]), np.fmax(most[first], most[second]), limits)
     return Scale(both.low - both.high, both.high - both.low, both.span)
 
 
@@ -51,7 +55,10 @@ def _extremes(values: Float) -> tuple[Float, Float]:
     return least, most
 
 
-def _scale(least: Float, most: Float) -> Scale:
+def _scale(least: Float, most: Float, limits: Limits | None) -> Scale:
+    if limits is not None:
+        low, high = (np.full_like(least, limit) for limit in limits)
+        return Scale(low, high, np.maximum((high - low) / 2, 1.0))
     known = (least >= -1) & (most <= 1)
     low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)
     span = np.where(known, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))

@@ -55,7 +55,8 @@ class About:
 
     `better` says which values are good; `sees` what it asks of the judgements: which `nuggets` a document
     supports, which documents are `relevant`, or everything that is `judged`; `ties` how it is over the orders
-    of equal scores, `bounds` between what values unjudged documents leave it, `peers` what others call it.
+    of equal scores, `bounds` between what values unjudged documents leave it, `peers` what others call it;
+    `limits` are the least and the greatest value it can have, where these are not 0 and 1.
     """
 
     better: Better = HIGHER
@@ -63,6 +64,7 @@ class About:
     ties: Ties | None = None
     bounds: Bounds | None = None
     peers: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[float, float] | None = None
 
 
 class Parameter(NamedTuple):
@@ -229,6 +231,11 @@ class Measure:
         return self.about.peers.get(peer)
 
     @property
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the greatest value it can have, where it says them."""
+        return self.about.limits
+
+    @property
     def wants_nuggets(self) -> bool:
         """Whether it asks which nuggets a document supports."""
         return self.about.sees == "nuggets"
@@ -328,6 +335,7 @@ def measure(
     ties: Ties | None = None,
     bounds: Bounds | None = None,
     peers: Mapping[str, str] | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> Callable[[Callable[..., Any]], Measure]: ...
 
 
@@ -340,13 +348,15 @@ def measure(
     ties: Ties | None = None,
     bounds: Bounds | None = None,
     peers: Mapping[str, str] | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> Measure | Callable[[Callable[..., Any]], Measure]:
     """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
     `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
     the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
     the best, and none is called better. The rest is optional: what it `sees` of the judgements, its mean over
-    `ties`, its `bounds` where documents are not judged, and the names that its `peers` have for it.
+    `ties`, its `bounds` where documents are not judged, the names that its `peers` have for it, and its
+    `limits`, the least and the greatest value it can have, where these are not 0 and 1.
 
     >>> import rageval
     >>> @rageval.measure
@@ -362,7 +372,7 @@ def measure(
     >>> first_find.better, documents.better
     ('higher', 'lower')
     """
-    about = About(better, sees, ties, bounds, peers or {})
+    about = About(better, sees, ties, bounds, peers or {}, limits)
     if function is None:
         return lambda function: Measure(_of_one_query(function), about=about)
     if not callable(function):

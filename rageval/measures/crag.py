@@ -13,7 +13,7 @@ _ACCURATE = ("perfect", "acceptable", "accurate")
 _BETTER = {"accurate": HIGHER, "perfect": HIGHER, "acceptable": NEITHER, "missing": LOWER, "incorrect": LOWER}
 
 
-@measure
+@measure(limits=(-1.0, 1.0))
 def crag_score(graded: Graded) -> Values:
     """CRAG's score, called truthfulness: a made-up answer costs as much as a perfect one earns.
 

@@ -30,6 +30,7 @@ class ForeignMeasure:
 
     changed: Mapping[str, Any] = {}
     sees_all = True
+    limits = None
 
     def __init__(self, measure: Any, provider: str | None = None) -> None:
         self.measure = measure

@@ -13,7 +13,7 @@ _OF_CORRECTNESS = {2: HIGHER, 1: NEITHER, 0: LOWER, -1: LOWER}
 _OF_FAITHFULNESS = {1: HIGHER, 0: NEITHER, -1: LOWER}
 
 
-@measure
+@measure(limits=(-1.0, 2.0))
 def correctness(graded: Graded) -> Values:
     """Mean correctness: covers the gold answer, and nothing beside the point (LiveRAG; RAGtifier, Fig. 2).
 
@@ -34,7 +34,7 @@ def correctness(graded: Graded) -> Values:
     return graded.ratio(found.query, found.grade)
 
 
-@measure
+@measure(limits=(-1.0, 1.0))
 def faithfulness(graded: Graded) -> Values:
     """Mean faithfulness: is the answer grounded in the retrieved passages (LiveRAG; RAGtifier, Fig. 2).
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.verdicts import Absent, Alike
+from rageval.intervals.coarse import scale_of
 from rageval.intervals.resampling import intervals
 from rageval.intervals.samples import sample
 from rageval.report.columns import packed, plain
@@ -122,7 +123,8 @@ def _interval(score: Score, settings: Settings) -> tuple[float, float]:
     if not _is_mean(score):
         return float("nan"), float("nan")
     drawn = sample([score], settings.clusters)
-    low, high = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed)
+    scale = scale_of(drawn.values, score.measure.limits)
+    low, high = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
     return float(low[0]), float(high[0])
 
 

@@ -91,10 +91,12 @@ def _corrected(run: str, one: Score, other: Score, shared: Shared, level: float)
     parts = shared.parts(one.measure, run)
     values, peoples = _defined(one), _defined(other)
     if parts.share:
-        estimate = corrected_from_parts(values, parts.judge, parts.people, parts.share, parts.labels, level)
+        estimate = corrected_from_parts(
+            values, parts.judge, parts.people, parts.share, parts.labels, level, one.measure.limits
+        )
     else:
         whole = {query: value for query, value in peoples.items() if query not in parts.partly}
-        estimate = corrected_mean(values, whole, level)
+        estimate = corrected_mean(values, whole, level, one.measure.limits)
     estimate = estimate._replace(labels=parts.labels, of=parts.of)
     return Corrected(run, name, "ppi", estimate, len(parts.partly), bool(parts.share))
 

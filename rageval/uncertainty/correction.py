@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.intervals.coarse import FEW, differing, least_error, mended, scale_of
+from rageval.intervals.coarse import FEW, Limits, differing, least_error, mended, scale_of
 from rageval.intervals.samples import Sample
 
 Float = NDArray[np.float64]
@@ -60,7 +60,9 @@ class Estimate(NamedTuple):
     of: int = 0
 
 
-def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estimate:
+def corrected_mean(
+    judge: Values, people: Values, level: float = 0.95, limits: Limits | None = None
+) -> Estimate:
     """The mean of a measure, from the judge's value of every query and people's of some.
 
     >>> judge = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0, "e": 1.0, "f": 1.0}
@@ -81,8 +83,10 @@ def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estima
         spread += weight**2 * _variance(np.concatenate((there, elsewhere))) / len(elsewhere)
     is_coarse = _is_coarse(said, there if weight else None)
     both = np.concatenate((there, elsewhere))
-    alone = _alone(said, level)
-    low, high = _ends(value, spread, np.concatenate((said, both)), len(checked), level, is_coarse)
+    alone = _alone(said, level, limits)
+    low, high = _ends(
+        value, spread, np.concatenate((said, both)), len(checked), level, is_coarse, limits=limits
+    )
     return Estimate(
         _mean(both),
         _mean(said),
@@ -97,7 +101,13 @@ def corrected_mean(judge: Values, people: Values, level: float = 0.95) -> Estima
 
 
 def corrected_from_parts(
-    judge: Values, there: Values, people: Values, share: Values, labels: int, level: float = 0.95
+    judge: Values,
+    there: Values,
+    people: Values,
+    share: Values,
+    labels: int,
+    level: float = 0.95,
+    limits: Limits | None = None,
 ) -> Estimate:
     """The mean of a measure, where people judged a `share` of each answer, with so many `labels` in all.
 
@@ -126,7 +136,7 @@ def corrected_from_parts(
         free = number - 1 - (beside is not None)
         spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
         seen = np.concatenate((said, whole))
-        return _ends(found, spread, seen, free + 1, level, _is_coarse(said, beside), labels)
+        return _ends(found, spread, seen, free + 1, level, _is_coarse(said, beside), labels, limits)
 
     beside = here if factor else None
     return Estimate(
@@ -173,6 +183,7 @@ def _ends(
     level: float,
     is_coarse: bool,
     labels: int | None = None,
+    limits: Limits | None = None,
 ) -> tuple[float, float]:
     """The interval of a corrected mean; where few values tell, it has a floor, and keeps to their scale.
 
@@ -181,20 +192,20 @@ def _ends(
     reach = _quantile(number, level)
     if not is_coarse:
         return value - reach * math.sqrt(spread), value + reach * math.sqrt(spread)
-    scale = scale_of(values[:, None])
+    scale = scale_of(values[:, None], limits)
     half = reach * math.sqrt(spread + least_error(labels or number, level, float(scale.span[0])) ** 2)
     return max(value - half, min(float(scale.low[0]), value)), min(
         value + half, max(float(scale.high[0]), value)
     )
 
 
-def _alone(said: Float, level: float) -> tuple[float, float]:
+def _alone(said: Float, level: float, limits: Limits | None = None) -> tuple[float, float]:
     """The interval of the mean of what people said: Student's, or Wilson's where there are two values."""
     if not len(said):
         return math.nan, math.nan
     reach = _quantile(len(said), level) * math.sqrt(_variance(said) / len(said))
     ends = np.array([_mean(said) - reach]), np.array([_mean(said) + reach])
-    low, high = mended(_column(said), *ends, level, scale_of(said[:, None]))
+    low, high = mended(_column(said), *ends, level, scale_of(said[:, None], limits))
     return float(low[0]), float(high[0])
 
 
