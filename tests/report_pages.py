@@ -142,6 +142,18 @@ def _hostile(folder: Path) -> list[str]:
     ]
 
 
+def until(tab: Any, expression: str) -> None:
+    """Wait for the page: what an address leads to is drawn a moment after it has changed, in one go.
+
+    Playwright's own way to wait for an expression is one of those that the policy of the page forbids.
+    """
+    for _ in range(3000):
+        if tab.evaluate(expression):
+            return
+        tab.wait_for_timeout(10)
+    raise AssertionError(f"never so: {expression}")
+
+
 def texts(tab: Any, selector: str) -> list[str]:
     found: list[str] = tab.eval_on_selector_all(selector, "all => all.map(one => one.textContent.trim())")
     return found

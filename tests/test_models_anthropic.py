@@ -332,7 +332,7 @@ def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
     started = time.perf_counter()
     failed, reply = outcomes(model, REQUEST, REQUEST)
     assert isinstance(failed, Transient)
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 25, "nobody waited for all of it"
     assert reply.text == VERDICT
 
 

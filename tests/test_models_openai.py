@@ -334,10 +334,9 @@ def test_what_concerns_one_request_only(
 )
 def test_retry_after(server: LlmServer, model: OpenAIChat, header: str, seconds: float | None) -> None:
     server.say(Saying(429, openai_error("slow down"), headers={"retry-after": header}))
-    started = time.perf_counter()
     found = outcome(model)
     assert (found.retry_after, found.throttled) == (seconds, True)
-    assert time.perf_counter() - started < 2  # nobody slept
+    assert len(server.requests) == 1, "nobody asked again"
 
 
 def test_an_address_without_a_version_is_the_usual_mistake(server: LlmServer) -> None:
@@ -367,7 +366,7 @@ def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
     started = time.perf_counter()
     failed, reply = outcomes(model, REQUEST, REQUEST)
     assert isinstance(failed, Transient)
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 25, "nobody waited for all of it"
     assert reply.text == VERDICT
 
 

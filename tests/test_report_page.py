@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from rageval.report.reading import read_report
-from report_pages import DATA, RUNS, Open, browser_, opened_, pages_, shown, texts  # noqa: F401  (fixtures)
+from report_pages import DATA, RUNS, Open, browser_, opened_, pages_, shown, texts, until  # noqa: F401
 
 
 @pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
@@ -122,6 +122,7 @@ def test_tables_sort_by_value_and_not_by_text(pages: dict[str, Path], opened: Op
 def test_a_query_shows_its_nuggets_what_is_vital_and_the_quotes(pages: dict[str, Path], opened: Open) -> None:
     tab, report = opened(pages["answers"]), read_report(pages["answers"])
     tab.click("#diff-table tbody tr:nth-child(3) a")
+    until(tab, "document.activeElement.id === 'query-title'")
     query = tab.text_content("#query-title").removeprefix("Query ")
     assert tab.evaluate("document.activeElement.id") == "query-title"
     place = report["queries"]["ids"].index(query)
@@ -139,6 +140,7 @@ def test_a_query_shows_its_nuggets_what_is_vital_and_the_quotes(pages: dict[str,
     for key in ("evidence", "reason"):
         assert cells[0].get(key, "") in tab.text_content(".evidence")
     tab.click("#query-after")
+    until(tab, f"current !== {place}")
     assert tab.text_content("#query-title") != f"Query {query}"
 
 
@@ -168,6 +170,7 @@ def test_disagreements_have_both_reasons_and_lead_to_their_query(
         assert found["other"]["reason"] == "people say so"
         assert "people say so" in row
     tab.click("#disagreements-0 tbody tr:nth-child(1) a")
+    until(tab, "document.activeElement.id === 'query-title'")
     assert tab.text_content("#query-title") == f"Query {pair['listed'][0]['query']}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rageval.report.reading import read_report
-from report_pages import ATTACK, HOSTILE, Open, browser_, opened_, pages_, texts  # noqa: F401  (fixtures)
+from report_pages import ATTACK, HOSTILE, Open, browser_, opened_, pages_, texts, until  # noqa: F401
 
 
 def test_hostile_text_is_shown_and_never_run(pages: dict[str, Path], opened: Open) -> None:
@@ -16,7 +16,7 @@ def test_hostile_text_is_shown_and_never_run(pages: dict[str, Path], opened: Ope
     queries = len(read_report(pages["hostile"])["queries"]["ids"])
     for at in range(queries):
         tab.evaluate(f"location.hash = 'q{at}'")
-        tab.wait_for_function(f"current === {at}")
+        until(tab, f"current === {at}")
         for button in tab.query_selector_all(".matrix td button"):
             button.click()
     assert tab.evaluate("typeof hacked") == "undefined"

@@ -61,10 +61,14 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
         if path != MEMORY and os.path.exists(path) and not os.path.isfile(path):
             raise InputError(f"{path}: is no ordinary file, expected a store of judgements or a new place")
         if read_only:
-            connection = _checked(_open_to_read(path), path)
-            if not _number(connection, "user_version"):
+            connection = _open_to_read(path)
+            try:
+                _checked(connection, path)
+                if not _number(connection, "user_version"):
+                    raise InputError(f"{path}: is empty, expected a store of judgements")
+            except BaseException:
                 connection.close()
-                raise InputError(f"{path}: is empty, expected a store of judgements")
+                raise
             return connection
         if path != MEMORY:
             Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
