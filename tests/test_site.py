@@ -131,7 +131,7 @@ def test_a_snippet_that_lies_fails_the_build(tmp_path: Path) -> None:
     assert done.returncode
     assert "An example is not true!" in done.stderr
     assert "index.md: $ rageval --version\n" in done.stderr
-    assert f" rageval {rageval.__version__}\n" in done.stderr
+    assert f" rageval {rageval.__version__} (" in done.stderr
     assert not (tmp_path / "site/index.html").exists()
 
 

@@ -206,7 +206,7 @@ class TestPeopleAndJudges:
         assert (mean["people"], mean["people_high"]) == (1, 1)
         assert mean["people_low"] == pytest.approx(0.7730, abs=1e-4)  # from -1 to 1
         assert (mean["value"], mean["high"]) == (1, 1)
-        assert 0.85 < mean["low"] < 0.9
+        assert 0.7 < mean["low"] < 0.8
         assert (share["people_low"], share["people_high"]) == (0, pytest.approx(0.1135, abs=1e-4))
         assert share["value"] == share["low"] == 0
         assert 0.02 < share["high"] < 0.15

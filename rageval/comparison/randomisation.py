@@ -36,7 +36,7 @@ _WORK = 2 * 10**8  # differences that are drawn again, at most
 _TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 
 
-class Tested(NamedTuple):
+class Significance(NamedTuple):
     """p of each pair; `at_floor`: no smaller one could have been found, from so many `draws` (0: exact)."""
 
     p: Float
@@ -44,7 +44,9 @@ class Tested(NamedTuple):
     draws: Int
 
 
-def sign_flip(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = 0.95) -> Tested:
+def sign_flip(
+    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = 0.95
+) -> Significance:
     """Two-sided p for each pair of columns of `sums`, the sums of values over independent units.
 
     `level` says which p matter once they are adjusted for all pairs: 1 − level, divided by the pairs.
@@ -61,7 +63,7 @@ def sign_flip(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level:
         difference = difference[difference != 0]
         if len(difference):
             p[at], least[at] = exact_sign_flip(difference), 2.0 ** (1 - len(difference))
-    return Tested(p, p <= least, np.zeros(len(pairs), np.int64))
+    return Significance(p, p <= least, np.zeros(len(pairs), np.int64))
 
 
 def exact_sign_flip(difference: Float) -> float:
@@ -86,7 +88,7 @@ def _sums_of_sets(numbers: Float) -> Float:
     return sums
 
 
-def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float) -> Tested:
+def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float) -> Significance:
     """Drawn for all pairs; drawn again, and more often, where p is small; bounded where no draw tells.
 
     Each step is only taken where the one before gave a p below some edge, and never leads above that edge:
@@ -107,7 +109,7 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
         p[open_], number[open_] = np.minimum((count[open_] + 1) / (again + 1), edge), again
     unseen = (count == 0) | (bound < 1 / wanted)
     p[unseen] = np.minimum(p, bound)[unseen]
-    return Tested(p, unseen, number)
+    return Significance(p, unseen, number)
 
 
 def _draws_again(sums: Float, pairs: int, wanted: int) -> int:
@@ -145,7 +147,7 @@ def _parts(columns: Int, rows: int) -> list[Int]:
 def chernoff(differences: Float) -> Float:
     """For each column a two-sided p that is never below that of all sign patterns.
 
-    >>> chernoff(np.ones((50, 1)))[0] == 2 / 2**50
+    >>> float(chernoff(np.ones((50, 1)))[0]) == 2 / 2**50
     True
     """
     total = differences.sum(axis=0)
@@ -159,7 +161,7 @@ def chernoff(differences: Float) -> Float:
     return np.where(total == 0, 1.0, np.clip(2 * 2 ** logs.sum(axis=0), _TINY, 1.0))
 
 
-def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Tested:
+def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Significance:
     """Family-wise p of each pair: signs flipped for all pairs together, differences in units of their size.
 
     Assumes that without differences all of them together might as well have the other sign; runs may differ
@@ -180,7 +182,7 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Tested:
     reached = len(ordered) - np.searchsorted(ordered, total * per * (1 - _SLACK), side="left")
     p = reached / len(ordered) if is_exact else (reached + 1) / (draws + 1)
     at_floor = p <= 1 / (len(ordered) + (not is_exact))
-    return Tested(p, at_floor, np.full(len(pairs), 0 if is_exact else draws))
+    return Significance(p, at_floor, np.full(len(pairs), 0 if is_exact else draws))
 
 
 def _all_signs(units: int) -> Iterator[Float]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rageval.comparison.adjustment import holm
 from rageval.comparison.parametric import t_test, wilcoxon
-from rageval.comparison.randomisation import Tested, max_t, sign_flip, tukey
+from rageval.comparison.randomisation import Significance, max_t, sign_flip, tukey
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.verdicts import SLACK, Absent
 from rageval.intervals.samples import Float, Int, Sample, sample
@@ -110,13 +110,13 @@ def p_values(values: Sample, pairs: Int, settings: Settings) -> Float:
     return _test(values, pairs, settings).p
 
 
-def _test(values: Sample, pairs: Int, settings: Settings) -> Tested:
+def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
     if settings.test == "randomisation":
         sums, columns = _flipped(values, pairs)
         return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
     gaps = differences(values, pairs)
     p = t_test(gaps) if settings.test == "t" else wilcoxon(gaps)
-    return Tested(p, np.zeros(len(p), bool), np.zeros(len(p), np.int64))
+    return Significance(p, np.zeros(len(p), bool), np.zeros(len(p), np.int64))
 
 
 def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
