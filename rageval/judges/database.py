@@ -128,9 +128,9 @@ def _open_to_read(path: str) -> sqlite3.Connection:
     connection = connect(f"{address}?mode=ro", uri=True)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError as error:
         connection.close()
-        if Path(f"{path}-wal").exists():
+        if not isinstance(error, sqlite3.OperationalError) or Path(f"{path}-wal").exists():
             raise
         connection = connect(f"{address}?immutable=1", uri=True)
     return connection
