@@ -96,8 +96,8 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     cls=Commands,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine; 1 a gate failed (--fail-under), a file is not valid, or tools differ"
-    " and nobody knows why;"
+    epilog="Exit codes: 0 fine; 1 a gate failed (--require, --fail-under), a file is not valid, or tools"
+    " differ and nobody knows why;"
     " 2 usage or input error; 3 judgements are missing, or a judge failed; 4 the budget is reached;"
     " 130 interrupted (SIGINT, SIGTERM, SIGHUP).",
 )
