@@ -46,8 +46,9 @@ def test_a_model_that_blocks_does_not_silence_its_worker(monkeypatch: pytest.Mon
 
 
 def test_an_asker_that_nobody_holds_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = set(threading.enumerate())  # of earlier tests, on their way out
     there = asking(monkeypatch, lambda request: "ok")
-    (thread,) = (thread for thread in threading.enumerate() if thread.name == "rageval-asking")
+    (thread,) = (thread for thread in set(threading.enumerate()) - others if thread.name == "rageval-asking")
     del there
     thread.join(30)
     assert not thread.is_alive()
