@@ -479,7 +479,7 @@ def test_near_copies_are_neither_better_nor_the_same() -> None:
 @pytest.mark.parametrize("adjust", ["holm", "max_t"])
 def test_two_hundred_runs_hide_no_plain_difference_and_make_none(adjust: str) -> None:
     queries = [f"q{at}" for at in range(25)]
-    alike = {f"r{at}": ranked(queries, 0.3, at) for at in range(40)}
+    alike = {f"r{at}": ranked(queries, 0.3, at) for at in range(199)}
     runs = {"poor": {query: {f"{query}d9": 2.0, f"{query}d0": 1.0} for query in queries}, **alike}
     found = compare_runs("ndcg@10", runs, judged(queries), Settings(adjust=adjust))
     plain = {pair.run: pair.verdict for pair in found.pairs}
