@@ -31,34 +31,50 @@ if TYPE_CHECKING:
     from rageval.tables.qrels import Qrels
     from rageval.tables.run import Run
 
-_HOME = {
-    "Evaluator": "evaluation",
-    "Hit": "measures.ranking",
-    "InputError": "errors",
-    "Measure": "measures.base",
-    "MeasureError": "errors",
-    "NothingJudged": "errors",
-    "Qrels": "tables.qrels",
-    "RagevalError": "errors",
-    "Ranking": "measures.ranking",
-    "Run": "tables.run",
-    "Scores": "scores",
-    "Topic": "measures.ranking",
-    "alpha_ndcg": "measures.novelty",
-    "coverage": "measures.sets",
-    "evaluate": "evaluation",
-    "evaluate_answers": "answers",
-    "measure": "measures.base",
-    "ndcg": "measures.ranks",
-    "parse_measure": "measures.parsing",
-    "read_judgements": "answers",
-    "read_qrels": "sources",
-    "read_run": "sources",
-    "recall": "measures.sets",
+_HOMES = {
+    "answers": "evaluate_answers read_judgements",
+    "errors": "InputError MeasureError NothingJudged RagevalError",
+    "evaluation": "Evaluator evaluate",
+    "measures.base": "Measure measure",
+    "measures.novelty": "alpha_ndcg",
+    "measures.parsing": "parse_measure",
+    "measures.ranking": "Hit Ranking Topic",
+    "measures.ranks": "ndcg",
+    "measures.sets": "coverage recall",
+    "scores": "Scores",
+    "sources": "read_qrels read_run",
+    "tables.qrels": "Qrels",
+    "tables.run": "Run",
 }
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("interop", "measures")
 
-__all__ = ["__version__", *_HOME]
+__all__ = [  # written out, so that type checkers and editors know the names
+    "Evaluator",
+    "Hit",
+    "InputError",
+    "Measure",
+    "MeasureError",
+    "NothingJudged",
+    "Qrels",
+    "RagevalError",
+    "Ranking",
+    "Run",
+    "Scores",
+    "Topic",
+    "__version__",
+    "alpha_ndcg",
+    "coverage",
+    "evaluate",
+    "evaluate_answers",
+    "measure",
+    "ndcg",
+    "parse_measure",
+    "read_judgements",
+    "read_qrels",
+    "read_run",
+    "recall",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,14 +6,15 @@ import re
 from unicodedata import combining, normalize
 
 AROUND = " \t\n\r\v\f"  # what no id begins or ends with
+# Patterns are compiled when they are first needed: most commands see nothing that needs one.
 # C0 and C1 controls, DEL, line separators, and what reorders text, hides it or hides in it.
-_HOSTILE = re.compile(
+_HOSTILE = (
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
 
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = "[\ud800-\udfff]"
 
 
 def mended(text: str) -> str:
@@ -22,11 +23,11 @@ def mended(text: str) -> str:
     >>> mended("a\ud800b")
     'a\ufffdb'
     """
-    return text if text.isascii() else _HALF.sub("\ufffd", text)
+    return text if text.isascii() else re.sub(_HALF, "\ufffd", text)
 
 
 # What is no letter, and what becomes none: marks that sit on a letter are among it.
-_MARKS = re.compile("(?:[^\\w\\s\x00-\x7f]|[\uff9e\uff9f]){31,}")
+_MARKS = "(?:[^\\w\\s\x00-\x7f]|[\uff9e\uff9f]){31,}"
 _MOST_MARKS = 30  # on one letter; Unicode's own bound for texts that come in a stream
 
 
@@ -38,7 +39,7 @@ def compatible(text: str) -> str:
     >>> compatible("ﬁne ²")
     'fine 2'
     """
-    return text if text.isascii() else normalize("NFKC", _MARKS.sub(_parted, text))
+    return text if text.isascii() else normalize("NFKC", re.sub(_MARKS, _parted, text))
 
 
 def _parted(match: re.Match[str]) -> str:
@@ -56,7 +57,9 @@ def visible(text: str | bytes) -> str:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
-    return _HOSTILE.sub(lambda match: _escape(match.group()), text)
+    if text.isascii() and text.isprintable():  # most are, and need no pattern
+        return text
+    return re.sub(_HOSTILE, lambda match: _escape(match.group()), text)
 
 
 def _escape(character: str) -> str:

@@ -90,6 +90,15 @@ FOREIGN = {
 }
 
 
+# Of the standard library, what costs more than it is worth to a command that does not need it.
+HEAVY = FOREIGN - {"click"} | {
+    *("asyncio", "bz2", "concurrent.futures", "csv", "ctypes", "dataclasses", "decimal", "difflib", "email"),
+    *("hashlib", "http", "importlib.metadata", "ipaddress", "json", "logging", "lzma", "multiprocessing"),
+    *("pathlib", "pickle", "random", "shutil", "socket", "sqlite3", "ssl", "statistics", "subprocess"),
+    *("tempfile", "tomllib", "unittest", "urllib", "xml", "zipfile"),
+}
+
+
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -129,11 +138,55 @@ def test_the_table_names_every_room_and_no_other() -> None:
 def modules_loaded_by(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_importing_rageval_imports_nothing_heavy() -> None:
-    assert not modules_loaded_by("import rageval") & (FOREIGN | {"dataclasses"})
+    heavy = HEAVY | {"click", "inspect"}
+    assert not (modules_loaded_by("import rageval") - modules_loaded_by("pass")) & heavy
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """A run and judgements."""
+    (tmp_path / "run").write_text("q Q0 a 1 2.5 r\nq Q0 b 2 1e-1 r\n")
+    (tmp_path / "qrels").write_text("q 1 a 1\nq 2 b 1\nq 2 c 0\n")
+    return [str(tmp_path / "run"), str(tmp_path / "qrels")]
+
+
+def loaded_by_command(*words: str) -> set[str]:
+    """The modules that a command imports and `import click` does not."""
+    code = (
+        f"from rageval.cli import main\ntry: main({words!r})\nexcept SystemExit as done: assert not done.code"
+    )
+    return modules_loaded_by(code) - modules_loaded_by("import click")
+
+
+@pytest.mark.xfail(strict=True, reason="files are read and scores computed with numpy")
+def test_the_plain_command_imports_nothing_heavy(files: list[str]) -> None:
+    for measures in ("alpha_ndcg@10", "R@50 nDCG@10,judged(k=5)@3"):
+        assert not loaded_by_command(*files, "-m", measures) & HEAVY
+
+
+RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map official:ndeval"
+
+
+@pytest.mark.parametrize(
+    ("names", "heavy"),
+    [
+        (RUN_MEASURES, {"ir_measures", "importlib.metadata", "msgspec", "numpy"}),
+        ("v_strict accuracy length official:support", {"ir_measures", "importlib.metadata", "msgspec"}),
+    ],
+)
+def test_names_of_our_measures_are_read_without_ir_measures_and_plug_ins(names: str, heavy: set[str]) -> None:
+    code = f"from rageval.measures.parsing import parse_measures\nparse_measures({names!r})"
+    assert not modules_loaded_by(code) & heavy
+
+
+def test_a_measure_imports_its_family_and_no_other() -> None:
+    code = "from rageval import alpha_ndcg, parse_measure\nparse_measure('alpha_ndcg@10'), alpha_ndcg @ 10"
+    families = {f"rageval.measures.{name}" for name in ("sets", "ranks", "citations", "crag", "preferences")}
+    assert not modules_loaded_by(code) & families
 
 
 def test_scoring_imports_numpy_and_nothing_heavier() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ir_measures
 import pytest
 
 import rageval
+from rageval.errors import MeasureError
 from rageval.measures import Measure, measure, ndcg, recall
 from rageval.measures.foreign import foreign_measure
 from rageval.measures.parsing import parse_measures
@@ -126,3 +128,29 @@ def test_an_object_of_ir_measures_is_ours_where_we_have_it() -> None:
     assert parse_measures(ir_measures.nDCG @ 5) == [ndcg @ 5]
     assert isinstance(parse_measures(ir_measures.nDCG @ 5)[0], Measure)
     assert parse_measures(ir_measures.Rprec) == [foreign_measure("Rprec")]
+
+
+TYPED = """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+import rageval
+if TYPE_CHECKING:
+    from rageval import Ranking
+    from rageval.measures.base import Grade
+
+@rageval.measure
+def found(ranking: Ranking, *, k: int | None = None, rel: int = 1) -> float:
+    return float(len(ranking.hits(k, rel)))
+
+@rageval.measure
+def lost(ranking: Ranking, *, rel: Grade = 1) -> float:
+    return 0.0
+"""
+
+
+def test_types_that_only_checkers_import_may_annotate_what_is_no_parameter() -> None:
+    names: dict[str, Any] = {"__name__": "somebodys"}
+    exec(TYPED, names)
+    assert str(names["found"](rel=2) @ 5) == "found(rel=2)@5"
+    with pytest.raises(MeasureError, match="'Grade' of the parameter 'rel' cannot be evaluated"):
+        names["lost"](rel=2)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rageval.errors import InputError, UsageError
@@ -20,14 +19,14 @@ from rageval.text import visible
 _EITHER = "numbers"  # a run or judgements: rageval.files.retrieved
 
 
-@dataclass
 class Inputs:
     """What the positional words were found to be."""
 
-    runs: list[Any] = field(default_factory=list)
-    qrels: list[Any] = field(default_factory=list)
-    answers: list[Any] = field(default_factory=list)
-    measures: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.runs: list[Any] = []
+        self.qrels: list[Any] = []
+        self.answers: list[Any] = []
+        self.measures: list[str] = []
 
     @property
     def datasets(self) -> list[Any]:
@@ -127,8 +126,8 @@ def _source(word: str) -> Any:
         return word
     if not os.path.exists(word):  # also what is too long for a name, as a list of measures may be
         return None
-    path = Path(word)
-    return path.open("rb") if path.is_fifo() or path.is_char_device() else word
+    mode = os.stat(word).st_mode
+    return open(word, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else word
 
 
 def _place_name(word: str, inputs: Inputs) -> None:

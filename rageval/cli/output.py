@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.cli.grids import csv_line, latex_lines, md_lines, table_lines, table_width
-from rageval.cli.leaderboard import leaderboard
-from rageval.scores import Score, Scores
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.scores import Score, Scores
 
 
 class Layout(NamedTuple):
@@ -62,6 +60,8 @@ def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     """ndeval's table, with its names: a row a topic, then the mean as `amean`."""
+    from rageval.cli.grids import csv_line
+
     names = [_ndeval_name(score) for score in results[0].scores]
     yield csv_line(["runid", "topic", *names])
     for scores in results:
@@ -75,6 +75,8 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
     """One object with everything, at full precision."""
+    import json
+
     found = [record_of(scores, score, layout) for scores in results for score in scores.scores]
     topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
     yield json.dumps(
@@ -87,6 +89,8 @@ def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
     """One object a line, for each run and measure."""
+    import json
+
     for scores in results:
         for score in scores.scores:
             yield json.dumps(record_of(scores, score, layout), ensure_ascii=True, allow_nan=False)
@@ -94,6 +98,8 @@ def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A row a value, and on how many queries it rests; cells that a spreadsheet would compute are quoted."""
+    from rageval.cli.grids import csv_line
+
     yield "run,query_id,measure,value,queries,undefined"
     for row in _rows(results, layout):
         numbers = [layout.number(row.value), str(row.queries), str(row.undefined)]
@@ -102,16 +108,24 @@ def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def md(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A Markdown table, a column a measure."""
+    from rageval.cli.grids import md_lines
+
     yield from md_lines(_grid(results, layout, rests_on), _labels(layout))
 
 
 def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     """A LaTeX tabular for booktabs, a column a measure."""
+    from rageval.cli.grids import latex_lines
+
     yield from latex_lines(_grid(results, layout, rests_on), _labels(layout))
 
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Columns for reading; a row a measure where a column each would not fit the terminal."""
+    import shutil
+
+    from rageval.cli.grids import table_lines, table_width
+
     grid = _grid(results, layout)
     if table_width(grid) > shutil.get_terminal_size((100, 24)).columns:
         rows = _rows(results, layout)
@@ -120,6 +134,13 @@ def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     else:
         yield from table_lines(grid, _labels(layout))
     yield from _footnote(results)
+
+
+def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """The entries of FreshStack's leaderboard."""
+    from rageval.cli.leaderboard import entries
+
+    yield from entries(results)
 
 
 FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
-from rageval.scores import mean
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -84,6 +83,8 @@ def undefined(scores: Scores) -> Iterator[str]:
 
 def _groups_without(scores: Scores) -> Iterator[str]:
     """Which groups have no value, of a mean over groups."""
+    from rageval.scores import mean
+
     for score in scores.scores:
         if score.groups is None or not score.queries:
             continue

@@ -12,6 +12,7 @@ from rageval.cli.places import output_option
 from rageval.errors import NothingJudged, UsageError
 
 if TYPE_CHECKING:
+    from rageval.cli.gates import Gate
     from rageval.cli.output import Layout
     from rageval.scores import Scores
 
@@ -179,17 +180,14 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     rageval judged.jsonl -m crag_score --by domain
     """
-    from rageval.cli import gates, output, printing
-    from rageval.cli.exporting import checked_output, write_scores
+    from rageval.cli import output, printing
     from rageval.cli.inputs import sorted_out
     from rageval.cli.remarks import said_of_sets
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
-    from rageval.plots import checked_path, plot_scores
 
-    plot = checked_path(options["plot"]) if options["plot"] else None
-    output_path = checked_output(options["output"]) if options["output"] else None
-    wanted = gates.gates(options["require"], options["fail_under"])
+    _check_places(options)
+    wanted = _gates(options)
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
     measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
@@ -200,14 +198,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     results, remarks, queries, refused = scored(inputs, measures, options, reading)
     for remark in [*said_of_sets([*options["measures"], *inputs.measures]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
-    if plot is not None:
-        plot_scores(results, plot)
-    if output_path is not None:
-        write_scores(results, output_path)
+    _write(results, options)
     style = options["style"] or ("table" if printing.on_terminal() else "trec")
-    passed, said = gates.passed(results, wanted, len(queries))
-    for text in said:
-        click.echo(f"rageval: {text}", err=True)
+    passed = not wanted or _passed(results, wanted, len(queries))
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
     layout = output.Layout(places, options["by_query"], not options["no_summary"])
     lines = output.FORMATS[style](results, layout)
@@ -217,6 +210,48 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     if refused:
         raise NothingJudged("\n".join(refused))
     ctx.exit(0 if passed else GATE_FAILED)
+
+
+def _check_places(options: dict[str, Any]) -> None:
+    """Refuse, before anything is read, files whose names say no format that can be written."""
+    if options["plot"]:
+        from rageval.plots import checked_path
+
+        checked_path(options["plot"])
+    if options["output"]:
+        from rageval.cli.exporting import checked_output
+
+        checked_output(options["output"])
+
+
+def _write(results: list[Scores], options: dict[str, Any]) -> None:
+    """Write the files that are asked for."""
+    if options["plot"]:
+        from rageval.plots import plot_scores
+
+        plot_scores(results, options["plot"])
+    if options["output"]:
+        from rageval.cli.exporting import write_scores
+
+        write_scores(results, options["output"])
+
+
+def _gates(options: dict[str, Any]) -> list[Gate]:
+    if not options["require"] and not options["fail_under"]:
+        return []
+    from rageval.cli.gates import gates
+
+    return gates(options["require"], options["fail_under"])
+
+
+def _passed(results: list[Scores], wanted: list[Gate], queries: int) -> bool:
+    """Whether every gate is passed; why not is said."""
+    from rageval.cli.gates import passed
+
+    every, said = passed(results, wanted, queries)
+    for text in said:
+        click.echo(f"rageval: {text}", err=True)
+    return every
 
 
 def _measures(typed: list[str], gated: list[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -100,7 +100,7 @@ def own(
 ) -> Dataset:
     """One of our data sets, read from the files that `files` has for a role."""
     reader = reader_of(benchmark.name)
-    raised = replace(DEFAULT, **spec.limits).changed(tuple(limits))
+    raised = DEFAULT._replace(**spec.limits).changed(tuple(limits))
 
     def read(what: str) -> Iterator[Any]:
         if what == "documents" and spec.documents_from:

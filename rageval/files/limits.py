@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from rageval.errors import UsageError
 from rageval.tables.objects import LARGEST_GRADE
@@ -10,8 +10,7 @@ from rageval.tables.objects import LARGEST_GRADE
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Bytes of a line, of a line of JSON and of an id, the largest grade, what a file may unpack to."""
 
     line: int = 2**20
@@ -23,22 +22,21 @@ class Limits:
 
     def for_records(self) -> Limits:
         """The limits for JSON lines, which hold whole answers and web pages."""
-        return replace(self, line=self.record)
+        return self._replace(line=self.record)
 
     def changed(self, assignments: tuple[str, ...]) -> Limits:
         """The limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""
         limits = self
-        names = [field.name for field in fields(self)]
         for assignment in assignments:
             name, _, value = assignment.partition("=")
             number = value.strip().lower().removesuffix("ib").removesuffix("b")
             unit = number[-1:] if number[-1:] in "kmg" else ""
             digits = number.removesuffix(unit)
-            if name not in names or not digits.isascii() or not digits.isdigit():
+            if name not in self._fields or not digits.isascii() or not digits.isdigit():
                 raise UsageError(
-                    f"--limit {assignment!r}: expected NAME=NUMBER with a NAME of {', '.join(names)}"
+                    f"--limit {assignment!r}: expected NAME=NUMBER with a NAME of {', '.join(self._fields)}"
                 )
-            limits = replace(limits, **{name: int(digits) * _UNITS[unit]})
+            limits = limits._replace(**{name: int(digits) * _UNITS[unit]})
         return limits
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, cast
 
 from rageval.errors import InputError
@@ -124,7 +123,7 @@ def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[I
         refuse_changes(path, far.stamp)
         return
     with _explained(path):
-        stream = Path(path).open("rb", buffering=0)  # noqa: SIM115
+        stream = open(path, "rb", buffering=0)  # noqa: SIM115
     with stream:
         yield cast("IO[bytes]", stream)
 
@@ -134,7 +133,7 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     if is_remote(path):
         return remote.stamp_of(str(path))
     with _explained(path):
-        found = Path(path).stat()
+        found = os.stat(path)
     return found.st_size, found.st_mtime_ns
 
 

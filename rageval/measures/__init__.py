@@ -1,21 +1,45 @@
-"""The measures: each a function of columns, one value a query; a file a family."""
+"""The measures: each a function, a file a family; a family is imported when one of its measures is used."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from rageval.measures.base import Measure, measure
-from rageval.measures.citations import citation_precision, citation_recall
-from rageval.measures.crag import crag_score, crag_share
-from rageval.measures.lengths import length
-from rageval.measures.liverag import correctness, correctness_share, faithfulness, faithfulness_share
-from rageval.measures.novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
-from rageval.measures.nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
-from rageval.measures.preferences import rank_score, win_rate
-from rageval.measures.proxies import lexical_recall, token_f1
-from rageval.measures.quality import audit_share, bank_groundedness, bank_precision, bank_recall
-from rageval.measures.ranks import ap, map_ia, ndcg, rr
-from rageval.measures.sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
+if TYPE_CHECKING:
+    from rageval.measures.base import Measure, measure
+    from rageval.measures.citations import citation_precision, citation_recall
+    from rageval.measures.crag import crag_score, crag_share
+    from rageval.measures.lengths import length
+    from rageval.measures.liverag import correctness, correctness_share, faithfulness, faithfulness_share
+    from rageval.measures.novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
+    from rageval.measures.nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
+    from rageval.measures.preferences import rank_score, win_rate
+    from rageval.measures.proxies import lexical_recall, token_f1
+    from rageval.measures.quality import audit_share, bank_groundedness, bank_precision, bank_recall
+    from rageval.measures.ranks import ap, map_ia, ndcg, rr
+    from rageval.measures.sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
+
+# The measures and their families, in the order in which they are listed.
+_OF_RUNS = {
+    **dict.fromkeys(("alpha_ndcg", "alpha_dcg"), "novelty"),
+    **dict.fromkeys(("coverage", "strec"), "sets"),
+    **dict.fromkeys(("err_ia", "nerr_ia", "nrbp", "nnrbp"), "novelty"),
+    **{"map_ia": "ranks", "p_ia": "sets", "recall": "sets"},
+    **dict.fromkeys(("ndcg", "ap", "rr"), "ranks"),
+    **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "sets"),
+}
+_OF_ANSWERS = {
+    **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "nuggets"),
+    **dict.fromkeys(("crag_score", "crag_share"), "crag"),
+    **dict.fromkeys(("correctness", "correctness_share", "faithfulness", "faithfulness_share"), "liverag"),
+    **dict.fromkeys(("citation_precision", "citation_recall"), "citations"),
+    **dict.fromkeys(("rank_score", "win_rate"), "preferences"),
+    "length": "lengths",
+    **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "quality"),
+    **dict.fromkeys(("lexical_recall", "token_f1"), "proxies"),
+}
+_FAMILY = {**_OF_RUNS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
 
 __all__ = [
     "Measure",
@@ -64,6 +88,22 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> Any:
+    if name not in _FAMILY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_FAMILY[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def known(name: str) -> Measure | None:
+    """Return the measure that rageval brings under this name, if there is one."""
+    return __getattr__(name) if name in _OF_RUNS or name in _OF_ANSWERS else None
+
+
 @cache
 def builtin() -> dict[str, Measure]:
     """Every measure rageval brings, by name, in the order in which they are listed."""
@@ -73,18 +113,10 @@ def builtin() -> dict[str, Measure]:
 @cache
 def run_measures() -> dict[str, Measure]:
     """The measures of runs."""
-    nuggets = (alpha_ndcg, alpha_dcg, coverage, strec, err_ia, nerr_ia, nrbp, nnrbp, map_ia, p_ia)
-    documents = (recall, ndcg, ap, rr, p, success, all_gold, judged, hole)
-    return {found.name: found for found in (*nuggets, *documents)}
+    return {name: __getattr__(name) for name in _OF_RUNS}
 
 
 @cache
 def answer_measures() -> dict[str, Measure]:
     """The measures of judged answers."""
-    answers = (
-        *(nugget_recall, nugget_density, nugget_f, rubric_score, crag_score, crag_share),
-        *(correctness, correctness_share, faithfulness, faithfulness_share),
-        *(citation_precision, citation_recall, rank_score, win_rate, length),
-        *(bank_precision, bank_recall, bank_groundedness, audit_share, lexical_recall, token_f1),
-    )
-    return {found.name: found for found in answers}
+    return {name: __getattr__(name) for name in _OF_ANSWERS}

@@ -19,17 +19,23 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Ranking
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
-from rageval.tables.graded import Graded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval.tables.graded import Graded
+
+    Values = NDArray[np.float64]
+else:
+    Values = Any  # what numpy is not imported for
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
 _MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
@@ -45,7 +51,6 @@ class Between(NamedTuple):
 
 Alpha = Annotated[float, Between(0.0, 1.0)]
 Grade = Annotated[int, Between(-(10**6), 10**6)]
-Values = NDArray[np.float64]
 Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 
 
@@ -198,7 +203,7 @@ class Measure:
     def of_answers(self) -> bool:
         """Whether it scores judged answers; otherwise it scores runs."""
         first = next(iter(inspect.signature(self.function).parameters.values()))
-        return first.annotation in (Graded, "Graded")
+        return bool(getattr(first.annotation, "__name__", first.annotation) == "Graded")
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
@@ -416,13 +421,28 @@ def checked_cutoff(k: Any, name: str) -> int:
 
 
 def _declared(function: Callable[..., Any]) -> dict[str, Parameter]:
-    hints = typing.get_type_hints(function, include_extras=True)
+    """Return the keyword-only parameters; other annotations may name what only type checkers import."""
     declared = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not parameter.KEYWORD_ONLY or name == "k":
             continue
-        declared[name] = _parameter(name, hints.get(name), parameter.default, function.__name__)
+        hint = _evaluated(name, function)
+        declared[name] = _parameter(name, hint, parameter.default, function.__name__)
     return declared
+
+
+def _evaluated(name: str, function: Callable[..., Any]) -> Any:
+    """Return the annotation of a parameter, which `from __future__ import annotations` makes text."""
+    hint = inspect.get_annotations(function).get(name)
+    if not isinstance(hint, str):
+        return hint
+    try:
+        return eval(hint, getattr(function, "__globals__", {}))
+    except Exception as error:
+        raise MeasureError(
+            f"{function.__name__}: the annotation {hint!r:.80} of the parameter {name!r} cannot be evaluated"
+            f" ({error}); what it names must be imported at the module's top, not for type checkers only"
+        ) from None
 
 
 def _parameter(name: str, hint: Any, default: Any, measure: str) -> Parameter:

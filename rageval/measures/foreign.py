@@ -10,12 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rageval.errors import MeasureError, MissingPackage, UsageError
 from rageval.measures.base import HIGHER, NEITHER, Measure, checked_cutoff, checked_direction
-from rageval.measures.inferred import POOLED, inferred_ap
 
 _USUAL_REL = 1
 _HIGHEST_OF_GDEVAL = 4
@@ -79,7 +75,7 @@ class ForeignMeasure:
 
     def compute(
         self, qrels: Any, ranking: Mapping[str, Mapping[str, float]], query_ids: list[str]
-    ) -> NDArray[np.float64]:
+    ) -> list[float]:
         """One value a query, 0 for a query that gets none.
 
         Where the measure has a lowest grade, `qrels` hold 1 for what reaches it and 0 for the rest: not every
@@ -87,7 +83,9 @@ class ForeignMeasure:
         reads nothing else; an empty ranking is left out, because some divide by its length.
         """
         if self.is_ours:
-            return np.array([inferred_ap(qrels[query], ranking[query]) for query in query_ids], np.float64)
+            from rageval.measures.inferred import inferred_ap
+
+            return [inferred_ap(qrels[query], ranking[query]) for query in query_ids]
         number = {query: str(at) if self.by_gdeval else query for at, query in enumerate(query_ids, 1)}
         run = {number[query]: docs for query, docs in ranking.items() if docs or self.totals}
         try:
@@ -97,7 +95,7 @@ class ForeignMeasure:
         except Exception as error:  # each provider has its own errors, down to those of a Perl script
             raise MeasureError(f"{self}: ir_measures cannot compute it: {error}{self._way_out()}") from error
         default = float(self.measure.DEFAULT)
-        return np.array([values.get(number[query], default) for query in query_ids], np.float64)
+        return [values.get(number[query], default) for query in query_ids]
 
     def _asked(self, qrels: Any, run: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         """What ir_measures says; nan for a query over which it divides by zero."""
@@ -126,7 +124,7 @@ class ForeignMeasure:
 
     def refuse(self, lowest: int, highest: int) -> None:
         """`MeasureError` where grades from `lowest` to `highest` are more than the measure's code takes."""
-        if self.name == "infAP" and lowest < (POOLED if self.is_ours else 0):
+        if self.name == "infAP" and lowest < (-1 if self.is_ours else 0):
             raise MeasureError(
                 f"infAP: the judgements hold grade {lowest}; -1 is 'pooled but not judged' for infAP (and an"
                 " address in memory for pytrec_eval), and nothing is less; leave those rows out, or grade"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, UnknownParameter
-from rageval.measures import builtin, trec_eval
+from rageval.measures import builtin, known, trec_eval
 from rageval.measures.base import Measure, checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
 from rageval.measures.official import OFFICIAL
@@ -146,7 +146,7 @@ def _own(text: str) -> Measure | None:
     if name in SHORT and part["parameters"] is None and part["k"] is None:
         return _own(SHORT[name])
     name = ALIASES.get(name, name)
-    found = builtin().get(name) or plugin("measures", name)
+    found = known(name) or plugin("measures", name)
     if found is None:
         return None
     if not isinstance(found, Measure):
@@ -182,6 +182,6 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
 
 def _unknown(text: str) -> MeasureError:
     name = text.partition("@")[0].partition("(")[0]
-    known = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
-    hint = suggestion(_folded(name), known) or "; see: rageval measures"
+    names = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
+    hint = suggestion(_folded(name), names) or "; see: rageval measures"
     return MeasureError(f"unknown measure {text!r}{hint}")
