@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from workloads import Workload
 
 SEED = 2025
 DOCUMENTS = 2**38  # document numbers, written as ids by rows.py
@@ -14,19 +15,6 @@ SCATTER = 0x9E3779B97F4A7C15  # odd, so that neighbouring numbers scatter and ne
 DEEP = 60  # ranks below this one no compared measure looks at
 TIE_SHARE = 0.02
 HIGHEST_SCORE = 60_00000  # in units of 1e-5: below 64, so that 32-bit floats still tell scores apart
-
-
-class Size(Protocol):
-    """What is needed of a workload."""
-
-    @property
-    def depth(self) -> int: ...
-    @property
-    def nuggets(self) -> int: ...
-    @property
-    def nugget_share(self) -> float: ...
-    @property
-    def judged(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -52,9 +40,9 @@ class Ranking:
     scores: NDArray[np.int64]
 
 
-def draw_topics(size: Size, first: int, queries: int) -> Topics:
+def draw_topics(size: Workload, first: int, queries: int) -> Topics:
     random = np.random.default_rng([SEED, first])
-    pooled = size.judged * 3 // 2
+    pooled = size.pooled
     candidates = pooled + size.depth * 6 // 5
     quality = np.zeros((queries, candidates))
     quality[:, :pooled] = random.random((queries, pooled))
@@ -73,7 +61,9 @@ def draw_documents(random: np.random.Generator, queries: int, candidates: int) -
     return (numbers % np.uint64(DOCUMENTS)).astype(np.int64)
 
 
-def draw_grades(random: np.random.Generator, size: Size, quality: NDArray[np.float64]) -> NDArray[np.int8]:
+def draw_grades(
+    random: np.random.Generator, size: Workload, quality: NDArray[np.float64]
+) -> NDArray[np.int8]:
     """Three in ten judged rows are relevant, one in three of those highly.
 
     A document of high quality supports a nugget more often, and some nuggets are rarer than others.

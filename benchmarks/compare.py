@@ -13,11 +13,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import timing
-from contestants import add_rageval_option, can_import, exit_with, note, warm_up
-from run import conditions, generate
-from sizes import WORKLOADS, Files, default_data_folder
-from table import Row, markdown
-from timing import Command, Sample, megabytes, seconds
+from run import generate
+from timing import (
+    Command,
+    Row,
+    Sample,
+    add_rageval_option,
+    conditions,
+    default_data_folder,
+    exit_with,
+    markdown,
+    megabytes,
+    note,
+    seconds,
+    warm_up,
+)
+from workloads import WORKLOADS, Files
 
 HEADER = ("runs", "pairs", "program", "time, s", "peak, MB", "time of rageval's", "memory of rageval's")
 MEASURES = "ndcg@10,recall@50,ap"
@@ -34,7 +45,7 @@ def commands(options: argparse.Namespace, number: int) -> dict[str, Command]:
     scoring = [options.rageval, *runs, str(files.plain_qrels), "-m", MEASURES]
     entrants: dict[str, Command] = {f"rageval, {name}": [*ours, *way] for name, way in WAYS.items()}
     entrants["rageval, only scores"] = scoring
-    if number <= options.few and can_import(options.peers, [PEER]):
+    if number <= options.few:
         entrants[PEER] = [options.peers, str(SCRIPT), str(files.plain_qrels), str(options.draws), *runs]
     return entrants
 

@@ -17,10 +17,7 @@ import sys
 from pathlib import Path
 
 import timing
-from contestants import exit_with
-from sizes import default_data_folder
-from table import markdown, verdict
-from timing import Command, megabytes, seconds
+from timing import Command, default_data_folder, exit_with, markdown, megabytes, seconds, verdict
 
 AIM = 1.1
 MOST_MEGABYTES = 300.0

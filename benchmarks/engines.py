@@ -14,10 +14,8 @@ import tempfile
 from pathlib import Path
 
 import timing
-from contestants import RAGEVAL, add_rageval_option, exit_with, warm_up
 from scale import document, write
-from table import Row, markdown
-from timing import Command, Sample, megabytes, seconds
+from timing import Command, Row, Sample, add_rageval_option, exit_with, markdown, megabytes, seconds, warm_up
 
 HEADER = ("lines", "engine", "time, s", "lines a second", "peak, MB", "time of rageval's")
 MEASURES = "recall@50,ndcg@10"
@@ -37,7 +35,7 @@ def entrants(options: argparse.Namespace, folder: Path) -> dict[str, Command]:
     """Everybody's command; those with a number in their name use so many cores."""
     run, qrels = str(folder / "run"), str(folder / "qrels")
     words = [run, qrels, "-m", MEASURES, "-p", "17"]
-    found: dict[str, Command] = {RAGEVAL: [options.rageval, *words]}
+    found: dict[str, Command] = {"rageval": [options.rageval, *words]}
     found["rageval -j 2"] = [options.rageval, *words, "-j", "2"]
     found["rageval --dask, 2 workers"] = [options.peers, str(PEERS / "dask_script.py"), "2", *words]
     for threads in ("1", "2"):
@@ -63,7 +61,7 @@ def values(sample: Sample) -> dict[str, float]:
 
 
 def refuse_differences(samples: dict[str, list[Sample]]) -> None:
-    expected = values(samples[RAGEVAL][0])
+    expected = values(samples["rageval"][0])
     for name, runs in samples.items():
         for found in map(values, runs):
             same = found.keys() == expected.keys()
@@ -75,7 +73,7 @@ def rows(millions: int, samples: dict[str, list[Sample]]) -> list[Row]:
     found = []
     for name, runs in samples.items():
         taken = timing.median(runs, seconds)
-        ratio = timing.median_ratio(runs, samples[RAGEVAL], seconds)
+        ratio = timing.median_ratio(runs, samples["rageval"], seconds)
         speed = f"{millions * 10**6 / taken:,.0f}"
         peak = f"{timing.median(runs, megabytes):,.0f}"
         found.append((f"{millions} M", name, f"{taken:.2f}", speed, peak, f"{ratio:.2f}"))

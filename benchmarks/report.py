@@ -17,11 +17,21 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import timing
-from contestants import add_rageval_option, exit_with, note, warm_up
-from run import conditions
-from sizes import Files, Workload, default_data_folder
-from table import Row, markdown
-from timing import Command, Sample, megabytes, seconds
+from timing import (
+    Command,
+    Row,
+    Sample,
+    add_rageval_option,
+    conditions,
+    default_data_folder,
+    exit_with,
+    markdown,
+    megabytes,
+    note,
+    seconds,
+    warm_up,
+)
+from workloads import Files, Workload
 
 HEADER = ("runs", "queries", "what", "time, s", "peak, MB", "page, MB", "opens in, s")
 MEASURES = "alpha_ndcg@10,recall@20,coverage@20"
@@ -31,13 +41,13 @@ MEGABYTE = 10**6
 PAGE = "rageval report"
 
 
-def draw(queries: int, folder: Path) -> None:
+def draw_files(queries: int, folder: Path) -> None:
     """The runs and judgements; in a process of its own, because numpy would make this one large."""
-    from workloads import generate
+    from workloads import draw
 
     workload = Workload(queries, depth=20, nuggets=8, judged=10, nugget_share=0.5, runs=RUNS)
     folder.mkdir(parents=True)
-    generate(workload, Files(folder))
+    draw(workload, Files(folder))
 
 
 def in_a_process(function: object, *arguments: object) -> None:
@@ -111,7 +121,7 @@ def main() -> int:
     for queries in options.queries:
         folder = options.data / f"report-{queries}"
         if not folder.exists():
-            in_a_process(draw, queries, folder)
+            in_a_process(draw_files, queries, folder)
         page = folder / "report.html"
         entrants = warm_up(commands(options, Files(folder), page))
         rows += table_rows(queries, timing.take_turns(entrants, options.rounds), page)

@@ -1,6 +1,8 @@
-"""rageval beside its peers: time and peak memory of whole processes.
+"""rageval beside its peers: time and peak memory of whole processes, and whether the aims are met.
 
-    python benchmarks/run.py S M --rounds 5 --peers path/to/peers/bin/python
+    sh benchmarks/peers/fetch.sh peers
+    python benchmarks/run.py S M R files other --rounds 5 --peers peers
+    python benchmarks/run.py L --rounds 1 --peers peers
 
 Prints a Markdown table on stdout and notes on stderr; ends with 1 if an aim is missed or values differ.
 """
@@ -8,101 +10,245 @@ Prints a Markdown table on stdout and notes on stderr; ends with 1 if an aim is 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import timing
-from agreement import differences
-from contestants import RAGEVAL, add_rageval_option, commands, exit_with, importable, note, warm_up
-from contests import CONTESTS, Contest, Peer
-from sizes import Files, default_data_folder
-from table import Row, markdown, verdict
-from timing import Sample, megabytes, seconds
+from timing import Command, Row, Sample, cpu, megabytes, note, seconds, verdict
+from workloads import LINES, WORKLOADS, Files
 
-HEADER = ("data", "measures", "against", "time, s", "ratio", "aim", "peak, MB", "ratio", "aim for rageval")
-SIZES = tuple(dict.fromkeys(contest.workload for contest in CONTESTS))
+HEADER = ("data", "what", "against", "wall, s", "CPU, s", "ratio", "aim", "peak, MB", "aim")
+SCRIPTS = Path(__file__).with_name("peers")
+TOLERANCE = 1e-4  # FreshStack prints four decimals
+ALPHA, PLAIN = "alpha_ndcg@10", "recall@50,ndcg@10"
+FRESHSTACK = "alpha_ndcg@10,coverage@20,recall@50"
+AIMS = {  # of the time of …, and megabytes
+    "ndeval": {"S": 0.9, "M": 0.2, "L": 0.2, "R": 0.04},
+    "ir_measures": {"S": 0.25, "M": 0.05, "L": 0.05, "R": 0.15},
+    "pytrec_eval": {"S": 0.6, "M": 0.2, "L": 0.2, "R": 0.3},
+    "nothing compiled": {"S": 0.8, "M": 0.4, "L": 0.4, "R": 0.6},
+    "memory": {"S": 25, "M": 60, "L": 120, "R": 35},
+}
+LOOP = "import sys, msgspec\nfor line in open(sys.argv[1], 'rb'): msgspec.json.decode(line)"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One command of ours beside those of others; an aim is a ratio of times, or None where there is none."""
+
+    data: str
+    what: str
+    ours: Command
+    peers: Mapping[str, tuple[Command, float | None]]
+    memory: float | None = None  # the aim for our peak, in megabytes
+    compared: bool = False  # whether all print the same values
+    clock: Callable[[Sample], float] = field(default=cpu)
+
+
+class Tools:
+    """Where the programs and the data are."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.data: Path = options.data
+        self.rageval: str = options.rageval
+        self.python = str(options.peers / "bin" / "python") if options.peers else sys.executable
+        self.ndeval = str(options.peers / "bin" / "ndeval") if options.peers else "ndeval"
+
+    def files(self, name: str) -> Files:
+        return Files(self.data / name)
+
+    def score(self, files: Files, measures: str, *words: str, runs: int = 1) -> list[str]:
+        """Return our command; judgements of nuggets are read where a measure asks for them."""
+        qrels = files.plain_qrels if measures == PLAIN else files.nugget_qrels
+        paths = [str(files.run(number)) for number in range(runs)]
+        return [self.rageval, *paths, str(qrels), "-m", measures, "-p", "6", *words]
+
+    def script(self, name: str, files: Files, runs: int = 1, plain: bool = False) -> list[str]:
+        qrels = files.plain_qrels if plain else files.nugget_qrels
+        paths = [str(files.run(number)) for number in range(runs)]
+        return [self.python, str(SCRIPTS / f"{name}.py"), str(qrels), *paths]
+
+    def ndeval_on(self, files: Files, runs: int = 1) -> list[str]:
+        """Return ndeval's command; of several runs, one after the other, each with the judgements again."""
+        each = [self.ndeval, "-c", "-traditional", str(files.nugget_qrels)]
+        if runs == 1:
+            return [*each, str(files.run())]
+        paths = shlex.join(str(files.run(number)) for number in range(runs))
+        return ["sh", "-c", f'for run in {paths}; do {shlex.join(each)} "$run" || exit 1; done']
+
+    def trec_eval_on(self, files: Files, runs: int = 1) -> list[str]:
+        each = ["trec_eval", "-c", "-m", "recall.50", "-m", "ndcg_cut.10", str(files.plain_qrels)]
+        paths = shlex.join(str(files.run(number)) for number in range(runs))
+        return ["sh", "-c", f'for run in {paths}; do {shlex.join(each)} "$run" || exit 1; done']
+
+
+def of_size(tools: Tools, size: str) -> Iterator[Contest]:
+    """Yield what is measured on a workload: α-nDCG and plain measures, with and without the compiled part."""
+    files, runs = tools.files(size), WORKLOADS[size].runs
+    aim = {name: aims[size] for name, aims in AIMS.items()}
+    command = [tools.python, "-m", "ir_measures", str(files.nugget_qrels), str(files.run())]
+    ir_measures = [*command, "alpha_nDCG@10", "-p", "6"]
+    if runs > 1:  # its API reads the judgements once
+        ir_measures = tools.script("ir_measures_one_evaluator", files, runs)
+    alpha: dict[str, tuple[Command, float | None]] = {
+        "ndeval": (tools.ndeval_on(files, runs), aim["ndeval"]),
+        "ir_measures": (ir_measures, aim["ir_measures"]),
+    }
+    if runs == 1:
+        alpha["pyndeval"] = (tools.script("pyndeval_script", files), None)
+    yield Contest(size, ALPHA, tools.score(files, ALPHA, runs=runs), alpha, aim["memory"], compared=True)
+    plain: dict[str, tuple[Command, float | None]] = {
+        "pytrec_eval": (tools.script("pytrec_eval_script", files, runs, plain=True), aim["pytrec_eval"]),
+        "trec_eval": (tools.trec_eval_on(files, runs), None),
+    }
+    if size in "SR":
+        plain["ranx"] = (tools.script("ranx_script", files, runs, plain=True), None)
+    yield Contest(size, PLAIN, tools.score(files, PLAIN, runs=runs), plain, aim["memory"], compared=True)
+    uncompiled = ["env", "RAGEVAL_KERNEL=0", *tools.score(files, ALPHA, runs=runs)]
+    peer = {"ir_measures": (ir_measures, aim["nothing compiled"])}
+    yield Contest(size, f"{ALPHA}, nothing compiled", uncompiled, peer, compared=True)
+    if size == "S":
+        freshstack = {"freshstack": (tools.script("freshstack_script", files), None)}
+        yield Contest(size, FRESHSTACK, tools.score(files, FRESHSTACK), freshstack, compared=True)
+    if size == "L":
+        one = {"one process": (tools.score(files, ALPHA), 0.65)}
+        yield Contest(size, f"{ALPHA} -j 2", tools.score(files, ALPHA, "-j", "2"), one, clock=seconds)
+
+
+def of_files(tools: Tools) -> Iterator[Contest]:
+    """Yield M's run as other people write it; ndeval reads the same file."""
+    for name in LINES:
+        files = tools.files(name)
+        peers = {"ndeval": (tools.ndeval_on(files), 1.3 * AIMS["ndeval"]["M"])}
+        ours = tools.score(files, ALPHA)
+        yield Contest(f"M, {name}", ALPHA, ours, peers, AIMS["memory"]["M"], compared=True)
+
+
+def of_others(tools: Tools) -> Iterator[Contest]:
+    """Yield what else is to be quick: start, deep cut-offs, checks, judgements of answers."""
+    python, rageval = sys.executable, tools.rageval
+    yield Contest("–", "--version", [rageval, "--version"], {"python -c pass": ([python, "-c", "pass"], 5)})
+    deep, m, answers = tools.files("D"), tools.files("M"), tools.data / "answers"
+    shallow = {"@10": (tools.score(deep, ALPHA), 2)}
+    yield Contest("D", "alpha_ndcg@1000", tools.score(deep, "alpha_ndcg@1000"), shallow)
+    ndeval = {"ndeval": (tools.ndeval_on(m), 1.5)}
+    yield Contest("M", "doctor", allowing(1, rageval, "doctor", str(m.run()), str(m.nugget_qrels)), ndeval)
+    yield Contest("M", "validate", allowing(1, rageval, "validate", str(m.run()), "--track", "run"), ndeval)
+    for name, memory in (("together", 60), ("scattered", 60 + 100)):  # 100 bytes a line
+        path = str(answers / f"{name}.jsonl")
+        loop = {"a loop of msgspec": ([tools.python, "-c", LOOP, path], 4)}
+        ours = [rageval, path, "-m", "v_strict,w"]
+        yield Contest(f"10⁶ judgements, {name}", "v_strict,w", ours, loop, memory)
+    pair = [rageval, "agree", str(answers / "judge.jsonl"), str(answers / "gold.jsonl")]
+    yield Contest("10⁵ pairs", "agree (aim: 1 s)", pair, {"1 s": (["sleep", "1"], 1)}, clock=seconds)
+
+
+def allowing(code: int, *command: str) -> list[str]:
+    """Return a command that ends with 0 where this one ends with the code, which means findings."""
+    return ["sh", "-c", f"{shlex.join(command)} || test $? = {code}"]
+
+
+GROUPS: dict[str, Callable[[Tools], Iterator[Contest]]] = {
+    **{size: lambda tools, size=size: of_size(tools, size) for size in "SMLR"},  # type: ignore[misc]
+    "files": of_files,
+    "other": of_others,
+}
+NEEDS = {"files": ["files"], "other": ["M", "D", "answers"]}
 
 
 def generate(names: list[str], data: Path) -> None:
-    """In a process of its own: see timing.py for why this one has to stay small."""
+    """Make the data in a process of its own: timing.py says why this one has to stay small."""
     script = Path(__file__).with_name("workloads.py")
     subprocess.run([sys.executable, str(script), *names, "--data", str(data)], check=True, stdout=sys.stderr)
 
 
-def hold(contest: Contest, options: argparse.Namespace, available: set[Peer]) -> dict[str, list[Sample]]:
-    peers = [peer for peer in contest.time_aims if peer in available]
-    files = Files(options.data / contest.workload)
-    entrants = warm_up(commands(contest, files, options.rageval, options.peers, peers))
-    return timing.take_turns(entrants, options.rounds)
-
-
 def table_rows(contest: Contest, samples: dict[str, list[Sample]]) -> Iterator[Row]:
-    ours = samples[RAGEVAL]
-    aims = {peer.name: aim for peer, aim in contest.time_aims.items()}
-    our_memory = timing.median(ours, megabytes)
+    ours = samples["rageval"]
+    peak = timing.median(ours, megabytes)
     for name, theirs in samples.items():
-        if name == RAGEVAL:
+        if name == "rageval":
             continue
-        time_ratio = timing.median_ratio(ours, theirs, seconds)
+        both = [f"{timing.median(ours, of):.3f} / {timing.median(theirs, of):.3f}" for of in (seconds, cpu)]
+        ratio = timing.median_ratio(ours, theirs, contest.clock)
         yield (
-            contest.workload,
-            contest.measures,
-            name,
-            f"{timing.median(ours, seconds):.3f} / {timing.median(theirs, seconds):.3f}",
-            f"{time_ratio:.3f}",
-            verdict(time_ratio, aims[name]),
-            f"{our_memory:.0f} / {timing.median(theirs, megabytes):.0f}",
-            f"{timing.median_ratio(ours, theirs, megabytes):.2f}",
-            verdict(our_memory, contest.memory_aim),
+            *(contest.data, contest.what, name, *both),
+            *(f"{ratio:.3f}", verdict(ratio, contest.peers[name][1])),
+            f"{peak:.0f} / {timing.median(theirs, megabytes):.0f}",
+            verdict(peak, contest.memory),
         )
 
 
-def report_differences(contest: Contest, samples: dict[str, list[Sample]]) -> bool:
+def means(output: str) -> dict[str, list[float]]:
+    """Return what a tool printed: by measure, in our words, its mean in each run, in the order printed."""
+    values: dict[str, list[float]] = {}
+    lines = output.splitlines()
+    if lines and lines[0].startswith("runid,"):  # ndeval's table
+        column = lines[0].split(",").index("alpha-nDCG@10")
+        return {ALPHA: [float(line.split(",")[column]) for line in lines if ",amean," in line]}
+    for line in lines:
+        *labels, value = line.split("\t")
+        measure = next((label for label in labels if "@" in label), labels[0]).strip().lower()
+        for theirs, name in (("-", "_"), ("r@", "recall@"), ("recall_", "recall@"), ("ndcg_cut_", "ndcg@")):
+            if theirs == "-" or measure.startswith(theirs):
+                measure = measure.replace(theirs, name)
+        values.setdefault(measure, []).append(float(value))
+    return values
+
+
+def differ(contest: Contest, samples: dict[str, list[Sample]]) -> bool:
+    """Say where a peer printed other values."""
     found = False
+    mine = means(samples["rageval"][0].output)
     for name, theirs in samples.items():
-        for difference in differences(samples[RAGEVAL][0].output, theirs[0].output):
-            note(f"{contest.workload}: rageval and {name} differ in {difference}")
-            found = True
+        yours = means(theirs[0].output)
+        for measure in sorted(mine.keys() | yours.keys()):
+            ours, other = mine.get(measure, []), yours.get(measure, [])
+            gaps = [abs(a - b) for a, b in zip(ours, other, strict=False)]
+            if len(ours) != len(other) or max(gaps) > TOLERANCE:
+                note(f"{contest.data}, {measure}: rageval prints {ours[:3]}, {name} {other[:3]}")
+                found = True
     return found
-
-
-def conditions(rounds: int) -> str:
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    return f"{machine}, Python {platform.python_version()}, {rounds} rounds."
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure rageval beside its peers.")
-    parser.add_argument("sizes", nargs="+", choices=SIZES, metavar="SIZE", help="S M L R")
+    parser.add_argument("groups", nargs="+", choices=GROUPS, metavar="GROUP", help=" ".join(GROUPS))
     parser.add_argument("--rounds", type=int, default=5, help="measured runs of each program (5)")
-    parser.add_argument("--peers", default=sys.executable, metavar="PYTHON", help="python with the peers")
+    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="what peers/fetch.sh has made")
     parser.add_argument("--peer", action="append", metavar="NAME", help="only this peer (may be repeated)")
-    parser.add_argument("--data", type=Path, default=default_data_folder(), help="folder of the workloads")
-    add_rageval_option(parser)
+    parser.add_argument("--data", type=Path, default=timing.default_data_folder(), help="of the workloads")
+    timing.add_rageval_option(parser)
     return parser.parse_args()
 
 
 def main() -> int:
     options = read_options()
-    contests = [contest for contest in CONTESTS if contest.workload in options.sizes]
-    wanted = {peer for contest in contests for peer in contest.time_aims}
-    wanted = {peer for peer in wanted if not options.peer or peer.name in options.peer}
-    available = importable(options.peers, wanted)
-    generate(options.sizes, options.data)
-
+    tools = Tools(options)
+    generate([name for group in options.groups for name in NEEDS.get(group, [group])], options.data)
     rows: list[Row] = []
-    differ = False
-    for contest in contests:
-        samples = hold(contest, options, available)
+    wrong = False
+    for contest in (contest for group in options.groups for contest in GROUPS[group](tools)):
+        peers = {name: command for name, (command, _) in contest.peers.items() if missing(command) is None}
+        peers = {name: command for name, command in peers.items() if not options.peer or name in options.peer}
+        commands = timing.warm_up({"rageval": contest.ours, **peers})
+        samples = timing.take_turns(commands, options.rounds)
         rows.extend(table_rows(contest, samples))
-        differ |= report_differences(contest, samples)
-    print(conditions(options.rounds), markdown(HEADER, rows), sep="\n\n")
-    return int(differ or any("over" in cell for row in rows for cell in row))
+        wrong |= contest.compared and differ(contest, samples)
+        note(f"{contest.data}, {contest.what}: done")
+    print(timing.conditions(options.rounds), timing.markdown(HEADER, rows), sep="\n\n")
+    return int(wrong or any(" over" in cell for row in rows for cell in row))
+
+
+def missing(command: Command) -> str | None:
+    """Return the program that a command needs and that is not there."""
+    program = "trec_eval" if "trec_eval -c" in command[-1] else command[0]
+    return None if shutil.which(program) else program
 
 
 if __name__ == "__main__":
-    exit_with(main)
+    timing.exit_with(main)

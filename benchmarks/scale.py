@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from table import markdown
+from timing import markdown
 
 DEPTH = 1000
 HEADER = ("lines", "source", "jobs", "time, s", "lines a second", "peak, MB")

@@ -27,7 +27,7 @@ from rageval.comparison.randomisation import max_t, sign_flip, tukey
 from rageval.intervals.resampling import intervals, resampled
 from rageval.intervals.samples import Sample
 from rageval.uncertainty.correction import corrected_mean
-from table import Row, markdown
+from timing import Row, markdown
 
 Float = NDArray[np.float64]
 Generator = np.random.Generator

@@ -22,7 +22,7 @@ from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.database import connect
 from rageval.judges.store import Store
 from rageval.judges.stored import as_json, reply_as_record, request_as_record
-from table import markdown, verdict
+from timing import markdown, verdict
 
 SYSTEM = "Judge whether the text between the fences supports the claim. " * 10
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string", "enum": ["support", "none"]}}}

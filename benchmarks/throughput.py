@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from table import markdown, verdict
+from timing import markdown, verdict
 
 DELAY = 0.05  # seconds until the server answers
 AT_A_TIME = 64

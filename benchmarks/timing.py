@@ -1,4 +1,4 @@
-"""Time and peak memory of whole processes, contestants taking turns.
+"""Time and peak memory of whole processes, contestants taking turns; and the tables that say so.
 
 Standard library only, and small on purpose: a child's peak memory as the kernel reports it is never below its
 parent's, so this process must stay smaller than anything it measures.
@@ -6,7 +6,10 @@ parent's, so this process must stay smaller than anything it measures.
 
 from __future__ import annotations
 
+import argparse
 import os
+import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -14,8 +17,11 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
 
 Command = Sequence[str]
+Row = Sequence[str]
 
 MEGABYTE = 10**6
 BYTECODE = tempfile.TemporaryDirectory(prefix="rageval-bytecode-")  # removed when this process ends
@@ -28,15 +34,16 @@ class ProcessError(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of one process."""
+    """One run of one process and its children: wall clock, processor time, peak memory of the largest."""
 
     seconds: float
+    cpu: float
     megabytes: float
     output: str
 
 
 def environment() -> dict[str, str]:
-    """Ours, with every program byte-compiled by its warm-up.
+    """Return ours, with every program byte-compiled by its warm-up.
 
     Peers are byte-compiled when they are installed, an editable rageval is not, and where bytecode may not be
     written it would be compiled anew in every round. A cache of its own leaves the source folders alone.
@@ -46,6 +53,7 @@ def environment() -> dict[str, str]:
 
 
 def measure(command: Command) -> Sample:
+    """Run a command to its end."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
         # Not Popen.wait(): only wait4 tells the resources of this one child.
@@ -58,11 +66,12 @@ def measure(command: Command) -> Sample:
         if process.returncode != 0:
             end = errors.read()[-500:].strip()
             raise ProcessError(f"{command[0]} ended with {process.returncode}: {end}")
-        return Sample(seconds, usage.ru_maxrss * PEAK_UNIT / MEGABYTE, output.read())
+        cpu = usage.ru_utime + usage.ru_stime
+        return Sample(seconds, cpu, usage.ru_maxrss * PEAK_UNIT / MEGABYTE, output.read())
 
 
 def take_turns(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Sample]]:
-    """A, B, C, A, B, C, ...: what disturbs the machine disturbs all of them."""
+    """Measure A, B, C, A, B, C, …: what disturbs the machine disturbs all of them."""
     samples: dict[str, list[Sample]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -70,8 +79,27 @@ def take_turns(commands: Mapping[str, Command], rounds: int) -> dict[str, list[S
     return samples
 
 
+def warm_up(commands: Mapping[str, Command], ours: str = "rageval") -> dict[str, Command]:
+    """Run each once, unmeasured: it fills the disk's and numba's caches. A peer that fails is dropped."""
+    working = {}
+    for name, command in commands.items():
+        try:
+            measure(command)
+        except (ProcessError, FileNotFoundError) as failure:
+            if name.startswith(ours):
+                raise
+            note(f"{name} is skipped: {failure}")
+        else:
+            working[name] = command
+    return working
+
+
 def seconds(sample: Sample) -> float:
     return sample.seconds
+
+
+def cpu(sample: Sample) -> float:
+    return sample.cpu
 
 
 def megabytes(sample: Sample) -> float:
@@ -85,7 +113,56 @@ def median(samples: Sequence[Sample], quantity: Callable[[Sample], float]) -> fl
 def median_ratio(
     ours: Sequence[Sample], theirs: Sequence[Sample], quantity: Callable[[Sample], float]
 ) -> float:
-    """The median over rounds of the ratio within a round."""
+    """Return the median over rounds of the ratio within a round."""
     return statistics.median(
         quantity(mine) / quantity(yours) for mine, yours in zip(ours, theirs, strict=True)
     )
+
+
+def markdown(header: Row, rows: Sequence[Row]) -> str:
+    """Return a Markdown table that reads well in a terminal, too."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (header, *rows))
+    first, *others = ("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join([first, "| " + " | ".join(rule) + " |", *others])
+
+
+def verdict(value: float, aim: float | None) -> str:
+    """Return `≤ 0.45 ok`, `≤ 0.45 over`, or nothing where there is no aim."""
+    if aim is None:
+        return ""
+    return f"≤ {aim:g} {'ok' if value <= aim else 'over'}"
+
+
+def conditions(rounds: int) -> str:
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return f"{machine}, Python {platform.python_version()}, {rounds} rounds."
+
+
+def note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+def default_data_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rageval-benchmarks"
+
+
+def existing_command(text: str) -> str:
+    found = shutil.which(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"no program {text}; install rageval or name its command")
+    return found
+
+
+def add_rageval_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--rageval`; what is installed beside this interpreter is measured when nothing is said."""
+    beside = str(Path(sys.executable).with_name("rageval"))
+    parser.add_argument("--rageval", type=existing_command, default=beside, help="the command to measure")
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    try:
+        sys.exit(main())
+    except ProcessError as failure:
+        sys.exit(str(failure))

@@ -1,28 +1,78 @@
-"""The benchmark's data, drawn from fixed seeds: runs, nugget qrels and document qrels.
+"""The benchmark's data, drawn from fixed seeds: runs, judgements, and the same run as other people write it.
 
-    python benchmarks/workloads.py S M          # prints the folder of each; a workload that is there is kept
+    python benchmarks/workloads.py S M files     # prints the folder of each; what is there is kept
 
-Queries are drawn in blocks, each from its own seed, so memory stays small and M25 and M50 are the head of M.
+Queries are drawn in blocks, each from its own seed, so memory stays small.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 
-import rows
-from collection import draw_topics, rank_documents
-from sizes import WORKLOADS, Files, Workload, default_data_folder
+from timing import default_data_folder
 
-FORMAT = 1  # raise it when the bytes written change
+FORMAT = 2  # raise it when the bytes written change
 BLOCK = 250
+SEED = 7
 
 
-def generate(workload: Workload, files: Files) -> None:
+@dataclass(frozen=True)
+class Workload:
+    """How much to draw. Topics have 1 + Binomial(nuggets - 1, nugget_share) nuggets each."""
+
+    queries: int
+    depth: int
+    nuggets: int
+    judged: int  # documents judged for one nugget, on average
+    nugget_share: float = 1.0
+    runs: int = 1
+    pool: int = 0  # documents that may be judged in a query; 0: half as many again as for one nugget
+
+    @property
+    def pooled(self) -> int:
+        return self.pool or self.judged * 3 // 2
+
+
+WORKLOADS = {
+    "S": Workload(672, depth=100, nuggets=12, judged=20, nugget_share=0.2),
+    "M": Workload(1000, depth=1000, nuggets=10, judged=100),
+    "L": Workload(10_000, depth=1000, nuggets=20, judged=25),
+    "R": Workload(300, depth=100, nuggets=20, judged=40, runs=75),
+    "D": Workload(1000, depth=1000, nuggets=10, judged=100, pool=1536),  # 1,000 judged documents a query
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a workload lies."""
+
+    folder: Path
+
+    @property
+    def nugget_qrels(self) -> Path:
+        return self.folder / "nugget.qrels"
+
+    @property
+    def plain_qrels(self) -> Path:
+        return self.folder / "plain.qrels"
+
+    def run(self, number: int = 0) -> Path:
+        return self.folder / f"run{number:02d}.trec"
+
+
+def draw(workload: Workload, files: Files) -> None:
+    """Write a workload's files."""
+    import rows  # numpy: only here, because whoever measures has to stay small
+    from collection import draw_topics, rank_documents
+
     with ExitStack() as stack:
         nugget_qrels = stack.enter_context(files.nugget_qrels.open("wb"))
         plain_qrels = stack.enter_context(files.plain_qrels.open("wb"))
@@ -35,27 +85,107 @@ def generate(workload: Workload, files: Files) -> None:
                 run.write(rows.run(topics, rank_documents(topics, workload.depth, number), number))
 
 
-def ensure(name: str, data: Path) -> Files:
-    """The files of a workload, generated unless the same ones are there already."""
+Fields = list[str]
+# A line of a run as people write it; all keep order and ties of the scores as they are.
+LINES: dict[str, Callable[[Fields], str]] = {
+    "17 digits": lambda row: " ".join([*row[:4], repr(float(row[4]) / 7), row[5]]) + "\n",
+    "exponents": lambda row: " ".join([*row[:4], f"{float(row[4]):.7e}", row[5]]) + "\n",
+    "padded": lambda row: f"{row[0]:<12} Q0 {row[2]:<36} {row[3]:>6} {row[4]:>12} {row[5]}\n",
+    "tabs": lambda row: "\t".join(row) + "\n",
+    "CRLF": lambda row: " ".join(row) + "\r\n",
+    "UTF-8": lambda row: " ".join([*row[:2], utf8(row[2]), *row[3:]]) + "\n",
+    "unsorted": lambda row: " ".join(row) + "\n",
+    "apart": lambda row: " ".join(row) + "\n",
+}
+
+
+def utf8(document: str) -> str:
+    return document.replace("clueweb", "клюweb")
+
+
+def rewrite(name: str, source: Files, files: Files) -> None:
+    """Write a run, and its judgements, in another of the ways in which people do."""
+    rng = random.Random(SEED)
+    rows = (line.split() for line in source.run().read_text().splitlines())
+    queries = [list(ranked) for _, ranked in groupby(rows, key=lambda row: row[0])]
+    if name == "unsorted":
+        for ranked in queries:
+            rng.shuffle(ranked)
+    if name == "apart":  # as they stand where runs of several machines were sorted by rank
+        queries = [list(ranks) for ranks in zip(*queries, strict=True)]
+    with files.run().open("w", encoding="utf-8", newline="") as run:
+        run.writelines(LINES[name](row) for ranked in queries for row in ranked)
+    if name == "UTF-8":
+        files.nugget_qrels.write_text(utf8(source.nugget_qrels.read_text()), encoding="utf-8")
+    else:
+        files.nugget_qrels.symlink_to(source.nugget_qrels)
+
+
+def judgements(answers: int, nuggets: int, wrong: float = 0.0) -> Iterator[str]:
+    """Yield lines as `rageval judge` writes them, of 20 systems; a share of the labels may be `wrong`."""
+    rng, errors = random.Random(SEED), random.Random(SEED + 1)
+    labels = ("support", "partial_support", "not_support")
+    for answer in range(answers):
+        query, system = divmod(answer, 20)
+        for nugget in range(nuggets):
+            label = rng.choice(labels)
+            row = {
+                "aspect": f"n{nugget}",
+                "importance": "vital" if 2 * nugget < nuggets else "okay",
+                "item_id": "answer",
+                "judge": "openai:some-model@3f2a9c",
+                "label": errors.choice(labels) if errors.random() < wrong else label,
+                "latency": round(rng.random(), 3),
+                "query_id": f"2024-{query}",
+                "rubric": "nugget-assignment/1",
+                "run_id": f"system-{system}",
+                "status": "ok",
+                "usage": {"input_tokens": 812, "output_tokens": 14},
+            }
+            yield json.dumps(row) + "\n"
+
+
+def write_judgements(folder: Path) -> None:
+    """Write a million judgements of answers, as they come and shuffled, and 100,000 of two judges."""
+    lines = list(judgements(50_000, nuggets=20))
+    (folder / "together.jsonl").write_text("".join(lines))
+    random.Random(SEED).shuffle(lines)
+    (folder / "scattered.jsonl").write_text("".join(lines))
+    (folder / "gold.jsonl").write_text("".join(judgements(5_000, nuggets=20)))
+    (folder / "judge.jsonl").write_text("".join(judgements(5_000, nuggets=20, wrong=0.2)))
+
+
+def ensure(name: str, data: Path) -> Path:
+    """Return the folder of a workload, made unless the same one is there already."""
+    if name == "files":
+        source = Files(ensure("M", data))
+        for each in LINES:
+            once(data / each, lambda folder, each=each: rewrite(each, source, Files(folder)), each)
+        return data
+    if name == "answers":
+        return once(data / name, write_judgements, name)
     workload = WORKLOADS[name]
-    stamp = json.dumps({"format": FORMAT, **asdict(workload)})
-    files = Files(data / name)
-    if files.stamp.exists() and files.stamp.read_text() == stamp:
-        return files
-    shutil.rmtree(files.folder, ignore_errors=True)
-    files.folder.mkdir(parents=True)
-    generate(workload, files)
-    files.stamp.write_text(stamp)  # last: an interrupted folder has no stamp and is drawn again
-    return files
+    return once(data / name, lambda folder: draw(workload, Files(folder)), asdict(workload))
+
+
+def once(folder: Path, make: Callable[[Path], None], what: object) -> Path:
+    """Let a folder be made, unless its stamp says that it is what is wanted."""
+    stamp, text = folder / "workload.json", json.dumps({"format": FORMAT, "what": what})
+    if not stamp.exists() or stamp.read_text() != text:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        make(folder)
+        stamp.write_text(text)  # last: an interrupted folder has no stamp and is made again
+    return folder
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Generate the benchmark's workloads.")
-    parser.add_argument("names", nargs="+", choices=list(WORKLOADS), metavar="NAME")
+    parser.add_argument("names", nargs="+", choices=[*WORKLOADS, "files", "answers"], metavar="NAME")
     parser.add_argument("--data", type=Path, default=default_data_folder(), help="folder to write to")
     options = parser.parse_args()
     for name in options.names:
-        print(ensure(name, options.data).folder)
+        print(ensure(name, options.data))
 
 
 if __name__ == "__main__":
