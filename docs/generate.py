@@ -76,7 +76,9 @@ def headline(measure: Measure) -> str:
 def section(measure: Measure) -> str:
     """One measure: signature, page, which way is better, and what ir_measures calls it."""
     text, _, example = measure.page.partition(">>> ")
-    body = re.sub(r"^(Formula|Range|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE)
+    body = re.sub(
+        r"^(Formula|Range|Over|Parameters|Caveats|Peers|Example):", r"**\1:**", text, flags=re.MULTILINE
+    )
     body = re.sub(r"((?:^    .*\n?)+)", lambda block: "\n" + block.group(1), body, flags=re.MULTILINE)
     known = measure.called_by("ir_measures")
     better = f"**Better:** {measure.directions}\n"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rageval.measures.base import Measure, measure
     from rageval.measures.novelty import alpha_ndcg
     from rageval.measures.parsing import parse_measure
-    from rageval.measures.ranking import Hit, Ranking, Topic
+    from rageval.measures.ranking import Hit, Ranking, Share, Topic
     from rageval.measures.ranks import ndcg
     from rageval.measures.sets import coverage, recall
     from rageval.scores import Scores
@@ -38,7 +38,7 @@ _HOMES = {
     "measures.base": "Measure measure",
     "measures.novelty": "alpha_ndcg",
     "measures.parsing": "parse_measure",
-    "measures.ranking": "Hit Ranking Topic",
+    "measures.ranking": "Hit Ranking Share Topic",
     "measures.ranks": "ndcg",
     "measures.sets": "coverage recall",
     "scores": "Scores",
@@ -61,6 +61,7 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "Ranking",
     "Run",
     "Scores",
+    "Share",
     "Topic",
     "__version__",
     "alpha_ndcg",

@@ -19,7 +19,7 @@ from rageval.files.judgements import add_dicts
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
-from rageval.scores import Score, Scores, mean, require_groups
+from rageval.scores import Score, Scores, combined, require_groups
 from rageval.slices import checked_weights
 from rageval.tables.banks import judged_by
 from rageval.tables.graded import Float, Graded, NotThisJudge, quotient
@@ -157,15 +157,17 @@ def _score(measure: Measure, grades: Grades, run: str, rules: Rules) -> Score:
     bounds = None
     if lost and not rules.compat:
         ends = [
-            mean(_over_judges(_by_judge(measure, grades, grades.runs[run], end)[0])) for end in _ends(measure)
+            combined(measure, _over_judges(_by_judge(measure, grades, grades.runs[run], end)[0]).tolist())
+            for end in _ends(measure)
         ]
         bounds = (min(ends), max(ends))
     queries = grades.queries.words
-    judges = {name: mean(value) for name, value in values.items()} if len(values) > 1 else {}
+    several = values if len(values) > 1 else {}
+    judges = {name: combined(measure, value.tolist()) for name, value in several.items()}
     return Score(
         measure,
         queries,
-        _over_judges(values),
+        _over_judges(values).tolist(),
         sum(lost.values()),
         _signature(measure, rules, list(values)),
         rules.groups,

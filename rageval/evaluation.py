@@ -217,10 +217,10 @@ class Evaluator:
                 found = self._over_orders(measure, joined[view][0], tied)
             counted = self._counted(included, measure)
             query_ids = [names[query] for query in np.flatnonzero(counted).tolist()]
-            values, *ends = (value[counted] for value in found)
+            values, *ends = (value[counted].tolist() for value in found)
             signature, groups = self.rules.signature(measure, view), self._groups(query_ids)
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
-            bounds = tuple(replace(score, values=end).value for end in ends)
+            bounds = tuple(replace(score, numbers=end).value for end in ends)
             scores.append(replace(score, bounds=bounds or None))
         judged = {names[query]: int(notes.judged[query]) for query in np.flatnonzero(notes.judged >= 0)}
         return Scores(source.name, tuple(scores), notes, judged)
@@ -324,7 +324,7 @@ class Evaluator:
         if isinstance(measure, ForeignMeasure):
             values = self._foreign_values(measure, source, view)
         else:
-            values = np.array(measure.values(judged.rankings), np.float64)
+            values = np.array(measure.values(judged.rankings), object)  # a share stays one
         return self._defined(measure, values)
 
     def _defined(self, measure: AnyMeasure, values: Any) -> Any:
@@ -356,7 +356,7 @@ class Evaluator:
             top = ranked(ranking, measure.k, rel)
             is_open = top.unjudged or top.others
             ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
-        return [self._defined(measure, np.array([end[at] for end in ends], np.float64)) for at in (0, 1)]
+        return [self._defined(measure, np.array([end[at] for end in ends], object)) for at in (0, 1)]
 
     def rankings(self, source: RunSource) -> Rankings:
         """The documents of every query, best first, as far as they count."""
@@ -374,7 +374,7 @@ class Evaluator:
         from rageval.uncertainty.ties import spread
 
         found = spread(measure, judged.rankings, tied)
-        return [self._defined(measure, np.array(values)) for values in found if values is not None]
+        return [self._defined(measure, np.array(values, object)) for values in found if values is not None]
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
         grade, rel = self.qrels.doc_grade, measure.rel

@@ -39,7 +39,8 @@ def _as_class(measure: Measure, ir_measures: Any) -> type:
     """A Measure class of ir_measures' that hands its DataFrames to ours."""
     info = ir_measures.measures.ParamInfo
     parameters = {"cutoff": info(dtype=int, required=False, desc="ranking cutoff threshold")}
-    parameters |= {name: _param_info(parameter, info) for name, parameter in measure.declared.items()}
+    # ir_measures takes the mean itself, so there is no `over`
+    parameters |= {name: _param_info(measure.declared[name], info) for name in measure.arguments}
 
     def runtime_impl(self: Any, qrels: Any, run: Any) -> Iterator[Any]:
         from rageval.evaluation import evaluate

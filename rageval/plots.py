@@ -93,7 +93,7 @@ def _means(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None
         for column in columns:
             score = scores.scores[column]
             labels.append(scores.run + (f" @{score.measure.k}" if len(columns) > 1 else ""))
-            values.append((score.value, *bootstrap(score.values, limits=score.measure.limits)))
+            values.append((score.value, *bootstrap(score.measure, score.numbers)))
     _intervals(axis, labels, values)
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rageval.errors import InputError
+from rageval.errors import InputError, MeasureError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas
+    from numpy.typing import NDArray
 
     from rageval.measures.parsing import AnyMeasure
     from rageval.scoring.joining import Notes
@@ -25,18 +24,19 @@ if TYPE_CHECKING:
 class Score:
     """One measure's value for one run, its values a query, and how many queries it rests on.
 
-    `undefined` counts queries whose value is NaN and which are left out of the mean; `missing` counts
-    judged queries that the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the
-    measure as it was asked for, before options such as `rel` had their say. For judged answers, `missing`
-    counts judgements, `lost` counts them by status, `bounds` is between what values it would lie with them,
-    `judges` the value by each of several judges, `judged_by` the nuggets (or the opponents) of each query
-    on which these are not the same for all systems. Of runs, `bounds` is over the orders of equal scores, or
-    over what the unjudged documents may be, where that was asked for.
+    `numbers` are the values, each perhaps a `Share`, in the order of `query_ids`; `value` is what they become
+    by what the measure declares, mostly their mean. `undefined` counts those that are NaN and left out;
+    `missing` counts judged queries that the run lacks (they score 0 unless `intersection` leaves them out).
+    `asked` is the measure as it was asked for, before options such as `rel` had their say. For judged
+    answers, `missing` counts judgements, `lost` counts them by status, `bounds` is between what values it
+    would lie with them, `judges` the value by each of several judges, `judged_by` the nuggets (or the
+    opponents) of each query on which these are not the same for all systems. Of runs, `bounds` is over the
+    orders of equal scores, or over what the unjudged documents may be, where that was asked for.
     """
 
     measure: AnyMeasure
     query_ids: Sequence[str]
-    values: NDArray[np.float64]
+    numbers: Sequence[float]
     missing: int
     signature: str
     groups: Mapping[str, str] | None = None
@@ -49,37 +49,48 @@ class Score:
 
     @cached_property
     def value(self) -> float:
-        """The mean over queries (over groups of queries, if there are groups); NaN if there are none."""
-        if self.measure.totals:
-            return math.fsum(self.values[~np.isnan(self.values)].tolist())
+        """The values of all queries as one (with groups, the mean of what each has); NaN without any."""
         if self.groups is None:
-            return mean(self.values)
-        means = {group: mean(values) for group, values in self.by_group(self.groups).items()}
+            return combined(self.measure, self.numbers)
+        found = {group: combined(self.measure, of) for group, of in self.numbers_by(self.groups).items()}
         if self.weights is None:
-            return mean(np.array(list(means.values())))
-        return math.fsum(weight * means[group] for group, weight in self.weights.items() if weight)
+            return mean(found.values())
+        return math.fsum(weight * found[group] for group, weight in self.weights.items() if weight)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """The values as an array of numpy's, in the order of `query_ids`."""
+        import numpy as np
+
+        return np.array(self.numbers, np.float64)
 
     @cached_property
     def by_query(self) -> dict[str, float]:
         """The value of every query, in the order of the judgements."""
-        return dict(zip(self.query_ids, self.values.tolist(), strict=True))
+        return dict(zip(self.query_ids, map(float, self.numbers), strict=True))
 
     def by_group(self, groups: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
-        """The values of the queries of each group."""
+        """The values of the queries of each group, as arrays of numpy's."""
+        import numpy as np
+
+        return {group: np.array(found, np.float64) for group, found in self.numbers_by(groups).items()}
+
+    def numbers_by(self, groups: Mapping[str, str]) -> dict[str, list[float]]:
+        """The numbers of the queries of each group."""
         found: dict[str, list[float]] = {}
-        for query, value in self.by_query.items():
+        for query, value in zip(self.query_ids, self.numbers, strict=True):
             found.setdefault(groups[query], []).append(value)
-        return {group: np.array(values) for group, values in found.items()}
+        return found
 
     @property
     def queries(self) -> int:
-        """How many queries the mean is over."""
-        return len(self.values) - self.undefined
+        """How many queries the value rests on."""
+        return len(self.numbers) - self.undefined
 
-    @property
+    @cached_property
     def undefined(self) -> int:
         """How many queries have no value."""
-        return int(np.isnan(self.values).sum())
+        return sum(map(math.isnan, self.numbers))
 
     def __float__(self) -> float:
         return self.value
@@ -88,10 +99,45 @@ class Score:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"
 
 
-def mean(values: NDArray[np.float64]) -> float:
-    """The mean of the defined values, summed exactly, so that the order of queries changes no digit."""
-    defined = values[~np.isnan(values)]
-    return math.fsum(defined.tolist()) / len(defined) if len(defined) else math.nan
+def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
+    """Return the values of many queries as one, in the way that the measure declares.
+
+    `mean` and `sum` are exact sums, so that the order of queries changes no digit; `pool` is the sum of the
+    parts of shares over that of their wholes; a function gets the values from least to greatest. What is
+    undefined is left out of each, and NaN is what is made of nothing.
+    """
+    defined = [value for value in values if value == value]
+    aggregate: Any = measure.aggregate
+    if aggregate == "mean" or not defined:
+        return mean(defined)
+    if aggregate == "sum":
+        return math.fsum(defined)
+    if aggregate == "pool":
+        return pooled(defined)
+    try:
+        found = float(aggregate(sorted(defined)))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise MeasureError(f"{measure}: {_name(aggregate)} failed on its values ({what:.200})") from error
+    if math.isinf(found):
+        raise MeasureError(f"{measure}: {_name(aggregate)} returned {found!r}, expected a number or NaN")
+    return found
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean of the defined values, an exact sum: the order of queries changes no digit."""
+    defined = [value for value in values if value == value]
+    return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+def pooled(shares: Sequence[Any]) -> float:
+    """Return Σ parts / Σ wholes of what is a `Share` each, 0 where there is nothing to divide by."""
+    whole = math.fsum([share.whole for share in shares])
+    return math.fsum([share.part for share in shares]) / whole if whole else 0.0
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", "its aggregate"))
 
 
 def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:

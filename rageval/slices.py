@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rageval.errors import InputError
 from rageval.intervals import bootstrap
 from rageval.names import suggestion
-from rageval.scores import Score, mean
+from rageval.scores import Score, combined
 from rageval.text import visible
 
 FEW = 20  # queries; an interval from fewer says little
@@ -17,7 +17,7 @@ Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 
 
 class Slice(NamedTuple):
-    """A measure's mean over the queries of one kind, with its 95 % bootstrap interval.
+    """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
     It rests on the `queries` where the measure is defined; on the `undefined` ones it is not.
     """
@@ -39,10 +39,11 @@ class Slice(NamedTuple):
 def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
     """One slice for each value of the field, in the order of the values."""
     found = []
-    for name, values in sorted(score.by_group(groups).items()):
-        low, high = bootstrap(values, limits=score.measure.limits)
-        known = int((values == values).sum())
-        found.append(Slice(field, name, mean(values), low, high, known, len(values) - known))
+    for name, values in sorted(score.numbers_by(groups).items()):
+        low, high = bootstrap(score.measure, values)
+        known = sum(value == value for value in values)
+        value = combined(score.measure, values)
+        found.append(Slice(field, name, value, low, high, known, len(values) - known))
     return found
 
 

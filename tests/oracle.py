@@ -213,6 +213,24 @@ def hole(q: Query, k: int | None) -> float:
     return share(sum(doc not in q.grade for doc in q.top(k)), len(q.ranking) if k is None else k)
 
 
+def depth(q: Query, k: int | None) -> int:
+    return len(q.ranking) if k is None else k
+
+
+# Part and whole of every measure that is a share, as fractions of counts.
+PARTS: dict[str, tuple[Callable[[Query, int | None], int], Callable[[Query, int | None], int]]] = {
+    "coverage": (lambda q, k: len(found(q, k)), lambda q, k: len(q.listed)),
+    "strec": (lambda q, k: len(found(q, k)), lambda q, k: len(q.attainable)),
+    "recall": (retrieved, lambda q, k: len(q.relevant)),
+    "p": (retrieved, depth),
+    "p_ia": (
+        lambda q, k: sum(len(q.supports.get(doc, ())) for doc in q.top(k)),
+        lambda q, k: len(q.attainable) * depth(q, k),
+    ),
+    "judged": (lambda q, k: sum(doc in q.grade for doc in q.top(k)), lambda q, k: len(q.top(k))),
+    "hole": (lambda q, k: sum(doc not in q.grade for doc in q.top(k)), depth),
+}
+
 NOVELTY = (alpha_ndcg, alpha_dcg, err_ia, nerr_ia, nrbp, nnrbp)
 OTHERS = (coverage, strec, map_ia, p_ia, recall, ndcg, ap, rr, p, success, all_gold, judged, hole)
 MEASURES: dict[str, Callable[..., float]] = {function.__name__: function for function in (*NOVELTY, *OTHERS)}
@@ -232,6 +250,13 @@ def evaluate(
         query: MEASURES[name](Query(run.get(query, {}), qrels[query], rel, rules), k, **parameters)
         for query in qrels
     }
+
+
+def pooled(name: str, run: Run, qrels: Qrels, k: int | None, rel: int = 1) -> float:
+    """One share of what all queries hold: all parts over all wholes."""
+    queries = [Query(run.get(query, {}), qrels[query], rel, RIGHT) for query in qrels]
+    part, whole = PARTS[name]
+    return share(sum(part(q, k) for q in queries), sum(whole(q, k) for q in queries))
 
 
 def exponential_ndcg(q: Query, k: int | None) -> float:

@@ -253,7 +253,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     citations = [measure for measure in OF_ANSWERS if measure.name.startswith("citation")]
     others = [measure for measure in OF_ANSWERS if measure not in citations]
     return {
-        "runs": (runs, OF_RUNS),
+        "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
         "ir_measures": (runs, computed_by_ir_measures(runs)),
         "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
         "citations": ([written(folder / "cited.jsonl", cited)], citations),
@@ -276,7 +276,7 @@ def computed_by_ir_measures(runs: Sequence[str]) -> list[ForeignMeasure]:
     for name in sorted(set(ir_measures.measures.registry) - set(builtin())):
         cutoff = "@5" if "cutoff" in ir_measures.measures.registry[name].SUPPORTED_PARAMS else ""
         measure = parse_measure(name + NEEDED.get(name, cutoff))
-        if isinstance(measure, ForeignMeasure) and not measure.totals and can_compute(measure, runs):
+        if isinstance(measure, ForeignMeasure) and measure.aggregate == "mean" and can_compute(measure, runs):
             found.append(measure)
     assert {"Rprec", "Bpref", "SetP", "IPrec", "infAP"} <= {measure.name for measure in found}
     return list(dict.fromkeys(found))

@@ -27,7 +27,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "measures": (BASE | {"tables", "plugins"}, {"numpy"}),
     "scoring": (BASE | {"kernel", "measures", "tables"}, {"numpy"}),
     "compat": (BASE | {"measures", "tables"}, set()),
-    "scores": (BASE, {"numpy"}),
+    "scores": (BASE, set()),
     "sources": (BASE | {"files", "tables"}, set()),
     "plots": (BASE | {"files"}, {"numpy"}),
     "uncertainty": (BASE | {"answers", "intervals", "measures", "scores", "tables"}, {"numpy"}),

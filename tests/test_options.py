@@ -55,7 +55,10 @@ QRELS["rich"]["3"]["b"] = -1  # judged 0 for one nugget and -1 for another: 0
 
 
 class Case(NamedTuple):
-    """A measure, what the oracle makes of a query, its cut-off, and whether a lowest grade says anything."""
+    """A measure, what the oracle makes of a query, its cut-off, whether a lowest grade says anything, ….
+
+    `pool` is the name of the share whose queries are pooled.
+    """
 
     name: str
     value: Callable[..., float]
@@ -65,6 +68,7 @@ class Case(NamedTuple):
     tolerance: float = 1e-9
     total: bool = False
     plugin: rageval.Measure | None = None
+    pool: str = ""
 
 
 def of_the_first(q: oracle.Query, k: int | None) -> float:
@@ -89,6 +93,9 @@ def all_cases() -> Iterator[Case]:
             yield Case(
                 str(measure if k is None else measure @ k), oracle.MEASURES[name], k, measure.rel is not None
             )
+    for name in oracle.PARTS:
+        label = f"{name}(over=pool)@3"
+        yield Case(label, oracle.MEASURES[name], 3, run_measures()[name].rel is not None, pool=name)
     for name, value in FOREIGN.items():
         tolerance = 6e-6 if name == "ERR" else 1e-9
         total, has_rel = name.startswith("Num"), name not in ("Compat", "ERR", "NumQ", "NumRet")
@@ -154,12 +161,18 @@ def why_refused(case: Case, options: dict[str, Any]) -> tuple[str, ...] | None:
     """Words of the refusal, if there is to be one."""
     if options.get("ties") == "error":
         return "--ties error", "choose a rule"
-    own = case.name in {f"{name}{at}" for name in run_measures() for at in ("", "@1", "@3")}
+    own = case.name.replace("(over=pool)", "") in {
+        f"{m}{at}" for m in run_measures() for at in ("", "@1", "@3")
+    }
     if options.get("ties") == "expected" and not (own or case.plugin):
         return case.name, "choose another rule for ties"
-    if options.get("bounds") and (not own or case.name.partition("@")[0] not in BOUNDED):
+    if options.get("bounds") and (not own or plain_name(case) not in BOUNDED):
         return case.name, "leave out bounds"
     return None
+
+
+def plain_name(case: Case) -> str:
+    return case.name.partition("@")[0].partition("(over=")[0]
 
 
 def orders(
@@ -167,7 +180,7 @@ def orders(
 ) -> Iterator[list[str]]:
     """The documents, best first: in one order, or in all orders of equal scores."""
     tool, ties = options.get("compat"), options.get("ties", "trec")
-    name = case.name.partition("@")[0]
+    name = plain_name(case)
     if tool == "ndeval":
         yield [doc for doc, _, _ in sorted(rows, key=lambda row: row[2])]
         return
@@ -267,6 +280,10 @@ def test_applied_as_the_oracle_has_it_or_refused(name: str, options: str) -> Non
     assert different == {}
     defined = [value for value in right.values() if not math.isnan(value)]
     mean = sum(defined) if case.total else sum(defined) / len(defined) if defined else math.nan
+    if case.pool and defined:
+        parts, wholes = (expected(case._replace(value=count), given) for count in oracle.PARTS[case.pool])
+        mean = sum(parts[query] for query, value in right.items() if value == value)
+        mean /= sum(wholes[query] for query, value in right.items() if value == value)
     assert same(score.value, mean, case.tolerance)
     assert (score.queries, score.undefined) == (len(defined), len(right) - len(defined))
     if given.get("bounds"):

@@ -24,6 +24,7 @@ PROMISED = [
     "Ranking",
     "Run",
     "Scores",
+    "Share",
     "Topic",
     "__version__",
     "alpha_ndcg",

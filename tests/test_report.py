@@ -282,7 +282,9 @@ def test_a_page_of_twenty_runs_and_a_thousand_queries_stays_small() -> None:
 def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rageval.Scores:
     from dataclasses import replace
 
-    drawn = tuple(replace(score, values=rng.random(len(score.query_ids))) for score in scores.scores)
+    drawn = tuple(
+        replace(score, numbers=rng.random(len(score.query_ids)).tolist()) for score in scores.scores
+    )
     return replace(scores, run=run, scores=drawn)
 
 

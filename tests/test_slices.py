@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rageval
-from rageval import InputError, evaluate_answers
+from rageval import InputError, evaluate_answers, recall
 from rageval.intervals import bootstrap
 from rageval.slices import FEW, checked_weights, groups_by, slices
 from test_bad_input import Outcome, command, process
@@ -68,11 +68,11 @@ def sliced(*options: str, measure: str = "crag_score") -> Outcome:
 class TestIntervals:
     def test_the_same_every_time(self) -> None:
         values = np.random.default_rng(1).random(50)
-        assert bootstrap(values) == bootstrap(values.copy())
+        assert bootstrap(recall, values) == bootstrap(recall, values.copy())
 
     @given(st.lists(st.floats(-1, 2), min_size=2, max_size=30))
     def test_it_is_never_a_point_and_within_the_values_or_their_scale(self, values: list[float]) -> None:
-        low, high = bootstrap(np.array(values))
+        low, high = bootstrap(recall, np.array(values))
         assert low < high
         least, most = min(values), max(values)
         if most <= 1:
@@ -84,7 +84,7 @@ class TestIntervals:
         widths = []
         for number in (100, 1600):
             values = np.random.default_rng(2).normal(size=number)
-            low, high = bootstrap(values)
+            low, high = bootstrap(recall, values)
             assert low < values.mean() < high
             widths.append(high - low)
         assert widths[1] == pytest.approx(widths[0] / 4, rel=0.25)
@@ -92,14 +92,14 @@ class TestIntervals:
 
     @pytest.mark.parametrize("values", [[], [0.5], [np.nan], [0.5, np.nan, np.nan]])
     def test_fewer_than_two_values_say_nothing(self, values: list[float]) -> None:
-        assert all(map(math.isnan, bootstrap(np.array(values))))
+        assert all(map(math.isnan, bootstrap(recall, np.array(values))))
 
     def test_undefined_values_are_left_out(self) -> None:
         values = np.array([0.0, 1.0, 0.5, 0.25])
-        assert bootstrap(np.array([0.0, np.nan, 1.0, 0.5, np.nan, 0.25])) == bootstrap(values)
+        assert bootstrap(recall, np.array([0.0, np.nan, 1.0, 0.5, np.nan, 0.25])) == bootstrap(recall, values)
 
     def test_many_queries_and_many_resamples(self) -> None:
-        low, high = bootstrap(np.arange(30_000.0))
+        low, high = bootstrap(recall, np.arange(30_000.0))
         assert 14_500 < low < 14_999.5 < high < 15_500
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval import recall
 from rageval.agreement.coefficients import agreement
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
@@ -118,7 +119,7 @@ class TestWhereItEnds:
 
     @pytest.mark.parametrize(("constant", "low", "high"), [(0.5, 0.374, 0.626), (-1.0, -1, -0.734)])
     def test_of_scales_with_other_ends(self, constant: float, low: float, high: float) -> None:
-        assert bootstrap(np.full(25, constant)) == pytest.approx((low, high), abs=0.001)
+        assert bootstrap(recall, np.full(25, constant)) == pytest.approx((low, high), abs=0.001)
 
     def test_of_measures_without_a_scale(self) -> None:
         """A gain of 12 on 25 of 25 queries: on others it may be 0, or as much more."""
@@ -129,7 +130,7 @@ class TestWhereItEnds:
 
     @pytest.mark.parametrize("number", [0, 1])
     def test_of_one_query_there_is_none(self, number: int) -> None:
-        assert np.isnan(bootstrap(np.zeros(number))).all()
+        assert np.isnan(bootstrap(recall, np.zeros(number))).all()
         found = compared(np.array([[0.5, 0.25]]))
         assert all(np.isnan(each.low) and np.isnan(each.high) for each in (*found.cells, *found.pairs))
 
@@ -149,7 +150,7 @@ class TestWhereItEnds:
         """Few queries with values of their own, or many that differ: no floor, and no remark."""
         rng = np.random.default_rng(1)
         for values in (rng.random(5), np.where(np.arange(30) < 7, rng.random(30), 0.0)):
-            low, high = bootstrap(values)
+            low, high = bootstrap(recall, values)
             assert values.min() <= low < high <= values.max()
         assert not any("coarse" in remark for remark in compared(rng.random((12, 3))).remarks)
 

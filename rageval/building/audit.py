@@ -124,7 +124,7 @@ def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
         scores = evaluate_answers(list(MEASURES.values()), list(judgements))[RUN]
         for name, measure in MEASURES.items():
             score = scores[measure]
-            yield Figure(name, score.value, *bootstrap(score.values), score.queries)
+            yield Figure(name, score.value, *bootstrap(score.measure, score.numbers), score.queries)
     labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]
     for label in LABELS if labels else ():
         yield Figure(

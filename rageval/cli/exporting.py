@@ -30,11 +30,11 @@ def write_scores(results: list[Scores], path: Path) -> None:
 def _tables(results: list[Scores]) -> Iterator[dict[str, Sequence[Any]]]:
     for scores in results:
         for score in scores.scores:
-            rows = len(score.values)
+            rows = len(score.numbers)
             yield {
                 "run": [scores.run] * rows,
                 "query_id": list(score.query_ids),
                 "measure": [str(score.measure)] * rows,
-                "value": score.values.tolist(),
+                "value": list(map(float, score.numbers)),
                 "signature": [score.signature] * rows,
             }

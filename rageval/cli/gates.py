@@ -104,7 +104,7 @@ def _counted_as_good(score: Score, queries: int) -> bool:
     measure: Any = score.measure
     if measure.better != LOWER or getattr(measure, "of_answers", False):
         return False
-    return score.missing > 0 and len(score.values) == queries
+    return score.missing > 0 and len(score.numbers) == queries
 
 
 def _shown(value: float, gate: Gate) -> str:

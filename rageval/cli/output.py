@@ -67,7 +67,7 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     for scores in results:
         if layout.by_query:
             for at, query in enumerate(scores.scores[0].query_ids):
-                values = [layout.number(float(score.values[at])) for score in scores.scores]
+                values = [layout.number(score.numbers[at]) for score in scores.scores]
                 yield csv_line([scores.run, query], values)
         if layout.summary:
             yield csv_line([scores.run, "amean"], [layout.number(score.value) for score in scores.scores])
@@ -193,7 +193,7 @@ def _grid(
     for scores in results:
         if layout.by_query:
             for at, query in enumerate(scores.scores[0].query_ids):
-                grid.append([scores.run, query, *(layout.number(float(s.values[at])) for s in scores.scores)])
+                grid.append([scores.run, query, *(layout.number(s.numbers[at]) for s in scores.scores)])
         if layout.summary:
             label = ["all"] if layout.by_query else []
             means = (layout.number(score.value) + beside(scores, score) for score in scores.scores)
@@ -233,7 +233,17 @@ def record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         record["judges"] = {judge: _json_number(value) for judge, value in score.judges.items()}
     if layout.by_query:
         record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
+        if score.measure.aggregate == "pool":
+            shares = zip(score.query_ids, map(_parts, score.numbers), strict=True)
+            record["shares"] = {query: share for query, share in shares if share}
     return record
+
+
+def _parts(value: float) -> list[float] | None:
+    """Return part and whole of a share, of which the value alone would not do to pool it."""
+    from rageval.measures.ranking import Share
+
+    return [value.part, value.whole] if isinstance(value, Share) else None
 
 
 def _topics(scores: Scores) -> dict[str, Any]:

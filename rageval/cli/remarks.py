@@ -83,13 +83,14 @@ def undefined(scores: Scores) -> Iterator[str]:
 
 def _groups_without(scores: Scores) -> Iterator[str]:
     """Which groups have no value, of a mean over groups."""
-    from rageval.scores import mean
+    from rageval.scores import combined
 
     for score in scores.scores:
         if score.groups is None or not score.queries:
             continue
-        found = score.by_group(score.groups)
-        empty = [visible(group) for group, values in found.items() if math.isnan(mean(values))]
+        found = score.numbers_by(score.groups)
+        means = {group: combined(score.measure, values) for group, values in found.items()}
+        empty = [visible(group) for group, value in means.items() if math.isnan(value)]
         if empty:
             of = f"{len(empty):,} of {len(found):,} groups have no value ({', '.join(empty[:3])}"
             then = "there is no weighted mean" if score.weights else "the mean is over the others"
@@ -119,7 +120,7 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
 def _above_one(scores: Scores) -> Iterator[str]:
     for score in scores.scores:
         if isinstance(score.measure, Measure) and score.measure.name in ("alpha_ndcg", "nerr_ia", "nnrbp"):
-            above = int((score.values > 1 + 1e-9).sum())
+            above = sum(value > 1 + 1e-9 for value in score.numbers)
             if above:
                 yield f"{score.measure} is above 1 in {above:,} queries: greedy is not the best ideal there"
 

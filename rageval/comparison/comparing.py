@@ -14,7 +14,7 @@ from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
 from rageval.intervals.coarse import FEW, is_coarse, scale_of
 from rageval.intervals.resampling import intervals
-from rageval.measures.base import NEITHER
+from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Aggregate
 from rageval.names import suggestion
 from rageval.scores import Scores
 from rageval.text import visible
@@ -78,10 +78,19 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
     if len(set(measures)) > 1:
         raise UsageError("the runs were scored by different measures; expected the same for each")
     for score in results[0].scores:
-        if score.measure.totals:
-            raise MeasureError(f"{score.measure} is added up over queries, not averaged; leave it out")
+        if score.measure.aggregate != MEAN:
+            raise MeasureError(f"{score.measure} is {_how(score.measure.aggregate)}")
         if score.groups is not None:
             raise UsageError(f"{score.measure} is a mean of means over groups; compare plain means")
+
+
+def _how(aggregate: Aggregate) -> str:
+    """Return how values become one in a way that tests of mean differences say nothing of."""
+    if aggregate == SUM:
+        return "added up over queries, not averaged; leave it out"
+    if aggregate == POOL:
+        return "pooled over queries, and no test of that is known; leave it out, or compare over=topics"
+    return "what a function makes of the queries' values, and no test of that is known; leave it out"
 
 
 def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:

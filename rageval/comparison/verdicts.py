@@ -71,20 +71,24 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
     """Runs with which nothing can be compared, and why."""
     found = {}
     for scores in results:
-        values = [score.values for score in scores.scores]
+        values = [score.numbers for score in scores.scores]
         hopeless = scores.notes is not None and scores.notes.nothing_relevant
-        if all(np.isnan(value).all() for value in values):
+        if all(map(_is_undefined, values)):
             found[scores.run] = (
                 f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
             )
         elif scores.notes is not None and not scores.judged:
             number = scores.notes.retrieved
             found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
-        elif all((value == 0).all() for value in values) and any(map(_is_none_found, scores.scores)):
+        elif not any(map(any, values)) and any(map(_is_none_found, scores.scores)):
             found[scores.run] = (
                 f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
             )
     return found
+
+
+def _is_undefined(values: Sequence[float]) -> bool:
+    return all(value != value for value in values)
 
 
 def _is_none_found(score: Score) -> bool:

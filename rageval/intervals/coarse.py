@@ -89,7 +89,8 @@ def mended(columns: Sample, low: Float, high: Float, level: float, scale: Scale)
         means, half = columns.mean(), floor(columns, level, scale.span)
         low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
-    for at in [] if columns.is_clustered else np.flatnonzero(counts > 1).tolist():
+    are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
+    for at in np.flatnonzero(counts > 1).tolist() if are_alike else []:
         known = columns.values[~np.isnan(columns.values[:, at]), at]
         ends = _two_values(known, float(scale.low[at]), float(scale.high[at]))
         if ends is not None:
@@ -111,6 +112,9 @@ def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     from scipy.special import stdtrit
 
     units = np.maximum(columns.counts(), 2)
+    if columns.wholes is not None:  # so many equal wholes would tell as much (Kish)
+        sizes = columns.sizes()
+        units = np.clip(sizes.sum(axis=0) ** 2 / np.maximum((sizes**2).sum(axis=0), 1e-300), 2, units)
     error = np.sqrt(standard_error(columns) ** 2 + (least_error(1, level, 1.0) * span / units) ** 2)
     half: Float = stdtrit(units - 1, (1 + level) / 2) * error
     return half

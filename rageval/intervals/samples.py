@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.scores import Score, require_groups
+
+if TYPE_CHECKING:
+    from rageval.measures.parsing import AnyMeasure
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -19,12 +24,14 @@ Int = NDArray[np.int64]
 class Sample:
     """Values by query (rows, by id) and run (columns), NaN where undefined.
 
-    `unit` numbers what was drawn independently: the queries themselves, or clusters of them.
+    `unit` numbers what was drawn independently: the queries themselves, or clusters of them. Of shares that
+    are pooled, `wholes` say how much each value counts (0: it is undefined); the mean is Σ parts / Σ wholes.
     """
 
     queries: tuple[str, ...]
     values: Float
     unit: Int
+    wholes: Float | None = None
 
     @cached_property
     def units(self) -> int:
@@ -50,15 +57,18 @@ class Sample:
         kept = np.flatnonzero(~np.isnan(self.values).any(axis=1))
         queries = tuple(self.queries[row] for row in kept.tolist())
         _, unit = np.unique(self.unit[kept], return_inverse=True)
-        return Sample(queries, self.values[kept], unit.astype(np.int64))
+        wholes = None if self.wholes is None else self.wholes[kept]
+        return Sample(queries, self.values[kept], unit.astype(np.int64), wholes)
 
     def sums(self) -> Float:
-        """The sum of the defined values of each unit, in each column."""
-        return self._by_unit(np.where(np.isnan(self.values), 0.0, self.values))
+        """The sum of the defined values of each unit, in each column; of pooled shares, of their parts."""
+        values = np.where(np.isnan(self.values), 0.0, self.values)
+        return self._by_unit(values if self.wholes is None else values * self.wholes)
 
     def sizes(self) -> Float:
-        """How many defined values each unit has in each column."""
-        return self._by_unit((~np.isnan(self.values)).astype(np.float64))
+        """How many defined values each unit has in each column; of pooled shares, the sum of their wholes."""
+        counted = (~np.isnan(self.values)).astype(np.float64) if self.wholes is None else self.wholes
+        return self._by_unit(counted)
 
     def counts(self) -> Int:
         """How many units have a value in each column."""
@@ -92,15 +102,29 @@ def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -
     Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
     """
     queries = sorted({query for score in scores for query in score.query_ids})
-    values = np.full((len(queries), len(scores)), np.nan)
-    for column, score in enumerate(scores):
-        found = score.by_query
-        values[:, column] = [found.get(query, np.nan) for query in queries]
-    if clusters is None:
-        return Sample(tuple(queries), values, np.arange(len(queries)))
-    require_groups(clusters, queries, "clusters")
-    _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
-    return Sample(tuple(queries), values, unit.astype(np.int64))
+    known = [dict(zip(score.query_ids, score.numbers, strict=True)) for score in scores]
+    columns = [[found.get(query, math.nan) for query in queries] for found in known]
+    unit = np.arange(len(queries))
+    if clusters is not None:
+        require_groups(clusters, queries, "clusters")
+        _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
+    return sample_of(scores[0].measure, tuple(queries), columns, unit.astype(np.int64))
+
+
+def has_interval(measure: AnyMeasure) -> bool:
+    """Return whether there are intervals of what a measure makes of the queries' values."""
+    return measure.aggregate in ("mean", "pool")
+
+
+def sample_of(
+    measure: AnyMeasure, queries: tuple[str, ...], columns: Sequence[Sequence[float]], unit: Int
+) -> Sample:
+    """Return a sample of these values by a measure, a column a run."""
+    values = np.array(columns, np.float64).T
+    if measure.aggregate != "pool":
+        return Sample(queries, values, unit)
+    wholes = [[getattr(value, "whole", 0.0) for value in column] for column in columns]
+    return Sample(queries, values, unit, np.array(wholes, np.float64).T)
 
 
 def standard_error(differences: Sample) -> Float:

@@ -1,4 +1,4 @@
-"""The measures: each a function, a file a family; a family is imported when one of its measures is used."""
+"""The measures: each a function of one query, a file a family; a family is imported when it is used."""
 
 from __future__ import annotations
 

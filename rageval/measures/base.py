@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
-from rageval.measures.ranking import Ranking
+from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
 
@@ -38,6 +38,8 @@ else:
     Values = Any  # what numpy is not imported for
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
+MEAN, SUM = "mean", "sum"  # how the values of queries become one
+TOPICS, POOL = "topics", "pool"  # what a share is over: the mean of those of the topics, or one share of all
 _MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
 _FEW_LEVELS = 16  # of a whole number, which are named one by one
 
@@ -52,6 +54,7 @@ class Between(NamedTuple):
 Alpha = Annotated[float, Between(0.0, 1.0)]
 Grade = Annotated[int, Between(-(10**6), 10**6)]
 Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
+Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ class About:
     `better` says which values are good; `sees` what it asks of the judgements: which `nuggets` a document
     supports, which documents are `relevant`, or everything that is `judged`; `ties` how it is over the orders
     of equal scores, `bounds` between what values unjudged documents leave it, `peers` what others call it;
-    `limits` are the least and the greatest value it can have, where these are not 0 and 1.
+    `limits` are the least and the greatest value it can have, where these are not 0 and 1; `aggregate` is how
+    the queries' values become one: their mean, their sum, or what a function makes of the list.
     """
 
     better: Better = HIGHER
@@ -70,6 +74,7 @@ class About:
     bounds: Bounds | None = None
     peers: Mapping[str, str] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
+    aggregate: Aggregate = MEAN
 
 
 class Parameter(NamedTuple):
@@ -116,6 +121,12 @@ class Parameter(NamedTuple):
         return number
 
 
+_OVER_PAGE = """Over:
+    over=topics  the mean of the topics' shares
+    over=pool    one share of what all topics hold, Σ parts / Σ wholes"""
+_OVER = Parameter("over", str, TOPICS, choices=(TOPICS, POOL))
+
+
 class Measure:
     """A measure with its parameters and cut-off; immutable, hashable, equal if it computes the same."""
 
@@ -132,6 +143,11 @@ class Measure:
         self.about = about or About()
         if not callable(self.about.better):
             checked_direction(self.about.better, self.name)
+        if self.about.aggregate not in (MEAN, SUM) and not callable(self.about.aggregate):
+            raise MeasureError(
+                f"{self.name}: aggregate={self.about.aggregate!r:.80}, expected {MEAN!r}, {SUM!r}, or a"
+                " function of the list of values that returns one"
+            )
         self._given = {name: self._read(name, value) for name, value in (parameters or {}).items()}
 
     def _read(self, name: str, value: Any) -> Any:
@@ -156,13 +172,13 @@ class Measure:
 
     def compute(self, graded: Graded) -> Values:
         """One value a query, of judged answers."""
-        values: Values = self.function(graded, **self.parameters)
+        values: Values = self.function(graded, **self.arguments)
         return values
 
     def values(self, rankings: Iterable[Ranking]) -> list[float]:
         """Return the value of each ranking."""
         cutoff = {"k": self.k} if self.takes_k else {}
-        given = cutoff | self.parameters
+        given, kind = cutoff | self.arguments, Share if self.gives_shares else float
         values = []
         for ranking in rankings:
             try:
@@ -173,7 +189,7 @@ class Measure:
                 what = f"{type(error).__name__}: {error}"
                 query = ranking.topic.query_id
                 raise MeasureError(f"{self}: failed on the query {query!r} ({what:.200})") from error
-            if type(value) is not float:
+            if type(value) is not kind:
                 value = self._number(value, ranking)
             if not -_MOST <= value <= _MOST and value == value:
                 raise MeasureError(
@@ -185,13 +201,16 @@ class Measure:
 
     def _number(self, value: Any, ranking: Ranking) -> float:
         """Return what a function of somebody else's returned as a number."""
+        expected = "a Share, as it is annotated, or NaN" if self.gives_shares else "a number"
         try:
             if getattr(value, "shape", ()) == ():  # an array of one element would pass for a number
-                return float(value)
+                number = float(value)
+                if not self.gives_shares or number != number:
+                    return number
         except (TypeError, ValueError):
             pass
         raise MeasureError(
-            f"{self}: returned {value!r:.80} for the query {ranking.topic.query_id!r}, expected a number"
+            f"{self}: returned {value!r:.80} for the query {ranking.topic.query_id!r}, expected {expected}"
         )
 
     @cached_property
@@ -207,14 +226,33 @@ class Measure:
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
-        """The parameters the function declares, without k."""
-        return _declared(self.function)
+        """The parameters the function declares, without k; of shares, what they are `over`, too."""
+        declared = _declared(self.function)
+        if self.gives_shares and _OVER.name in declared:
+            raise MeasureError(f"{self.name}: a measure of shares has `over` already; rename the parameter")
+        return declared | ({_OVER.name: _OVER} if self.gives_shares else {})
+
+    @cached_property
+    def gives_shares(self) -> bool:
+        """Whether its function says that it returns a `Share`."""
+        returns = inspect.signature(self.function).return_annotation
+        return str(getattr(returns, "__name__", returns)).rpartition(".")[2] == Share.__name__
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """Every parameter and its value, in the order of declaration."""
         defaults = {name: parameter.default for name, parameter in self.declared.items()}
         return defaults | self._given
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters that its function takes."""
+        return {n: value for n, value in self.parameters.items() if n != _OVER.name or not self.gives_shares}
+
+    @property
+    def aggregate(self) -> Aggregate:
+        """How the values of queries become one: `mean`, `sum`, `pool` of shares, or a function of a list."""
+        return POOL if self.gives_shares and self.parameters[_OVER.name] == POOL else self.about.aggregate
 
     @property
     def given(self) -> frozenset[str]:
@@ -279,11 +317,6 @@ class Measure:
         return "; ".join([self.better, *(f"{way} with {', '.join(when)}" for way, when in other.items())])
 
     @property
-    def totals(self) -> bool:
-        """Whether values are added up over queries, not averaged: never, for measures of our own."""
-        return False
-
-    @property
     def summary(self) -> str:
         """The first line of the measure's page."""
         return (inspect.getdoc(self.function) or self.name).splitlines()[0]
@@ -291,7 +324,12 @@ class Measure:
     @property
     def page(self) -> str:
         """The measure's page: formula, range, caveats, how peers differ, an example."""
-        return inspect.getdoc(self.function) or ""
+        page = inspect.getdoc(self.function) or ""
+        if not self.gives_shares:
+            return page
+        examples = [at for at in (page.find("\nExample:"), page.find("\n>>> ")) if at >= 0]
+        place = min(examples, default=len(page))
+        return f"{page[:place]}\n{_OVER_PAGE}\n{page[place:]}"
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -305,7 +343,8 @@ class Measure:
         'alpha_ndcg@10|alpha:0.5|rel:1|ideal:greedy|ties:trec'
         """
         name = self.name if self.k is None else f"{self.name}@{self.k}"
-        return "|".join([name, *(f"{key}:{value}" for key, value in {**self.parameters, **context}.items())])
+        said = self.arguments | ({_OVER.name: POOL} if self.aggregate == POOL else {}) | context
+        return "|".join([name, *(f"{key}:{value}" for key, value in said.items())])
 
     def __str__(self) -> str:
         inner = ",".join(f"{name}={value}" for name, value in self.changed.items())
@@ -341,6 +380,7 @@ def measure(
     bounds: Bounds | None = None,
     peers: Mapping[str, str] | None = None,
     limits: tuple[float, float] | None = None,
+    aggregate: Aggregate = MEAN,
 ) -> Callable[[Callable[..., Any]], Measure]: ...
 
 
@@ -354,14 +394,20 @@ def measure(
     bounds: Bounds | None = None,
     peers: Mapping[str, str] | None = None,
     limits: tuple[float, float] | None = None,
+    aggregate: Aggregate = MEAN,
 ) -> Measure | Callable[[Callable[..., Any]], Measure]:
     """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
     `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
     the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
     the best, and none is called better. The rest is optional: what it `sees` of the judgements, its mean over
-    `ties`, its `bounds` where documents are not judged, the names that its `peers` have for it, and its
-    `limits`, the least and the greatest value it can have, where these are not 0 and 1.
+    `ties`, its `bounds` where documents are not judged, the names that its `peers` have for it, its `limits`,
+    the least and the greatest value it can have, where these are not 0 and 1, and its `aggregate`: how the
+    values of queries become one, `mean` when nothing is said, `sum`, or a function of the list of values
+    (such as `statistics.geometric_mean`).
+
+    A function that is annotated to return a `Share`, `-> rageval.Share`, makes a measure of shares: it has
+    the parameter `over`, and `over=pool` divides the sum of all parts by the sum of all wholes.
 
     >>> import rageval
     >>> @rageval.measure
@@ -377,7 +423,7 @@ def measure(
     >>> first_find.better, documents.better
     ('higher', 'lower')
     """
-    about = About(better, sees, ties, bounds, peers or {}, limits)
+    about = About(better, sees, ties, bounds, peers or {}, limits, aggregate)
     if function is None:
         return lambda function: Measure(_of_one_query(function), about=about)
     if not callable(function):

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from rageval.measures.ranking import Nuggets, Ranking, Topic
+from rageval.measures.ranking import Nuggets, Ranking, Share, Topic, discounted, logarithmic, ratio
 
 Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged
@@ -105,15 +105,15 @@ def coverage_ends(query: Ranked, parameters: Parameters) -> Ends:
     listed = parameters.get("denominator") == "listed"
     everything = query.topic.listed
     total = everything if listed else query.topic.attainable(query.rel)
-    covered = _share(len(query.covered), total)
-    low = covered if listed or not query.others else _share(len(query.covered), everything)
-    return Ends(low, 1.0 if query.unjudged and everything else covered)
+    covered = Share(len(query.covered), total)
+    low = covered if listed or not query.others else Share(len(query.covered), everything)
+    return Ends(low, Share(everything, everything) if query.unjudged else covered)
 
 
 def recall_ends(query: Ranked, _: Parameters) -> Ends:
     """Return the ends of recall."""
     found, total, more = len(query.relevant), query.total, len(query.unjudged)
-    return Ends(_share(found, total + query.others), _share(found + more, total + more))
+    return Ends(Share(found, total + query.others), Share(found + more, total + more))
 
 
 def all_gold_ends(query: Ranked, _: Parameters) -> Ends:
@@ -128,7 +128,7 @@ def p_ends(query: Ranked, _: Parameters) -> Ends:
     """Return the ends of precision."""
     depth = query.k or query.retrieved
     found, more = len(query.relevant), len(query.unjudged)
-    return Ends(_share(found, depth), _share(found + more, depth))
+    return Ends(Share(found, depth), Share(found + more, depth))
 
 
 def success_ends(query: Ranked, _: Parameters) -> Ends:
@@ -157,7 +157,7 @@ def ap_ends(query: Ranked, _: Parameters) -> Ends:
 
 def average_precision(places: list[int], total: int) -> float:
     """Return AP of a ranking with relevant documents at these places, of so many there are."""
-    return _share(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
+    return ratio(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
 
 
 def alpha_dcg_ends(query: Ranked, parameters: Parameters) -> Ends:
@@ -174,7 +174,7 @@ def alpha_ndcg_ends(query: Ranked, parameters: Parameters) -> Ends:
     """Return the ends of alpha-nDCG."""
     alpha, k = parameters["alpha"], query.k
     _, high = alpha_dcg_ends(query, parameters)
-    ideal = _greedy_ideal(query.topic, alpha, k, query.rel)
+    ideal = discounted(query.topic.ideal(k, alpha, query.rel), logarithmic)
     least_ideal, cap = (ideal, 1.0) if parameters["ideal"] == "exact" else _greedily(ideal, k)
     most = min(cap, high / least_ideal) if least_ideal else (cap if high else 0.0)
     low = _least_ratio(query, alpha, k) if query.total else 0.0  # nothing to find scores 0
@@ -198,15 +198,15 @@ def _least_ratio(query: Ranked, alpha: float, k: int | None) -> float:
         ]
         best = [first_ranks_gain(there + s, alpha, k) for s in range(len(open_) + 1)]
         choices.append(list(zip(gains, best, strict=True)))
-    ratio = math.inf
+    reached = math.inf
     while True:
-        priced = min(ratio, 1e6)
+        priced = min(reached, 1e6)
         chosen = [min(choice, key=lambda pair: pair[0] - priced * pair[1]) for choice in choices]
         above, below = (math.fsum(pair[at] for pair in chosen) for at in (0, 1))
-        following = _share(above, below)
-        if not below or following >= ratio - _SLACK:
+        following = ratio(above, below)
+        if not below or following >= reached - _SLACK:
             return following if below else 0.0
-        ratio = following
+        reached = following
 
 
 def _places(query: Ranked, nugget: int, more: Sequence[int]) -> list[int]:
@@ -222,10 +222,6 @@ def nugget_gain(places: Sequence[int], alpha: float) -> float:
 def first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
     """Return the gain of a nugget whose documents have the first ranks: no ideal has more of it."""
     return nugget_gain(range(documents if k is None else min(documents, k)), alpha)
-
-
-def _greedy_ideal(topic: Topic, alpha: float, k: int | None, rel: int) -> float:
-    return math.fsum(gain / math.log2(1 + rank) for rank, gain in topic.ideal(k, alpha, rel))
 
 
 class Pair(NamedTuple):
@@ -293,7 +289,7 @@ def least_coverage(topic: Topic, rel: int, k: int | None, docs: Pair, parameters
         _least_of_one(nugget in one, nugget in other, bool(only_other), bool(both))
         for nugget in range(topic.listed)
     )
-    return _share(float(total), topic.listed)
+    return ratio(float(total), topic.listed)
 
 
 def least_success(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
@@ -308,7 +304,7 @@ def least_recall(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: 
     _, only_other, both = docs.unjudged()
     gap, total = _gap(topic, rel, docs), topic.relevant(rel)
     others = len(both) + docs.below
-    return min(_share(gap - y, total + y + z) for y in range(len(only_other) + 1) for z in (0, others))
+    return min(ratio(gap - y, total + y + z) for y in range(len(only_other) + 1) for z in (0, others))
 
 
 def least_p(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
@@ -348,7 +344,7 @@ def least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Pair, paramete
             first_ranks_gain(documents_of.get(nugget, 0) + unjudged, alpha, k)
             for nugget in range(topic.listed)
         )
-    smallest = _greedy_ideal(topic, alpha, k, rel)
+    smallest = discounted(topic.ideal(k, alpha, rel), logarithmic)
     if parameters["ideal"] == "greedy":
         smallest, _ = _greedily(smallest, k)
     return least / smallest if smallest else -math.inf
@@ -379,10 +375,6 @@ def _gain_with(ranking: Sequence[Document], has: Sequence[bool], more: set[str],
 def _subsets(docs: Sequence[str]) -> Iterator[set[str]]:
     for chosen in product((False, True), repeat=len(docs)):
         yield {doc for doc, is_in in zip(docs, chosen, strict=True) if is_in}
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
 
 
 # What our measures declare.

@@ -9,11 +9,12 @@ says that rank i is the (c+1)-th to support nugget n:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from rageval.errors import MeasureError
-from rageval.measures.ranking import Gains, Nuggets, Topic, gained
+from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic
 from rageval.text import visible
 
 Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
@@ -33,14 +34,10 @@ def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     greedy = topic.ideal(k, alpha, rel)
     kinds = {nuggets: len(places) for nuggets, places in sorted(topic.kinds(rel).items())}
     depth = min(sum(kinds.values()), k or sum(kinds.values()))
-    if not kinds or not _may_be_beaten(kinds, depth, alpha, _worth(greedy)):
+    if not kinds or not _may_be_beaten(kinds, depth, alpha, discounted(greedy, logarithmic)):
         return greedy
     found = list(enumerate(gained(best_order(kinds, depth, alpha, topic.query_id), alpha), 1))
-    return max(greedy, found, key=_worth)
-
-
-def _worth(gains: Gains) -> float:
-    return math.fsum(gain / math.log2(1 + rank) for rank, gain in gains)
+    return max(greedy, found, key=lambda gains: discounted(gains, logarithmic))
 
 
 def _may_be_beaten(kinds: Kinds, depth: int, alpha: float, greedy: float) -> bool:
@@ -51,14 +48,20 @@ def _may_be_beaten(kinds: Kinds, depth: int, alpha: float, greedy: float) -> boo
     """
     if depth == 1 or alpha == 0 or max(map(len, kinds)) == 1:
         return False
-    times: dict[int, int] = {}
-    for nuggets, count in kinds.items():
-        for nugget in nuggets:
-            times[nugget] = times.get(nugget, 0) + count
     bound = math.fsum(
-        (1 - alpha) ** c / math.log2(2 + c) for count in times.values() for c in range(min(count, depth))
+        (1 - alpha) ** c * logarithmic(1 + c)
+        for count in _supporting(kinds).values()
+        for c in range(min(count, depth))
     )
     return greedy < bound - _SLACK
+
+
+def _supporting(kinds: Kinds) -> Counter[int]:
+    """Return how many documents support each nugget."""
+    number: Counter[int] = Counter()
+    for nuggets, count in kinds.items():
+        number.update(dict.fromkeys(nuggets, count))
+    return number
 
 
 def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[Nuggets]:
@@ -96,11 +99,7 @@ def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[
 
 def _refuse_large(kinds: Kinds, depth: int, alpha: float, query: str) -> None:
     """Raise `MeasureError` for a programme whose every step would take too long."""
-    times: dict[int, int] = {}
-    for nuggets, count in kinds.items():
-        for nugget in nuggets:
-            times[nugget] = times.get(nugget, 0) + count
-    levels = sum(min(depth, count) if alpha < 1 else 1 for count in times.values())
+    levels = sum(min(depth, count) if alpha < 1 else 1 for count in _supporting(kinds).values())
     variables = depth * (len(kinds) + levels)
     if variables > VARIABLES:
         raise MeasureError(
@@ -121,7 +120,7 @@ def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any
         rows.extend((len(most), column, factor) for column, factor in terms)
         most.append(at_most)
 
-    sets, discount = list(kinds), [1 / math.log2(1 + rank) for rank in range(1, depth + 1)]
+    sets, discount = list(kinds), [logarithmic(rank) for rank in range(1, depth + 1)]
     worth = [0.0] * (len(sets) * depth)
     for rank in range(depth):
         constrain([(t * depth + rank, 1.0) for t in range(len(sets))], 1.0)

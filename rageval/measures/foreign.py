@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, UsageError
-from rageval.measures.base import HIGHER, NEITHER, Measure, checked_cutoff, checked_direction
+from rageval.measures.base import HIGHER, MEAN, NEITHER, SUM, Measure, checked_cutoff, checked_direction
 
 _USUAL_REL = 1
 _HIGHEST_OF_GDEVAL = 4
@@ -32,7 +32,7 @@ class ForeignMeasure:
         self.measure = measure
         self.provider = provider
         self.name = str(measure.NAME)
-        self.totals = type(measure.aggregator()).__name__ == "SumAgg"  # counts are added up, not averaged
+        self.aggregate = SUM if type(measure.aggregator()).__name__ == "SumAgg" else MEAN
         cutoff = measure.params.get("cutoff")
         self.k: int | None = checked_cutoff(cutoff, self.name) if cutoff is not None else None
 
@@ -87,7 +87,7 @@ class ForeignMeasure:
 
             return [inferred_ap(qrels[query], ranking[query]) for query in query_ids]
         number = {query: str(at) if self.by_gdeval else query for at, query in enumerate(query_ids, 1)}
-        run = {number[query]: docs for query, docs in ranking.items() if docs or self.totals}
+        run = {number[query]: docs for query, docs in ranking.items() if docs or self.aggregate == SUM}
         try:
             values = self._asked(_numbered(qrels, number), run) if run else {}
         except MemoryError:

@@ -14,7 +14,7 @@ from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
 from rageval.measures.base import Alpha, Grade, measure
 from rageval.measures.exact_ideal import exact_ideal
-from rageval.measures.ranking import Ranking, Topic, discounted, geometric, logarithmic, reciprocal, share
+from rageval.measures.ranking import Ranking, Topic, discounted, geometric, logarithmic, ratio, reciprocal
 
 Discount = Callable[[int], float]  # what a rank is worth
 
@@ -112,7 +112,7 @@ def alpha_ndcg(
     """
     best = ranking.ideal(k, alpha, rel) if ideal == "greedy" else exact_ideal(ranking.topic, k, alpha, rel)
     gained = discounted(ranking.gains(k, alpha, rel), logarithmic)
-    return share(gained, discounted(best, logarithmic))
+    return ratio(gained, discounted(best, logarithmic))
 
 
 @measure(sees="nuggets", ties=ties.RECIPROCAL_GAINS, peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"})
@@ -160,7 +160,7 @@ def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: 
     True
     """
     gained = discounted(ranking.gains(k, alpha, rel), reciprocal)
-    return share(gained, discounted(ranking.ideal(k, alpha, rel), reciprocal))
+    return ratio(gained, discounted(ranking.ideal(k, alpha, rel), reciprocal))
 
 
 @measure(sees="nuggets", ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "NRBP", "ndeval": "NRBP"})
@@ -184,7 +184,7 @@ def nrbp(
     True
     """
     gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
-    return (1 - (1 - alpha) * beta) * share(gained, ranking.nuggets(rel))
+    return (1 - (1 - alpha) * beta) * ratio(gained, ranking.nuggets(rel))
 
 
 @measure(sees="nuggets", ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"})
@@ -205,7 +205,7 @@ def nnrbp(
     True
     """
     gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
-    return share(gained, discounted(ranking.ideal(k, alpha, rel), geometric(beta)))
+    return ratio(gained, discounted(ranking.ideal(k, alpha, rel), geometric(beta)))
 
 
 def _independently(
@@ -225,7 +225,7 @@ def _independently(
             f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
         )
     depth = ranking.retrieved if k is None else k
-    return share(gained, ranking.nuggets(rel) * _always_there(depth, alpha, discount))
+    return ratio(gained, ranking.nuggets(rel) * _always_there(depth, alpha, discount))
 
 
 @lru_cache(maxsize=4096)
@@ -245,5 +245,5 @@ def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
     """Return by what share the best ranking there is beats the greedy one: 0 for nearly every query."""
     greedy = discounted(topic.ideal(k, alpha, rel), logarithmic)
     best = discounted(exact_ideal(topic, k, alpha, rel), logarithmic)
-    gap = share(best - greedy, greedy)
+    gap = ratio(best - greedy, greedy)
     return gap if gap > _SLACK else 0.0

@@ -20,6 +20,8 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
+from rageval.errors import MeasureError
+
 T = TypeVar("T")
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
@@ -293,7 +295,34 @@ def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
     return math.fsum([stay ** seen.get(nugget, 0) for nugget in nuggets])
 
 
-def share(part: float, whole: float) -> float:
+class Share(float):
+    """A part of a whole: a number that remembers both, so that shares can be pooled over queries.
+
+    It is 0 where there is nothing to divide by. A measure whose function is annotated with it, `-> Share`,
+    has the option `over`: the mean of the queries' shares, or one share of all that the queries hold.
+
+    >>> found = Share(3, 4)
+    >>> found, found.part, found.whole, Share(0, 0)
+    (0.75, 3, 4, 0.0)
+    """
+
+    __slots__ = ("part", "whole")
+    part: float
+    whole: float
+
+    def __new__(cls, part: float, whole: float) -> Self:
+        """Take both; `MeasureError` for a part of less than nothing."""
+        if not (0 < whole < math.inf and math.isfinite(part)) and not part == whole == 0:
+            raise MeasureError(f"Share({part!r:.80}, {whole!r:.80}): expected a number, and a whole above 0")
+        share = super().__new__(cls, part / whole if whole else 0.0)
+        share.part, share.whole = part, whole
+        return share
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.part, self.whole)
+
+
+def ratio(part: float, whole: float) -> float:
     """Return part / whole, and 0 where there is nothing to divide by."""
     return part / whole if whole > 0 else 0.0
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rageval.measures import bounds, ties
 from rageval.measures.base import Grade, measure
-from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, share
+from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, ratio
 
 
 @measure(sees="relevant", ties=ties.NDCG, peers={"ir_measures": "nDCG"})
@@ -31,7 +31,7 @@ def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_lo
     """
     gained = graded_gains(((hit.rank, hit.grade) for hit in ranking.hits(k)), dcg)
     best = graded_gains(ranking.topic.best_grades(k), dcg)
-    return share(discounted(gained, logarithmic), discounted(best, logarithmic))
+    return ratio(discounted(gained, logarithmic), discounted(best, logarithmic))
 
 
 @measure(sees="relevant", ties=ties.AP, bounds=bounds.AP, peers={"ir_measures": "AP"})
@@ -48,7 +48,7 @@ def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     0.5
     """
     precisions = [found / hit.rank for found, hit in enumerate(ranking.hits(k, rel), 1)]
-    return share(math.fsum(precisions), ranking.relevant(rel))
+    return ratio(math.fsum(precisions), ranking.relevant(rel))
 
 
 @measure(sees="nuggets", ties=ties.MAP_IA, peers={"ir_measures": "AP_IA", "ndeval": "MAP-IA"})
@@ -74,7 +74,7 @@ def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
         for nugget in hit.nuggets:
             found[nugget] = found.get(nugget, 0) + 1
             precisions.append(found[nugget] / hit.rank / documents_of[nugget])
-    return share(math.fsum(precisions), ranking.nuggets(rel))
+    return ratio(math.fsum(precisions), ranking.nuggets(rel))
 
 
 @measure(sees="relevant", ties=ties.RR, bounds=bounds.RR, peers={"ir_measures": "RR"})

@@ -6,7 +6,7 @@ from typing import Literal
 
 from rageval.measures import bounds, ties
 from rageval.measures.base import LOWER, Grade, measure
-from rageval.measures.ranking import Ranking, share
+from rageval.measures.ranking import Ranking, Share
 
 
 def nuggets_found(ranking: Ranking, k: int | None, rel: int) -> int:
@@ -21,7 +21,7 @@ def coverage(
     k: int | None = None,
     denominator: Literal["listed", "attainable"] = "listed",
     rel: Grade = 1,
-) -> float:
+) -> Share:
     """Share of a query's nuggets that some document in the top k supports (FreshStack, eq. 1).
 
     Formula:
@@ -42,7 +42,7 @@ def coverage(
     0.5
     """
     total = ranking.nuggets() if denominator == "listed" else ranking.nuggets(rel)
-    return share(nuggets_found(ranking, k, rel), total)
+    return Share(nuggets_found(ranking, k, rel), total)
 
 
 @measure(
@@ -51,7 +51,7 @@ def coverage(
     bounds=bounds.STREC,
     peers={"ir_measures": "StRecall", "ndeval": "strec"},
 )
-def strec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
+def strec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Subtopic recall: share of the attainable nuggets that the top k supports (Zhai et al., SIGIR 2003).
 
     Formula:
@@ -67,11 +67,11 @@ def strec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     >>> rageval.evaluate("strec@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["strec@1"].value
     0.5
     """
-    return share(nuggets_found(ranking, k, rel), ranking.nuggets(rel))
+    return Share(nuggets_found(ranking, k, rel), ranking.nuggets(rel))
 
 
 @measure(sees="relevant", ties=ties.RECALL, bounds=bounds.RECALL, peers={"ir_measures": "R"})
-def recall(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
+def recall(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Share of the relevant documents that are in the top k.
 
     Formula:
@@ -89,7 +89,7 @@ def recall(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     >>> rageval.evaluate("recall@1", {"q": {"b": 2.0, "a": 1.0}}, qrels)["recall@1"].value
     0.5
     """
-    return share(len(ranking.hits(k, rel)), ranking.relevant(rel))
+    return Share(len(ranking.hits(k, rel)), ranking.relevant(rel))
 
 
 @measure(sees="relevant", ties=ties.ALL_GOLD, bounds=bounds.ALL_GOLD)
@@ -111,7 +111,7 @@ def all_gold(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float
 
 
 @measure(sees="relevant", ties=ties.P, bounds=bounds.P, peers={"ir_measures": "P"})
-def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
+def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Precision: share of the top k that is relevant.
 
     Formula:
@@ -123,7 +123,7 @@ def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     >>> rageval.evaluate("p@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1}})["p@2"].value
     0.5
     """
-    return share(len(ranking.hits(k, rel)), k or ranking.retrieved)
+    return Share(len(ranking.hits(k, rel)), k or ranking.retrieved)
 
 
 @measure(sees="relevant", ties=ties.SUCCESS, bounds=bounds.SUCCESS, peers={"ir_measures": "Success"})
@@ -143,7 +143,7 @@ def success(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
 
 
 @measure(sees="nuggets", ties=ties.P_IA, peers={"ir_measures": "P_IA", "ndeval": "P-IA"})
-def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
+def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Intent-aware precision: precision, averaged over the attainable nuggets.
 
     Formula:
@@ -158,11 +158,11 @@ def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     0.75
     """
     supported = sum(len(hit.nuggets) for hit in ranking.hits(k, rel))
-    return share(supported, ranking.nuggets(rel) * (k or ranking.retrieved))
+    return Share(supported, ranking.nuggets(rel) * (k or ranking.retrieved))
 
 
 @measure(ties=ties.JUDGED, peers={"ir_measures": "Judged"})
-def judged(ranking: Ranking, *, k: int | None = None) -> float:
+def judged(ranking: Ranking, *, k: int | None = None) -> Share:
     """Share of the top k that is judged, whatever the grade.
 
     Formula:
@@ -175,11 +175,11 @@ def judged(ranking: Ranking, *, k: int | None = None) -> float:
     >>> rageval.evaluate("judged@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 0}})["judged@2"].value
     0.5
     """
-    return share(len(ranking.hits(k, rel=None)), ranking.depth(k))
+    return Share(len(ranking.hits(k, rel=None)), ranking.depth(k))
 
 
 @measure(better=LOWER, ties=ties.HOLE)
-def hole(ranking: Ranking, *, k: int | None = None) -> float:
+def hole(ranking: Ranking, *, k: int | None = None) -> Share:
     """Share of the top k that nobody judged.
 
     Formula:
@@ -194,4 +194,4 @@ def hole(ranking: Ranking, *, k: int | None = None) -> float:
     >>> rageval.evaluate("hole@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 0}})["hole@2"].value
     0.5
     """
-    return share(ranking.depth(k) - len(ranking.hits(k, rel=None)), k or ranking.retrieved)
+    return Share(ranking.depth(k) - len(ranking.hits(k, rel=None)), k or ranking.retrieved)

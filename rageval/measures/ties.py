@@ -28,14 +28,15 @@ from rageval.measures.ranking import (
     Hit,
     Nuggets,
     Ranking,
+    Share,
     Topic,
     discounted,
     gain,
     geometric,
     graded_gains,
     logarithmic,
+    ratio,
     reciprocal,
-    share,
 )
 
 MOST_ORDERS = 5_040  # of one query, for a measure whose mean has no closed form
@@ -205,28 +206,28 @@ def _precisions(topic: Topic, parameters: Parameters) -> Worth:
     return lambda rank, nuggets, seen: math.fsum((seen.get(n, 0) + 1) / rank / of[n] for n in nuggets)
 
 
-def _coverage(tied: TiedRanking, *, k: int | None, rel: int, denominator: str = "attainable") -> float:
+def _coverage(tied: TiedRanking, *, k: int | None, rel: int, denominator: str = "attainable") -> Share:
     found = math.fsum(1 - tied.none_inside(k, documents) for documents in tied.supporting(rel).values())
-    return share(found, tied.nuggets() if denominator == "listed" else tied.nuggets(rel))
+    return Share(found, tied.nuggets() if denominator == "listed" else tied.nuggets(rel))
 
 
 def _map_ia(tied: TiedRanking, *, k: int | None, rel: int) -> float:
     of = tied.topic.documents_of(rel)
     found = [tied.precisions(k, docs) / of[nugget] for nugget, docs in tied.supporting(rel).items()]
-    return share(math.fsum(found), tied.nuggets(rel))
+    return ratio(math.fsum(found), tied.nuggets(rel))
 
 
-def _p_ia(tied: TiedRanking, *, k: int | None, rel: int) -> float:
+def _p_ia(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
     found = math.fsum(tied.count_inside(k, documents) for documents in tied.supporting(rel).values())
-    return share(found, tied.nuggets(rel) * (k or tied.retrieved))
+    return Share(found, tied.nuggets(rel) * (k or tied.retrieved))
 
 
-def _recall(tied: TiedRanking, *, k: int | None, rel: int) -> float:
-    return share(tied.count_inside(k, tied.all_relevant(rel)), tied.relevant(rel))
+def _recall(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
+    return Share(tied.count_inside(k, tied.all_relevant(rel)), tied.relevant(rel))
 
 
-def _p(tied: TiedRanking, *, k: int | None, rel: int) -> float:
-    return share(tied.count_inside(k, tied.all_relevant(rel)), k or tied.retrieved)
+def _p(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
+    return Share(tied.count_inside(k, tied.all_relevant(rel)), k or tied.retrieved)
 
 
 def _success(tied: TiedRanking, *, k: int | None, rel: int) -> float:
@@ -242,7 +243,7 @@ def _rr(tied: TiedRanking, *, k: int | None, rel: int) -> float:
 
 
 def _ap(tied: TiedRanking, *, k: int | None, rel: int) -> float:
-    return share(tied.precisions(k, tied.all_relevant(rel)), tied.relevant(rel))
+    return ratio(tied.precisions(k, tied.all_relevant(rel)), tied.relevant(rel))
 
 
 def _ndcg(tied: TiedRanking, *, k: int | None, dcg: str) -> float:
@@ -252,19 +253,19 @@ def _ndcg(tied: TiedRanking, *, k: int | None, dcg: str) -> float:
         discount = math.fsum(map(logarithmic, places)) / group.size
         gains = graded_gains(((0, tied.topic.grades[doc]) for doc in group.documents), dcg)
         found += [gain * discount for _, gain in gains]
-    return share(math.fsum(found), discounted(graded_gains(tied.topic.best_grades(k), dcg), logarithmic))
+    return ratio(math.fsum(found), discounted(graded_gains(tied.topic.best_grades(k), dcg), logarithmic))
 
 
 def _judged_inside(tied: TiedRanking, k: int | None) -> float:
     return tied.count_inside(k, {doc for group in tied.groups for doc in group.documents})
 
 
-def _judged(tied: TiedRanking, *, k: int | None) -> float:
-    return share(_judged_inside(tied, k), tied.depth(k))
+def _judged(tied: TiedRanking, *, k: int | None) -> Share:
+    return Share(_judged_inside(tied, k), tied.depth(k))
 
 
-def _hole(tied: TiedRanking, *, k: int | None) -> float:
-    return share(tied.depth(k) - _judged_inside(tied, k), k or tied.retrieved)
+def _hole(tied: TiedRanking, *, k: int | None) -> Share:
+    return Share(tied.depth(k) - _judged_inside(tied, k), k or tied.retrieved)
 
 
 def _is_judged(hit: Hit | None, rel: int) -> float:

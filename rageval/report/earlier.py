@@ -8,8 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from rageval.comparison import Settings
 from rageval.comparison.verdicts import better_of, worded
 from rageval.errors import InputError, MeasureError, UsageError
@@ -17,6 +15,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
+from rageval.measures.ranking import Share
 from rageval.report.columns import plain, repacked, unpacked, with_columns
 from rageval.report.gathering import FORMAT, Beside, Report, finished
 from rageval.report.measured import beaten, comparison_record, measured
@@ -125,13 +124,22 @@ def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
         return []
     by_run: dict[str, list[Score]] = {}
     for record in records:
-        values = [math.nan if value is None else float(value) for value in record["by_query"].values()]
+        values = _numbers(record)
         queries, signature = list(record["by_query"]), str(record["signature"])
         groups = dict.fromkeys(queries, "") if "|mean:" in signature else None
         measure = parse_measure(record["measure"])
-        score = Score(measure, queries, np.array(values), int(record["missing"]), signature, groups)
+        score = Score(measure, queries, values, int(record["missing"]), signature, groups)
         by_run.setdefault(str(record["run"]), []).append(score)
     return [Scores(run, tuple(scores)) for run, scores in by_run.items()]
+
+
+def _numbers(record: Mapping[str, Any]) -> list[float]:
+    """Return the values of queries; shares, where they are pooled and their values alone do not tell all."""
+    shares = record.get("shares") or {}
+    return [
+        math.nan if value is None else Share(*shares[query]) if query in shares else float(value)
+        for query, value in record["by_query"].items()
+    ]
 
 
 def _take_comparison(found: Mapping[str, Any], report: Report) -> None:

@@ -12,7 +12,8 @@ from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.verdicts import Absent, Alike
 from rageval.intervals.coarse import scale_of
 from rageval.intervals.resampling import intervals
-from rageval.intervals.samples import sample
+from rageval.intervals.samples import has_interval, sample
+from rageval.measures.base import MEAN
 from rageval.report.columns import packed, plain
 from rageval.scores import Score, Scores
 
@@ -91,7 +92,7 @@ def _comparable(results: Sequence[Scores]) -> list[Scores]:
 
 
 def _is_mean(score: Score) -> bool:
-    return not score.measure.totals and score.groups is None
+    return score.measure.aggregate == MEAN and score.groups is None
 
 
 def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[Record]:
@@ -120,7 +121,7 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
 
 def _interval(score: Score, settings: Settings) -> tuple[float, float]:
     """The interval of a run that is compared with none."""
-    if not _is_mean(score):
+    if score.groups is not None or not has_interval(score.measure):
         return float("nan"), float("nan")
     drawn = sample([score], settings.clusters)
     scale = scale_of(drawn.values, score.measure.limits)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rageval.errors import MeasureError
-from rageval.measures.base import Measure
-from rageval.measures.ranking import Ranking
+from rageval.measures.base import POOL, Measure
+from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import MOST_ORDERS, TiedRanking, extreme, orders
 from rageval.text import visible
 
@@ -28,6 +28,11 @@ def check_expected(measures: Sequence[object]) -> None:
             raise MeasureError(
                 f"{measure}: its mean over the orders of equal scores is not known; choose another rule for"
                 " ties than 'expected'"
+            )
+        if callable(measure.aggregate):
+            raise MeasureError(
+                f"{measure}: its queries' values become one by a function, and a function of means is no mean"
+                " over the orders of equal scores; choose another rule for ties than 'expected'"
             )
 
 
@@ -51,7 +56,7 @@ def _over_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float | No
     ties = measure.about.ties
     if ties is None:
         return _over_all_orders(measure, tied)
-    parameters = measure.parameters
+    parameters = measure.arguments
     mean = measure.values([tied])[0] if ties.mean is None else ties.mean(tied, k=measure.k, **parameters)
     ends = (extreme(tied, ties, measure.k, parameters, best) for best in (False, True))
     low, high = (None if order is None else measure.values([order])[0] for order in ends)
@@ -67,4 +72,17 @@ def _over_all_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float,
             " cut-off, or another rule for ties than 'expected'"
         )
     values = measure.values(every)
-    return math.fsum(values) / len(values), min(values), max(values)
+    return _mean(measure, values), min(values), max(values)
+
+
+def _mean(measure: Measure, values: Sequence[float]) -> float:
+    """Return the mean over orders; of shares that will be pooled, a share of the one whole that all have."""
+    if measure.aggregate != POOL or any(value != value for value in values):
+        return math.fsum(values) / len(values)
+    shares = [value for value in values if isinstance(value, Share)]
+    if len({share.whole for share in shares}) > 1:
+        raise MeasureError(
+            f"{measure}: its whole depends on the order of equal scores, so its mean over them is not known;"
+            " choose another rule for ties than 'expected', or over=topics"
+        )
+    return Share(math.fsum(share.part for share in shares) / len(shares), shares[0].whole)

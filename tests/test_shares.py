@@ -1,0 +1,306 @@
+"""Shares remember part and whole, and what the queries' values become is what the measure declares."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+import statistics
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import oracle
+import rageval
+from rageval import MeasureError, Share, evaluate, recall
+from rageval.cli import main
+from rageval.comparison import Settings
+from rageval.comparison.runs import compare_runs
+from rageval.intervals import bootstrap
+from rageval.measures import run_measures
+from rageval.report.earlier import report_of_earlier
+from rageval.report.gathering import Beside
+from rageval.slices import slices
+from strategies import case
+
+# Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.
+RUN = {"few": {"a": 1.0}, "many": {"x": 1.0}}
+QRELS = {"few": {"a": 1}, "many": {f"d{at}": 1 for at in range(9)}}
+POOLED = "recall(over=pool)@10"
+
+
+class TestShare:
+    def test_it_is_a_number(self) -> None:
+        share = Share(3, 4)
+        assert (share, share + 1, float(share)) == (0.75, 1.75, 0.75)
+        assert type(share + 1) is type(float(share)) is float
+        assert (repr(share), f"{share:.1f}", json.dumps(share)) == ("0.75", "0.8", "0.75")
+
+    @pytest.mark.parametrize("share", [Share(3, 4), Share(0, 0), Share(0.5, 3), Share(-1, 2)])
+    def test_it_survives_a_journey(self, share: Share) -> None:
+        back = pickle.loads(pickle.dumps(share))
+        assert (back, back.part, back.whole) == (share, share.part, share.whole)
+
+    @pytest.mark.parametrize(
+        ("part", "whole"),
+        [(1, 0), (1, -1), (0, -1), (math.nan, 1), (1, math.nan), (math.inf, 1), (1, math.inf)],
+    )
+    def test_nothing_is_a_share_of_less_than_nothing(self, part: float, whole: float) -> None:
+        with pytest.raises(MeasureError, match="expected a number, and a whole above 0"):
+            Share(part, whole)
+
+
+class TestPooled:
+    def test_by_hand(self) -> None:
+        scores = evaluate(f"recall@10,{POOLED}", RUN, QRELS)
+        assert [score.value for score in scores.values()] == [0.5, 0.1]
+        assert scores[POOLED].by_query == scores["recall@10"].by_query == {"few": 1.0, "many": 0.0}
+        assert [(share.part, share.whole) for share in scores[POOLED].numbers] == [(1, 1), (0, 9)]
+
+    def test_it_prints_and_signs_as_it_is_typed(self) -> None:
+        (score,) = evaluate(POOLED, RUN, QRELS).scores
+        assert str(score.measure) == POOLED
+        assert rageval.parse_measure("R(OVER='pool')@10") == score.measure == recall(over="pool") @ 10
+        assert "|over:pool|" in score.signature
+        assert "over" not in evaluate("recall@10", RUN, QRELS).scores[0].signature
+        assert str(recall(over="topics")) == "recall"
+
+    @pytest.mark.parametrize("name", oracle.PARTS)
+    def test_random_topics_equal_the_oracle(self, name: str) -> None:
+        for seed in range(30):
+            drawn = case(random.Random(seed))
+            for k in (None, 1, 3):
+                label = f"{name}(over=pool)" + (f"@{k}" if k else "")
+                (score,) = evaluate(label, drawn.run, drawn.qrels).scores
+                expected = oracle.pooled(name, drawn.run, drawn.qrels, k)
+                assert score.value == pytest.approx(expected, abs=1e-12), seed
+
+    def test_shares_are_those_of_the_oracle_and_no_others(self) -> None:
+        assert {name for name, measure in run_measures().items() if measure.gives_shares} == set(oracle.PARTS)
+
+    @pytest.mark.parametrize("name", oracle.PARTS)
+    def test_laws(self, name: str) -> None:
+        """Between the least and the greatest share; over one topic, or wholes all alike, the mean."""
+        for seed in range(20):
+            drawn = case(random.Random(seed))
+            for k in (None, 2):
+                measure = run_measures()[name] if k is None else run_measures()[name] @ k
+                pool, mean = evaluate([measure(over="pool"), measure], drawn.run, drawn.qrels).scores
+                wholes = {share.whole for share in pool.numbers if share.whole}
+                counted = [share for share in pool.numbers if share.whole] or [0.0]
+                assert min(counted) - 1e-12 <= pool.value <= max(counted) + 1e-12
+                if len(wholes) == 1 and len(counted) == len(pool.numbers):
+                    assert pool.value == pytest.approx(mean.value, abs=1e-12)
+
+    def test_undefined_topics_are_left_out_of_both_sums(self) -> None:
+        qrels = {**QRELS, "hopeless": {"z": 0}}
+        (score,) = evaluate("p(over=pool)@2", RUN, qrels, zero_rel="nan").scores
+        assert (score.value, score.queries, score.undefined) == (1 / 4, 2, 1)
+
+    def test_of_nothing_it_is_nothing(self) -> None:
+        (score,) = evaluate("recall(over=pool)", {"q": {"a": 1.0}}, {"q": {"a": 0}}).scores
+        assert score.value == 0.0
+        (score,) = evaluate("recall(over=pool)", {"q": {"a": 1.0}}, {"q": {"a": 0}}, zero_rel="skip").scores
+        assert math.isnan(score.value)
+
+    def test_groups_are_pooled_each(self) -> None:
+        qrels = {**QRELS, "alone": {"a": 1, "b": 1}}
+        groups = {"few": "x", "many": "x", "alone": "y"}
+        (score,) = evaluate(POOLED, {**RUN, "alone": {"a": 1.0}}, qrels, groups=groups).scores
+        assert score.value == (1 / 10 + 1 / 2) / 2
+        found = {part.name: part.value for part in slices(score, "group", groups)}
+        assert found == {"x": 0.1, "y": 0.5}
+
+    def test_ties_in_expectation_keep_the_whole(self) -> None:
+        run = {"few": {"a": 1.0, "b": 1.0}, "many": {"d0": 1.0, "d1": 1.0, "x": 1.0}}
+        (score,) = evaluate("recall(over=pool)@1", run, QRELS, ties="expected").scores
+        assert score.value == pytest.approx((1 / 2 + 2 / 3) / 10, abs=1e-15)
+        assert score.bounds == (0.0, 2 / 10)
+
+    def test_bounds_are_reached_by_judging_all_or_none(self) -> None:
+        run = {"few": {"a": 1.0, "u": 0.5}, "many": {"x": 1.0}}
+        (score,) = evaluate(POOLED, run, QRELS, bounds=True).scores
+        assert score.bounds == (1 / 10, 3 / 12)
+
+
+class TestClaims:
+    def test_the_interval_draws_parts_with_their_wholes(self) -> None:
+        shares = [Share(1, 1) if at % 2 else Share(at % 7, 9) for at in range(40)]  # mean 0.67, pooled 0.4
+        low, high = bootstrap(recall(over="pool"), shares)
+        rng = random.Random(0)
+        drawn = []
+        for _ in range(4000):
+            some = rng.choices(shares, k=40)
+            drawn.append(sum(share.part for share in some) / sum(share.whole for share in some))
+        cuts = statistics.quantiles(drawn, n=40)
+        assert (low, high) == pytest.approx((cuts[0], cuts[-1]), abs=0.015)
+        assert bootstrap(recall, shares)[0] > high
+
+    def test_it_holds_the_truth_as_often_as_it_says(self) -> None:
+        rng = random.Random(3)
+
+        def drawn() -> Share:
+            whole = rng.randint(1, 20)
+            return Share(sum(rng.random() < 1 / (1 + whole / 10) for _ in range(whole)), whole)
+
+        everything = [drawn() for _ in range(20_000)]
+        truth = sum(share.part for share in everything) / sum(share.whole for share in everything)
+        ends = [bootstrap(recall(over="pool"), rng.choices(everything, k=30)) for _ in range(100)]
+        assert sum(low <= truth <= high for low, high in ends) >= 88
+
+    def test_no_interval_has_width_0(self) -> None:
+        low, high = bootstrap(recall(over="pool"), [Share(2, 2), Share(30, 30), Share(1, 1)] * 5)
+        assert low < 0.9
+        assert high == 1.0
+
+    @pytest.mark.parametrize("measure", [POOLED, "NumRet"])
+    def test_a_comparison_refuses_it_by_name(self, measure: str) -> None:
+        with pytest.raises(MeasureError) as caught:
+            compare_runs(measure, {"one": RUN, "other": {"few": {"x": 1.0}}}, QRELS)
+        assert str(caught.value).startswith(f"{measure} is ")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    (tmp_path / "run").write_text("few Q0 a 1 1 t\nmany Q0 x 1 1 t\n")
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {doc} 1\n" for q, docs in QRELS.items() for doc in docs))
+    return [str(tmp_path / "run"), str(tmp_path / "qrels")]
+
+
+def command(*words: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, list(words), catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done
+
+
+class TestCommand:
+    def test_every_way_of_printing_shows_the_pooled_value(self, files: list[str]) -> None:
+        for style in ("trec", "ir_measures", "csv", "md", "latex", "table", "json", "jsonl", "ndeval"):
+            done = command(*files, "-m", POOLED, "--format", style)
+            assert "0.1" in done.stdout, style
+            assert "0.5" not in done.stdout, style
+
+    def test_the_page_of_a_share_names_both_ways(self) -> None:
+        assert "over=pool " in command("measures", "recall").stdout
+        assert "over=" not in command("measures", "ndcg").stdout
+
+    def test_json_with_its_queries_can_be_reported_later(self, files: list[str], tmp_path: Path) -> None:
+        text = command(*files, "-q", "-m", POOLED, "--format", "json").stdout
+        (record,) = json.loads(text)["results"]
+        assert record["shares"] == {"few": [1, 1], "many": [0, 9]}
+        (tmp_path / "scores.json").write_text(text)
+        (cell,) = report_of_earlier([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
+        assert (cell["value"], cell["low"] <= 0.1 <= cell["high"]) == (0.1, True)
+
+    def test_a_gate_goes_by_the_pooled_value(self, files: list[str]) -> None:
+        command(*files, "-m", POOLED, "--require", f"{POOLED}>=0.2", code=1)
+        command(*files, "-m", POOLED, "--require", f"{POOLED}>=0.1")
+
+    def test_another_word_is_refused(self, files: list[str]) -> None:
+        done = command(*files, "-m", "recall(over=pol)", code=2)
+        assert "expected one of topics, pool; did you mean pool?" in done.stderr
+        assert "ndcg has no parameter 'over'" in command(*files, "-m", "ndcg(over=pool)", code=2).stderr
+
+
+@rageval.measure
+def early(ranking: rageval.Ranking, *, k: int | None = None) -> Share:
+    """Share of the judged documents that are found."""
+    return Share(len(ranking.hits(k, rel=None)), len(ranking.topic))
+
+
+@rageval.measure(aggregate="sum")
+def found_in_all(ranking: rageval.Ranking, *, k: int | None = None) -> int:
+    """How many relevant documents were found, over all topics."""
+    return len(ranking.hits(k))
+
+
+@rageval.measure(aggregate=statistics.geometric_mean)
+def geometric(ranking: rageval.Ranking, *, k: int | None = None) -> float:
+    """Recall, as a geometric mean over topics."""
+    return max(len(ranking.hits(k)) / ranking.relevant(), 1e-5)
+
+
+class TestOfSomebodyElse:
+    def test_a_share_has_the_option(self) -> None:
+        run = {"few": {"a": 1.0}, "many": {"d1": 1.0, "x": 0.5}}
+        scores = evaluate([early @ 5, early(over="pool") @ 5], run, QRELS)
+        assert [score.value for score in scores.values()] == [(1 + 1 / 9) / 2, 2 / 10]
+
+    def test_over_all_orders(self) -> None:
+        run = {"few": {"a": 1.0, "x": 1.0}, "many": {"d1": 1.0, "d2": 1.0, "x": 1.0}}
+        (score,) = evaluate(early(over="pool") @ 1, run, QRELS, ties="expected").scores
+        assert score.value == pytest.approx((1 / 2 + 2 / 3) / 10)
+        assert score.bounds == (0.0, 0.2)
+
+    def test_a_whole_that_depends_on_the_order_is_refused(self) -> None:
+        @rageval.measure
+        def of_the_judged(ranking: rageval.Ranking, *, k: int | None = None) -> Share:
+            """Precision among the judged."""
+            return Share(len(ranking.hits(k)), len(ranking.hits(k, rel=None)))
+
+        run, qrels = {"q": {"a": 1.0, "x": 1.0}}, {"q": {"a": 1}}
+        assert evaluate(of_the_judged @ 1, run, qrels, ties="expected").scores[0].value == 0.5
+        with pytest.raises(MeasureError, match="its whole depends on the order of equal scores"):
+            evaluate(of_the_judged(over="pool") @ 1, run, qrels, ties="expected")
+
+    def test_sums(self) -> None:
+        (score,) = evaluate(found_in_all @ 5, {**RUN, "many": {"d1": 1.0, "d2": 0.5}}, QRELS).scores
+        assert score.value == 3.0
+        assert all(map(math.isnan, bootstrap(score.measure, score.numbers)))
+
+    def test_a_function_of_the_list(self) -> None:
+        run = {"few": {"a": 1.0}, "many": {"d1": 1.0}}
+        (score,) = evaluate(geometric @ 5, run, QRELS).scores
+        assert score.value == pytest.approx(1 / 3)
+        assert all(map(math.isnan, bootstrap(score.measure, score.numbers)))
+        for options in ({"ties": "expected"}, {"bounds": True}):
+            with pytest.raises(MeasureError, match="geometric@5"):
+                evaluate(geometric @ 5, run, QRELS, **options)
+        with pytest.raises(MeasureError, match="geometric@5 is what a function makes of"):
+            compare_runs(geometric @ 5, {"one": run, "other": RUN}, QRELS)
+
+    @pytest.mark.parametrize(
+        ("aggregate", "words"),
+        [
+            (lambda values: 1 / 0, "failed on its values .*ZeroDivisionError"),
+            (lambda values: "much", "failed on its values .*ValueError"),
+            (lambda values: None, "failed on its values .*TypeError"),
+            (lambda values: math.inf, "returned inf, expected a number or NaN"),
+        ],
+    )
+    def test_a_function_that_fails_is_named(self, aggregate: object, words: str) -> None:
+        wrong = rageval.measure(aggregate=aggregate)(early.function)  # type: ignore[call-overload]
+        with pytest.raises(MeasureError, match=f"early: .*{words}"):
+            assert evaluate(wrong, RUN, QRELS)["early"].value
+
+    def test_what_is_no_way_is_refused(self) -> None:
+        with pytest.raises(MeasureError, match="aggregate='median', expected 'mean', 'sum', or a function"):
+            rageval.measure(aggregate="median")(geometric.function)
+
+    def test_what_says_share_and_is_none_is_refused(self) -> None:
+        @rageval.measure
+        def half(ranking: rageval.Ranking) -> Share:
+            """Nothing to pool."""
+            return 0.5  # type: ignore[return-value]
+
+        @rageval.measure
+        def undefined(ranking: rageval.Ranking) -> Share:
+            """Undefined where nothing is found."""
+            found = len(ranking.hits())
+            return Share(1, found) if found else math.nan  # type: ignore[return-value]
+
+        with pytest.raises(MeasureError, match=r"half: returned 0.5 .* expected a Share, as it is annotated"):
+            evaluate(half, RUN, QRELS)
+        (score,) = evaluate(undefined(over="pool"), RUN, QRELS).scores
+        assert (score.value, score.undefined) == (1.0, 1)
+
+    def test_the_name_of_the_option_is_taken(self) -> None:
+        @rageval.measure
+        def mine(ranking: rageval.Ranking, *, over: int = 1) -> Share:
+            """Too many words."""
+            return Share(over, 2)
+
+        with pytest.raises(MeasureError, match="has `over` already; rename"):
+            evaluate(mine, RUN, QRELS)
