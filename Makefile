@@ -33,7 +33,8 @@ fuzz-readers:
 hostile:
 	PYTHONPATH=tests OPENAI_API_KEY=none-at-all ANTHROPIC_API_KEY=none-at-all python tests/hostile_servers.py $(ITEMS)
 
-# The compiled part, built to stop at the first wrong access or undefined step: its tests, and a minute of lies.
+# The compiled part, built to stop at the first wrong access or undefined step: its tests, and a minute
+# of lies and one of changed bytes.
 SANITIZED = build/sanitize
 INCLUDE = $(shell python -c "import sysconfig; print(sysconfig.get_paths()['include'])")
 sanitize:
@@ -45,8 +46,9 @@ sanitize:
 	    rageval/_kernel.c -o $(SANITIZED)/rageval/_kernel.abi3.so
 	cd $(SANITIZED) && export LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 && \
-	    python -m rageval --version && python -m pytest -q -p no:cacheprovider tests/test_kernel.py && \
-	    PYTHONPATH=. python tests/kernel_topics.py $(LIES)
+	    python -m rageval --version && \
+	    python -m pytest -q -p no:cacheprovider tests/test_kernel.py tests/test_kernel_reader.py && \
+	    PYTHONPATH=. python tests/kernel_topics.py $(LIES) && PYTHONPATH=. python tests/kernel_files.py $(LIES)
 
 docs:
 	sphinx-build -W docs site

@@ -10,11 +10,51 @@ def ideal_orders(
     nugget: Buffer,
     grade: Buffer,
     ids: Buffer,
-    id_start: Buffer,
-    id_length: Buffer,
+    id_ends: Buffer,
     worth: Buffer,
     n_nuggets: int,
     rel: int,
     k: int,
     /,
 ) -> tuple[bytes, bytes]: ...
+def qrels_new(
+    floor: int, seed: bytes, id_limit: int, line_limit: int, grade_limit: int, tabbed: bool, /
+) -> object: ...
+def qrels_feed(qrels: object, chunk: Buffer, /) -> int: ...
+def qrels_end(
+    qrels: object, /
+) -> tuple[
+    int,  # rows
+    bool,  # no document stands under two nuggets of its query
+    list[bytes],  # the queries
+    memoryview[int],  # listed
+    memoryview[int],  # below
+    memoryview[int],  # docs
+    memoryview[int],  # pairs
+    memoryview[int],  # nugget
+    memoryview[int],  # grade
+    memoryview[int],  # ids
+    memoryview[int],  # id_ends
+    memoryview[int],  # nugget_ids
+    memoryview[int],  # nugget_ends
+]: ...
+def join_new(
+    qrels: object, deepest: int, cutoffs: Buffer, id_limit: int, line_limit: int, tabbed: bool, /
+) -> object: ...
+def join_feed(join: object, chunk: Buffer, /) -> int: ...
+def join_end(
+    join: object, /
+) -> tuple[
+    list[bytes],  # the queries of the run
+    memoryview[int],  # asked
+    memoryview[int],  # length
+    memoryview[int],  # judged
+    memoryview[int],  # hits
+    memoryview[int],  # rank
+    memoryview[int],  # doc
+    int,  # rows
+    int,  # rank_conflicts
+    int,  # shown
+    int,  # shown_judged
+    memoryview[int],  # tied_at
+]: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-_INTERFACE = 1  # as in _kernel.c; of a file left by another version nothing is used
+_INTERFACE = 2  # as in _kernel.c; of a file left by another version nothing is used
 
 
 def _found() -> tuple[ModuleType | None, str]:

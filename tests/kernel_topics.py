@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 Documents = dict[str, list[tuple[int, int]]]  # (nugget, grade) of each document
 NUGGETS = 12
-NAMES = ["topics", "begin", "nugget", "grade", "ids", "id_start", "id_length", "worth"]
+NAMES = ["topics", "begin", "nugget", "grade", "ids", "id_ends", "worth"]
 
 
 class Columns(NamedTuple):
@@ -28,8 +28,7 @@ class Columns(NamedTuple):
     nugget: Any
     grade: Any
     ids: Any
-    id_start: Any
-    id_length: Any
+    id_ends: Any
 
 
 def drawn(rng: random.Random, most: int = 25) -> Documents:
@@ -46,17 +45,17 @@ def drawn(rng: random.Random, most: int = 25) -> Documents:
 
 def columns_of(topics: list[Documents]) -> Columns:
     """Return the columns that hold these topics."""
-    found = Columns(*(array(kind) for kind in "qqiiBqq"))
+    found = Columns(*(array(kind) for kind in "qqiiBq"))
     found.topics.append(0)
     found.begin.append(0)
+    found.id_ends.append(0)
     for topic in topics:
         for name, pairs in topic.items():
             found.nugget.extend(nugget for nugget, _ in pairs)
             found.grade.extend(grade for _, grade in pairs)
             found.begin.append(len(found.nugget))
-            found.id_start.append(len(found.ids))
             found.ids.frombytes(name.encode("utf-8", "surrogatepass"))
-            found.id_length.append(len(found.ids) - found.id_start[-1])
+            found.id_ends.append(len(found.ids))
         found.topics.append(len(found.begin) - 1)
     return found
 

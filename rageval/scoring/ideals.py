@@ -43,8 +43,8 @@ class Ideals:
         self._listed = int(listed.max(initial=0))
         places = [np.ascontiguousarray(column, np.int64) for column in (documents, pairs)]
         judged = [np.ascontiguousarray(column, np.int32) for column in (nugget, grade)]
-        names = [np.ascontiguousarray(column, np.int64) for column in (ids.start, ids.length)]
-        self._columns = (*places, *judged, np.ascontiguousarray(ids.buffer), *names)
+        names = ids.compact()
+        self._columns = (*places, *judged, names.buffer, np.append(names.start, names.length.sum()))
         self._found: dict[tuple[float, int], _Found] = {}
 
     def order(self, query: int, k: int | None, alpha: float, rel: int) -> list[int]:
