@@ -220,15 +220,9 @@ def _complaint(run: str, score: Score) -> str:
     low, high = score.bounds or (math.nan, math.nan)
     return (
         f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
-        f" whatever they are, it lies between {low:.4f} and {high:.4f}" + _about_citations(score)
+        f" whatever they are, it lies between {low:.4f} and {high:.4f}"
+        + (f"; {score.measure.about.lacking}" if score.measure.about.lacking and ABSENT in score.lost else "")
     )
-
-
-def _about_citations(score: Score) -> str:
-    """Without the answers, one that cites nothing looks like one that nobody judged."""
-    if not str(score.measure).startswith("citation_") or ABSENT not in score.lost:
-        return ""
-    return "; an answer that cites nothing has nothing to judge: give the answers (--answers FILE)"
 
 
 def _signature(measure: Measure, rules: Rules, judges: list[str]) -> str:

@@ -9,8 +9,8 @@ ndeval              the C program: documents by the rank column alone, whatever 
 ndeval-traditional  the C program with -traditional: by score, equal scores by document id descending
 trec_eval           trec_eval 9.0.8: scores as 32-bit floats; grades below 0 are not judged; only queries
                     that the run holds, as without -c
-freshstack          three orders in one report: input order for coverage and holes; pyndeval's among the first
-                    20 for alpha-nDCG; trec_eval's for the others
+freshstack          three orders in one report: for each measure the one that it declares (`orders`), which is
+                    input order or, among the first 20, pyndeval's; trec_eval's for the others
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check(name: str | None) -> None:
         raise UsageError(f"compat={name!r}: expected one of {', '.join(COMPAT)}" + suggestion(name, COMPAT))
 
 
-def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[object]) -> tuple[AnyMeasure, Order]:
+def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> tuple[AnyMeasure, Order]:
     """The measure and the order of documents that make the tool's number."""
     if name in _NDEVALS:
         return _undivided(measure), _NDEVALS[name]
@@ -60,10 +60,14 @@ def _undivided(measure: AnyMeasure) -> AnyMeasure:
     return measure if "normalise" in measure.given else measure(normalise="ndeval")
 
 
-def _freshstack(measure: AnyMeasure, all_measures: Sequence[object]) -> Order:
-    if measure.name in ("coverage", "hole"):
-        return Order(ties="input")
-    if measure.name == "alpha_ndcg":
-        cutoffs = [m.k for m in all_measures if isinstance(m, Measure) and m.name == "alpha_ndcg" and m.k]
-        return Order(ties="docid_asc", pool=max((k for k in cutoffs if k <= _DEEPEST_NDEVAL), default=None))
-    return _TREC_EVAL
+def _freshstack(measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> Order:
+    ties = _freshstack_ties(measure)
+    if ties != _NDEVALS["pyndeval"].ties:
+        return _TREC_EVAL if ties is None else Order(ties=ties)
+    cutoffs = [other.k for other in all_measures if _freshstack_ties(other) == ties]
+    return Order(ties=ties, pool=max((k for k in cutoffs if k and k <= _DEEPEST_NDEVAL), default=None))
+
+
+def _freshstack_ties(measure: AnyMeasure) -> str | None:
+    """Return FreshStack's rule for equal scores, where pytrec_eval is not what it asks for the measure."""
+    return measure.about.orders.get("freshstack")

@@ -39,7 +39,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "judges": (BASE | {"clusters", "files", "plugins"}, {"msgspec"}),
     "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
     "building": (
-        BASE | {"answers", "files", "intervals", "judges", "sources", "tables"},
+        BASE | {"answers", "files", "intervals", "judges", "measures", "sources", "tables"},
         {"numpy", "msgspec"},
     ),
     "testing": (BASE | {"judges"}, set()),

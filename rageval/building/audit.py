@@ -18,6 +18,7 @@ from rageval.files.jsonl import read_records
 from rageval.files.opening import Source, name_of
 from rageval.intervals import LEVEL, bootstrap
 from rageval.intervals.coarse import wilson
+from rageval.measures import answer_measures
 from rageval.records import Nugget, Qrel, Question
 
 RUN = "collection"
@@ -29,7 +30,6 @@ _ASKED = {
     "lacking": "how many nuggets would have to be added to cover all key ideas of the answer",
 }
 _KEPT = ("query_id", "run_id", "item_id", "aspect", "label", "grade", "judge", "rubric")
-MEASURES = {"precision": "bank_precision", "recall": "bank_recall", "groundedness": "bank_groundedness"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ def _require_label(label: str, where: str) -> None:
 def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
     """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
-        scores = evaluate_answers(list(MEASURES.values()), list(judgements))[RUN]
-        for name, measure in MEASURES.items():
-            score = scores[measure]
+        figures = [measure for measure in answer_measures().values() if measure.called_by("freshstack")]
+        for score in evaluate_answers(figures, list(judgements))[RUN].scores:
+            name = str(score.measure.called_by("freshstack"))
             yield Figure(name, score.value, *bootstrap(score.measure, score.numbers), score.queries)
     labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]
     for label in LABELS if labels else ():

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.errors import InputError, UsageError
+from rageval.measures.official import OFFICIAL
 
 if TYPE_CHECKING:
     from rageval.scores import Scores
 
-MEASURES = {"alpha_ndcg_10": "alpha_ndcg@10", "coverage_20": "coverage@20", "recall_50": "recall@50"}
+MEASURES = {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}  # as it calls them
 TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")
 _UNKNOWN = "-"
 _EXPECTED = (

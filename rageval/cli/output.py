@@ -161,8 +161,8 @@ def _ndeval_name(score: Score) -> str:
     """ndeval's name, for the very measure that ndeval prints; else ours."""
     measure = score.measure
     name = measure.called_by("ndeval")
-    normalised = measure.name == "alpha_dcg" and set(measure.changed) == {"normalise"}
-    if name is None or (measure.changed and not normalised):
+    how = measure.changed.get("normalise")
+    if name is None or set(measure.changed) - {"normalise"} or how == "none":
         return str(measure)
     return name + (f"@{measure.k}" if measure.k else "")
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rageval.measures.base import Measure
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -119,10 +118,10 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
 
 def _above_one(scores: Scores) -> Iterator[str]:
     for score in scores.scores:
-        if isinstance(score.measure, Measure) and score.measure.name in ("alpha_ndcg", "nerr_ia", "nnrbp"):
-            above = sum(value > 1 + 1e-9 for value in score.numbers)
-            if above:
-                yield f"{score.measure} is above 1 in {above:,} queries: greedy is not the best ideal there"
+        why = score.measure.about.above_1
+        above = sum(value > 1 + 1e-9 for value in score.numbers) if why else 0
+        if above:
+            yield f"{score.measure} is above 1 in {above:,} queries: {why}"
 
 
 def _without_grade(scores: Scores, rel: int | None) -> Iterator[str]:

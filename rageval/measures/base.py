@@ -19,7 +19,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
@@ -57,24 +57,35 @@ Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a f
 Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
 
+class Facts(TypedDict, total=False):
+    """What can be declared of a measure beside its formula: the arguments of `measure`, all optional."""
+
+    better: Better  # which values are good: `higher`, `lower`, `neither`, or a function of the parameters
+    sees: Literal["nuggets", "relevant", "judged"]  # what it asks of the judgements
+    ties: Ties | None  # how it is over the orders of equal scores
+    bounds: Bounds | None  # between what values unjudged documents leave it
+    limits: tuple[float, float] | None  # the least and the greatest value, where these are not 0 and 1
+    aggregate: Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
+    peers: Mapping[str, str]  # tool -> the name that it has for the measure
+    orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
+    above_1: str  # why a value may be above 1 all the same
+    lacking: str  # what may help where judgements are not there
+
+
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is known of a measure beside its formula.
-
-    `better` says which values are good; `sees` what it asks of the judgements: which `nuggets` a document
-    supports, which documents are `relevant`, or everything that is `judged`; `ties` how it is over the orders
-    of equal scores, `bounds` between what values unjudged documents leave it, `peers` what others call it;
-    `limits` are the least and the greatest value it can have, where these are not 0 and 1; `aggregate` is how
-    the queries' values become one: their mean, their sum, or what a function makes of the list.
-    """
+    """The facts that are declared of a measure, or what holds where nothing is said; see `Facts`."""
 
     better: Better = HIGHER
     sees: Literal["nuggets", "relevant", "judged"] = "judged"
     ties: Ties | None = None
     bounds: Bounds | None = None
-    peers: Mapping[str, str] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
     aggregate: Aggregate = MEAN
+    peers: Mapping[str, str] = field(default_factory=dict)
+    orders: Mapping[str, str] = field(default_factory=dict)
+    above_1: str = ""
+    lacking: str = ""
 
 
 class Parameter(NamedTuple):
@@ -372,39 +383,20 @@ def measure(function: Callable[..., Any], /) -> Measure: ...
 
 
 @typing.overload
-def measure(
-    *,
-    better: Better = HIGHER,
-    sees: Literal["nuggets", "relevant", "judged"] = "judged",
-    ties: Ties | None = None,
-    bounds: Bounds | None = None,
-    peers: Mapping[str, str] | None = None,
-    limits: tuple[float, float] | None = None,
-    aggregate: Aggregate = MEAN,
-) -> Callable[[Callable[..., Any]], Measure]: ...
+def measure(**facts: Unpack[Facts]) -> Callable[[Callable[..., Any]], Measure]: ...
 
 
 def measure(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    better: Better = HIGHER,
-    sees: Literal["nuggets", "relevant", "judged"] = "judged",
-    ties: Ties | None = None,
-    bounds: Bounds | None = None,
-    peers: Mapping[str, str] | None = None,
-    limits: tuple[float, float] | None = None,
-    aggregate: Aggregate = MEAN,
+    function: Callable[..., Any] | None = None, /, **facts: Unpack[Facts]
 ) -> Measure | Callable[[Callable[..., Any]], Measure]:
     """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
     `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
     the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
-    the best, and none is called better. The rest is optional: what it `sees` of the judgements, its mean over
-    `ties`, its `bounds` where documents are not judged, the names that its `peers` have for it, its `limits`,
-    the least and the greatest value it can have, where these are not 0 and 1, and its `aggregate`: how the
-    values of queries become one, `mean` when nothing is said, `sum`, or a function of the list of values
-    (such as `statistics.geometric_mean`).
+    the best, and none is called better. `aggregate` is how the values of queries become one: `mean` when
+    nothing is said, `sum`, or a function of the list of values (such as `statistics.geometric_mean`);
+    `limits` are the least and the greatest value, where these are not 0 and 1. What else may be said is in
+    `rageval.measures.base.Facts`, and all of it is optional.
 
     A function that is annotated to return a `Share`, `-> rageval.Share`, makes a measure of shares: it has
     the parameter `over`, and `over=pool` divides the sum of all parts by the sum of all wholes.
@@ -423,13 +415,20 @@ def measure(
     >>> first_find.better, documents.better
     ('higher', 'lower')
     """
-    about = About(better, sees, ties, bounds, peers or {}, limits, aggregate)
-    if function is None:
-        return lambda function: Measure(_of_one_query(function), about=about)
-    if not callable(function):
+    if function is not None and not callable(function):
         raise MeasureError(
             f"@measure: expected a function, found {function!r:.80}; say better={function!r:.80}"
         )
+    known = list(Facts.__annotations__)
+    for name in facts:
+        if name not in known:
+            raise MeasureError(
+                f"@measure: nothing is known of {name!r}; expected some of {', '.join(known)}"
+                + suggestion(name, known)
+            )
+    about = About(**facts)
+    if function is None:
+        return lambda function: Measure(_of_one_query(function), about=about)
     return Measure(_of_one_query(function), about=about)
 
 

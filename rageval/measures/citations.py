@@ -13,8 +13,11 @@ from rageval.tables.grades import ABSENT
 from rageval.tables.scales import CITATION
 from rageval.text import visible
 
+# without the answers, one that cites nothing looks like one that nobody judged
+_GIVE_THE_ANSWERS = "an answer that cites nothing has nothing to judge: give the answers (--answers FILE)"
 
-@measure
+
+@measure(lacking=_GIVE_THE_ANSWERS)
 def citation_precision(graded: Graded, *, citations: Literal["first", "all", "micro"] = "first") -> Values:
     """Support of the cited sentences by what they cite (TREC RAG, weighted precision).
 
@@ -47,7 +50,7 @@ def citation_precision(graded: Graded, *, citations: Literal["first", "all", "mi
     return graded.ratio(query[known], value[known])
 
 
-@measure
+@measure(lacking=_GIVE_THE_ANSWERS)
 def citation_recall(graded: Graded, *, citations: Literal["first", "all"] = "first") -> Values:
     """Support of all sentences by what they cite, those without citations being worth 0 (TREC RAG).
 

@@ -11,7 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, UsageError
-from rageval.measures.base import HIGHER, MEAN, NEITHER, SUM, Measure, checked_cutoff, checked_direction
+from rageval.measures.base import (
+    HIGHER,
+    MEAN,
+    NEITHER,
+    SUM,
+    About,
+    Measure,
+    checked_cutoff,
+    checked_direction,
+)
 
 _USUAL_REL = 1
 _HIGHEST_OF_GDEVAL = 4
@@ -25,6 +34,7 @@ class ForeignMeasure:
     """A measure of ir_measures', perhaps by one of its providers."""
 
     changed: Mapping[str, Any] = {}
+    about = About()
     sees_all = True
     limits = None
 

@@ -20,6 +20,7 @@ Discount = Callable[[int], float]  # what a rank is worth
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _SLACK = 1e-12
+_GREEDY = "greedy is not the best ideal there"
 
 
 @measure(
@@ -70,6 +71,8 @@ def alpha_dcg(
     ties=ties.LOGARITHMIC_GAINS,
     bounds=bounds.ALPHA_NDCG,
     peers={"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
+    orders={"freshstack": "docid_asc"},
+    above_1=_GREEDY,
 )
 def alpha_ndcg(
     ranking: Ranking,
@@ -144,7 +147,12 @@ def err_ia(
     return _independently(gained, ranking, k, alpha, rel, reciprocal, normalise)
 
 
-@measure(sees="nuggets", ties=ties.RECIPROCAL_GAINS, peers={"ir_measures": "nERR_IA", "ndeval": "nERR-IA"})
+@measure(
+    sees="nuggets",
+    ties=ties.RECIPROCAL_GAINS,
+    peers={"ir_measures": "nERR_IA", "ndeval": "nERR-IA"},
+    above_1=_GREEDY,
+)
 def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: Grade = 1) -> float:
     """Intent-aware expected reciprocal rank, as a share of the greedy ideal ranking's.
 
@@ -187,7 +195,12 @@ def nrbp(
     return (1 - (1 - alpha) * beta) * ratio(gained, ranking.nuggets(rel))
 
 
-@measure(sees="nuggets", ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"})
+@measure(
+    sees="nuggets",
+    ties=ties.GEOMETRIC_GAINS,
+    peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"},
+    above_1=_GREEDY,
+)
 def nnrbp(
     ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
 ) -> float:

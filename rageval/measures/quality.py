@@ -13,7 +13,7 @@ from rageval.tables.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
 _BETTER = {"relevant": HIGHER, "partially_relevant": NEITHER, "non_relevant": LOWER}
 
 
-@measure
+@measure(peers={"freshstack": "precision"})
 def bank_precision(graded: Graded) -> Values:
     """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
 
@@ -32,7 +32,7 @@ def bank_precision(graded: Graded) -> Values:
     return graded.ratio(found.query, 1.0 - found.grade)
 
 
-@measure
+@measure(peers={"freshstack": "recall"})
 def bank_recall(graded: Graded) -> Values:
     """Share of the key ideas that the nuggets cover (FreshStack, eq. 3).
 
@@ -56,7 +56,7 @@ def bank_recall(graded: Graded) -> Values:
     return np.where(answered, recall, np.nan)
 
 
-@measure
+@measure(peers={"freshstack": "groundedness"})
 def bank_groundedness(graded: Graded) -> Values:
     """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
 

@@ -14,7 +14,7 @@ def nuggets_found(ranking: Ranking, k: int | None, rel: int) -> int:
     return len({nugget for hit in ranking.hits(k, rel) for nugget in hit.nuggets})
 
 
-@measure(sees="nuggets", ties=ties.COVERAGE, bounds=bounds.COVERAGE)
+@measure(sees="nuggets", ties=ties.COVERAGE, bounds=bounds.COVERAGE, orders={"freshstack": "input"})
 def coverage(
     ranking: Ranking,
     *,
@@ -178,7 +178,7 @@ def judged(ranking: Ranking, *, k: int | None = None) -> Share:
     return Share(len(ranking.hits(k, rel=None)), ranking.depth(k))
 
 
-@measure(better=LOWER, ties=ties.HOLE)
+@measure(better=LOWER, ties=ties.HOLE, orders={"freshstack": "input"})
 def hole(ranking: Ranking, *, k: int | None = None) -> Share:
     """Share of the top k that nobody judged.
 

@@ -1,0 +1,98 @@
+"""What is known of a measure is declared with it: no other module of the package decides by its name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rageval.measures import builtin
+from rageval.measures.base import About, Facts
+
+PACKAGE = Path(__file__).parents[1] / "rageval"
+FAMILIES = {"rageval.measures", *(f"rageval.measures.{path.stem}" for path in PACKAGE.glob("measures/*.py"))}
+NAMES = set(builtin())
+SPELLED = re.compile(r"(\w+)(?:\([^()]*\))?(?:@\d+)?")
+NAMING = ("measures", "conformance")  # where measures are, and where they are held against other tools'
+
+# Words that are something else there, or the one measure that a command is about.
+MEANT = {
+    "cli/agree.py": {"judged": "an argument of the command"},
+    "cli/arena.py": {"rank_score": "what the command prints", "win_rate": "a column of it"},
+    "cli/comparing.py": {"p": "the test's p"},
+    "cli/correct.py": {"judged": "an argument of the command"},
+    "cli/output.py": {"judged": "how many documents are"},
+    "comparison/tables.py": {"p": "the test's p"},
+    "judges/models/openai_chat.py": {"length": "why a model stopped"},
+    "judges/offline.py": {"token_f1": "a judge"},
+    "report/page.py": {"p": "the test's p"},
+    "tables/scales.py": {"correctness": "an aspect of judgements", "faithfulness": "another"},
+}
+# To be declared, too: what a part of the judgements tells of the whole, and how shares are corrected.
+STILL = {
+    "uncertainty/correcting.py": {"crag_share"},
+    "uncertainty/parts.py": {
+        *("nugget_recall", "lexical_recall", "rubric_score", "win_rate"),
+        *("audit_share", "bank_precision", "bank_groundedness"),
+    },
+}
+
+
+def knowing(tree: ast.Module) -> Iterator[str]:
+    """The measures that a module knows by name: it imports them, looks them up, or holds their names."""
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module)) if module in FAMILIES:
+                yield from (alias.name for alias in node.names if alias.name in NAMES)
+            case ast.Attribute(value=ast.Name(id="rageval" | "measures"), attr=name) if name in NAMES:
+                yield name
+            case ast.Constant(value=str(text)) if id(node) not in texts:
+                spelled = SPELLED.fullmatch(text)
+                if spelled and spelled[1] in NAMES:
+                    yield spelled[1]
+                elif len(text) > 3 and text.endswith("_") and any(known.startswith(text) for known in NAMES):
+                    yield text
+
+
+def modules() -> list[str]:
+    paths = (path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py")))
+    return [path.as_posix() for path in paths if path.parts[0] not in NAMING and path.name != "__init__.py"]
+
+
+@pytest.mark.parametrize("module", modules())
+def test_no_other_module_knows_a_measure_by_name(module: str) -> None:
+    found = set(knowing(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))))
+    assert found - set(MEANT.get(module, ())) - STILL.get(module, set()) == set(), (
+        "declare it with the measure: rageval.measures.base.Facts"
+    )
+
+
+def test_every_exception_is_needed() -> None:
+    found = {name: set(knowing(ast.parse((PACKAGE / name).read_text(encoding="utf-8")))) for name in MEANT}
+    assert {name: set(words) - found[name] for name, words in MEANT.items() if set(words) - found[name]} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "known"),
+    [
+        ("if measure.name == 'alpha_ndcg': pass", {"alpha_ndcg"}),
+        ("if measure.name in ('coverage', 'hole'): pass", {"coverage", "hole"}),
+        ("if str(measure).startswith('citation_'): pass", {"citation_"}),
+        ("from rageval.measures.sets import recall", {"recall"}),
+        ("from rageval.measures import recall as r", {"recall"}),
+        ("from rageval import measures\nmeasures.ndcg @ 10", {"ndcg"}),
+        ("wanted = 'alpha_ndcg@10', 'coverage(rel=2)'", {"alpha_ndcg", "coverage"}),
+        ("table = {'crag_share': 1}", {"crag_share"}),
+        ("'''ndcg'''\nsay('expected something like alpha_ndcg@10')\nself.recall = pair.p = judged", set()),
+    ],
+)
+def test_it_would_be_found(source: str, known: set[str]) -> None:
+    assert set(knowing(ast.parse(source))) == known
+
+
+def test_the_facts_that_can_be_said_are_those_that_are_kept() -> None:
+    assert list(Facts.__annotations__) == list(About.__annotations__) == list(About.__dataclass_fields__)
