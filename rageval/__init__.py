@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rageval.answers import evaluate_answers, read_judgements
     from rageval.errors import InputError, MeasureError, NothingJudged, RagevalError
     from rageval.evaluation import Evaluator, evaluate
+    from rageval.measures.assessment import Assessment
     from rageval.measures.base import Measure, measure
     from rageval.measures.novelty import alpha_ndcg
     from rageval.measures.parsing import parse_measure
@@ -35,6 +36,7 @@ _HOMES = {
     "answers": "evaluate_answers read_judgements",
     "errors": "InputError MeasureError NothingJudged RagevalError",
     "evaluation": "Evaluator evaluate",
+    "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.novelty": "alpha_ndcg",
     "measures.parsing": "parse_measure",
@@ -50,6 +52,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names.spli
 _MODULES = ("interop", "measures")
 
 __all__ = [  # written out, so that type checkers and editors know the names
+    "Assessment",
     "Evaluator",
     "Hit",
     "InputError",

@@ -10,21 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.graded import add_answers, add_file
 from rageval.files.jsonl import in_memory
-from rageval.files.judgements import add_dicts
+from rageval.files.judgements import Judgements, add_dicts
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
+from rageval.measures.scales import Scale
 from rageval.scores import Score, Scores, combined, require_groups
+from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
+from rageval.scoring.banks import judged_by
 from rageval.slices import checked_weights
-from rageval.tables.banks import judged_by
-from rageval.tables.graded import Float, Graded, NotThisJudge, quotient
-from rageval.tables.grades import ABSENT, Grades
-from rageval.tables.scales import Scale
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -89,22 +86,22 @@ def evaluate_answers(
         for remark in grades.remarks:
             warnings.warn(remark, stacklevel=2)
     if checked.groups is not None:
-        require_groups(checked.groups, grades.queries, "groups")
+        require_groups(checked.groups, grades.queries.words, "groups")
         if checked.weights is not None:
-            used = {query: checked.groups[query] for query in grades.queries}
+            used = {query: checked.groups[query] for query in grades.queries.words}
             checked_weights(checked.weights, used, "weights")
     return {scores.run: scores for scores in evaluate_all(measures_of_answers(measures), grades, checked)}
 
 
 def read_judgements(
     judgements: Any = None, *, answers: Any = None, nuggets: Any = None, limits: Limits = DEFAULT
-) -> Grades:
+) -> Judgements:
     """The table of judgements in files or dicts, with the answers and nuggets they speak of, if given."""
-    if isinstance(judgements, Grades):
+    if isinstance(judgements, Judgements):
         return _weighed(judgements, nuggets, limits)
     found = _listed(judgements)
     paths = [item for item in found if not isinstance(item, Mapping)]
-    grades = Grades(", ".join(map(str, paths)) or "judgements")
+    grades = Judgements(", ".join(map(str, paths)) or "judgements")
     for path in paths:
         add_file(grades, path, limits)
     add_dicts(grades, [item for item in found if isinstance(item, Mapping)])
@@ -113,15 +110,15 @@ def read_judgements(
         found = [in_memory(found, "answers")]
     for path in found:
         add_answers(grades, path, limits)
-    if not grades.runs:
+    if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
     return _weighed(grades.finish(), nuggets, limits)
 
 
-def _weighed(grades: Grades, nuggets: Any, limits: Limits) -> Grades:
+def _weighed(grades: Judgements, nuggets: Any, limits: Limits) -> Judgements:
     if nuggets is not None:
         from rageval.datasets.standing import standing_for
-        from rageval.files.weighing import weigh
+        from rageval.scoring.weighing import weigh
 
         weigh(grades, standing_for(nuggets, "nuggets"), limits)
     return grades
@@ -138,12 +135,13 @@ def measures_of_answers(measures: object) -> list[Measure]:
     return [measure for measure in found if isinstance(measure, Measure)]
 
 
-def evaluate_all(measures: Sequence[Measure], grades: Grades, rules: Rules) -> list[Scores]:
+def evaluate_all(measures: Sequence[Measure], grades: Judgements, rules: Rules) -> list[Scores]:
     """The scores of every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
-    for run in grades.runs:
-        scores = [_score(measure, grades, run, rules) for measure in measures]
+    for number, run in enumerate(grades.runs.words):
+        found = by_judge(measures, grades, number, rules.filling, rules.compat)
+        scores = [_score(each, grades, number, rules) for each in found]
         results.append(Scores(run, tuple(scores)))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
@@ -152,61 +150,81 @@ def evaluate_all(measures: Sequence[Measure], grades: Grades, rules: Rules) -> l
     return results
 
 
-def _score(measure: Measure, grades: Grades, run: str, rules: Rules) -> Score:
-    values, lost, scales = _by_judge(measure, grades, grades.runs[run], rules.filling, rules.compat)
-    bounds = None
-    if lost and not rules.compat:
+@dataclass(slots=True)
+class Found:
+    """A measure's values by each judge, what it missed, by status, and the scales it asked for."""
+
+    measure: Measure
+    values: dict[str, list[float]] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
+    scales: list[Scale] = field(default_factory=list)
+
+
+def by_judge(
+    measures: Sequence[Measure],
+    grades: Judgements,
+    run: int,
+    filling: str | float = "skip",
+    compat: str | None = None,
+) -> list[Found]:
+    """The values of a system by each judge who said anything on the scales of a measure."""
+    found = [Found(measure) for measure in measures]
+    for number, judge in enumerate(grades.judges.words or [""]):
+        sight = JudgeOfRun(grades, run, number, filling, only_here=compat == "nuggetizer")
+        heard = [Found(measure) for measure in measures]
+        for query, answer in enumerate(sight.assessments()):
+            for each in list(heard):
+                try:
+                    value = each.measure.value(answer.asked_by(each.measure))
+                except NotThisJudge:
+                    heard.remove(each)
+                    continue
+                if value != value and compat == "nuggetizer":
+                    value = 0.0 if answer.was_judged or sight.facts(query).assigned else value
+                each.values.setdefault(judge, []).append(value)
+                each.lost.update(answer.lost)
+                each.scales += [scale for scale in answer.scales if scale not in each.scales]
+        for each in heard:
+            whole = next(one for one in found if one.measure is each.measure)
+            whole.values |= each.values
+            whole.lost += each.lost
+            whole.scales += [scale for scale in each.scales if scale not in whole.scales]
+    return found
+
+
+def _score(found: Found, grades: Judgements, run: int, rules: Rules) -> Score:
+    measure, values, bounds = found.measure, found.values, None
+    if found.lost and not rules.compat:
         ends = [
-            combined(measure, _over_judges(_by_judge(measure, grades, grades.runs[run], end)[0]).tolist())
+            combined(measure, _over_judges(by_judge([measure], grades, run, end)[0].values))
             for end in _ends(measure)
         ]
         bounds = (min(ends), max(ends))
-    queries = grades.queries.words
     several = values if len(values) > 1 else {}
-    judges = {name: combined(measure, value.tolist()) for name, value in several.items()}
+    judges = {name: combined(measure, of_judge) for name, of_judge in several.items()}
     return Score(
         measure,
-        queries,
-        _over_judges(values).tolist(),
-        sum(lost.values()),
+        grades.queries.words,
+        _over_judges(values),
+        found.lost.total(),
         _signature(measure, rules, list(values)),
         rules.groups,
         weights=rules.weights,
         bounds=bounds,
         judges=judges,
-        lost=dict(lost),
-        judged_by=judged_by(grades, grades.runs[run], scales),
+        lost=dict(found.lost),
+        judged_by=judged_by(grades, run, found.scales),
     )
 
 
-def _by_judge(
-    measure: Measure, grades: Grades, run: int, filling: str | float, compat: str | None = None
-) -> tuple[dict[str, Float], Counter[str], list[Scale]]:
-    """The values by each judge, how many judgements are missing, by status, and the scales they are on."""
-    values: dict[str, Float] = {}
-    lost: Counter[str] = Counter()
-    scales: list[Scale] = []
-    for judge, number in (grades.judges or {"": 0}).items():
-        graded = Graded(grades, run, number, filling, only_here=compat == "nuggetizer")
-        try:
-            value = np.asarray(measure.compute(graded), np.float64)
-        except NotThisJudge:
-            continue
-        if compat == "nuggetizer":
-            value = np.where((graded.answered | graded.assigned) & np.isnan(value), 0.0, value)
-        values[judge] = value
-        lost.update(graded.lost)
-        scales += [scale for scale in [*graded.scales, *graded.beside] if scale not in scales]
-    return values, lost, scales
-
-
-def _over_judges(values: Mapping[str, Float]) -> Float:
+def _over_judges(values: Mapping[str, Sequence[float]]) -> list[float]:
     """The mean over the judges whose value is defined."""
-    table = np.sort(np.array(list(values.values())), axis=0)  # the same digits in any order of judges
-    known = ~np.isnan(table)
-    count = known.sum(axis=0)
-    total = np.where(known, table, 0.0).sum(axis=0)
-    return quotient(total, count.astype(np.float64))
+    if len(values) == 1:
+        return list(*values.values())
+    known = (
+        [value for value in of_query if value == value] for of_query in zip(*values.values(), strict=True)
+    )
+    return [math.fsum(of_query) / len(of_query) if of_query else math.nan for of_query in known]
 
 
 def _ends(measure: Measure) -> list[str | float]:

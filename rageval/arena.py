@@ -7,16 +7,17 @@ They are given as θ = ln π, with mean 0, so that θ_i − θ_j is the log odds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
-from rageval.measures.preferences import rankings_of
-from rageval.tables.grades import Grades, require_rows
-from rageval.tables.scales import OUTCOME, POSITION
+from rageval.files.judgements import Judgements
+from rageval.measures.scales import OUTCOME, POSITION
+from rageval.scoring.assessing import is_permutation, on, rankings_of, required
 from rageval.text import visible
 
 Float = NDArray[np.float64]
@@ -69,53 +70,68 @@ class Strength:
     games: int
 
 
-def games(grades: Grades) -> Games:
+def games(grades: Judgements) -> Games:
     """The pairwise comparisons: judgements that share query, aspect and judge are the two sides of one."""
-    require_rows(grades, OUTCOME, "the arena")
-    rows = grades.rows_of(OUTCOME)
-    there = grades.is_graded[rows]
-    if not there.any():
-        raise InputError(f"{grades.name}: all {len(rows):,} judgements failed; judge them again")
-    rows = rows[there]
-    key = (grades.query[rows].astype(np.int64) * len(grades.aspects) + grades.aspect[rows]) * len(
-        grades.judges
-    ) + grades.judge[rows]
-    order = np.argsort(key, kind="stable")
-    rows, key = rows[order], key[order]
-    _, begin, size = np.unique(key, return_index=True, return_counts=True)
-    if (size != 2).any():
-        row = int(rows[begin[np.flatnonzero(size != 2)[0]]])
-        raise InputError(
-            f"{grades.where(row)}: expected two systems in the comparison"
-            f" {visible(grades.aspects.words[grades.aspect[row]])!r} of query"
-            f" {visible(grades.queries.words[grades.query[row]])}, found {int(size[size != 2][0])}"
-        )
-    one, other = rows[begin], rows[begin + 1]
-    alone = np.flatnonzero(grades.run[one] == grades.run[other])
-    if len(alone):
-        raise InputError(
-            f"{grades.where(int(other[alone[0]]))}: expected two systems in a comparison, found"
-            f" {visible(grades.runs.words[grades.run[one[alone[0]]]])} on both sides"
-        )
-    worth = grades.grade_on(OUTCOME)
-    wrong = np.flatnonzero(worth[one] + worth[other] != 1)
-    if len(wrong):
-        raise InputError(
-            f"{grades.where(int(other[wrong[0]]))}: the two sides of a comparison contradict each other;"
-            " expected a win and a loss, or two ties"
-        )
-    query, first, second = (
-        column.astype(np.int64) for column in (grades.query[one], grades.run[one], grades.run[other])
+    judged = required(grades, OUTCOME, "the arena")
+    comparisons: dict[tuple[int, int, int], list[_Side]] = {}
+    failed = 0
+    for answer, row in judged.rows():
+        if not grades.said_in(row).is_graded:
+            failed += 1
+            continue
+        place = grades.query[answer], grades.row_aspect[row], grades.judge[answer]
+        comparisons.setdefault(place, []).append(_Side(row, grades.run[answer], judged.worth(row)))
+    if not comparisons:
+        raise InputError(f"{grades.name}: all {failed:,} judgements failed; judge them again")
+    _refuse_odd(grades, comparisons)
+    sides = sorted(comparisons.items(), key=lambda item: grades.position(item[1][0].row))
+    query, first, second, outcome = zip(
+        *((place[0], one.run, other.run, one.worth) for place, (one, other) in sides), strict=True
     )
-    by_line = np.lexsort((grades.line[one], grades.source[one]))
     return Games(
-        tuple(grades.runs.words), query[by_line], first[by_line], second[by_line], worth[one][by_line]
+        tuple(grades.runs.words),
+        np.array(query, np.int64),
+        np.array(first, np.int64),
+        np.array(second, np.int64),
+        np.array(outcome, np.float64),
     )
 
 
-def failed_sides(grades: Grades) -> int:
+class _Side(NamedTuple):
+    """One side of a comparison: its row, the system, and what it got."""
+
+    row: int
+    run: int
+    worth: float
+
+
+def _refuse_odd(grades: Judgements, comparisons: Mapping[tuple[int, int, int], list[_Side]]) -> None:
+    """Refuse comparisons that are not of two systems, or whose sides contradict each other."""
+    ordered = sorted(comparisons.items())
+    for (query, aspect, _), sides in ordered:
+        if len(sides) != 2:
+            raise InputError(
+                f"{grades.where(sides[0].row)}: expected two systems in the comparison"
+                f" {visible(grades.aspects.words[aspect])!r} of query"
+                f" {visible(grades.queries.words[query])}, found {len(sides)}"
+            )
+    for _, (one, other) in ordered:
+        if one.run == other.run:
+            raise InputError(
+                f"{grades.where(other.row)}: expected two systems in a comparison, found"
+                f" {visible(grades.runs.words[one.run])} on both sides"
+            )
+    for _, (one, other) in ordered:
+        if one.worth + other.worth != 1:
+            raise InputError(
+                f"{grades.where(other.row)}: the two sides of a comparison contradict each other;"
+                " expected a win and a loss, or two ties"
+            )
+
+
+def failed_sides(grades: Judgements) -> int:
     """How many judgements of pairs failed: their comparisons are no games."""
-    return int((~grades.is_graded[grades.rows_of(OUTCOME)]).sum())
+    return sum(not grades.said_in(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
 
 def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[Strength]:
@@ -261,7 +277,13 @@ def elo(played: Games) -> dict[str, int]:
     return {played.systems[system]: value for system, value in rating.items()}
 
 
-def has_rankings(grades: Grades) -> bool:
+def has_rankings(grades: Judgements) -> bool:
     """Whether the table holds listwise rankings rather than comparisons of two."""
-    labelled = {"win", "tie", "loss"} & set(grades.labels)
-    return not labelled and bool(len(grades.rows_of(POSITION))) and bool(rankings_of(grades).is_valid.any())
+    if {"win", "tie", "loss"} & set(grades.labels()) or not on(grades, POSITION):
+        return False
+    rankings = (
+        ranking
+        for query in range(len(grades.queries.words))
+        for ranking in rankings_of(grades, query).values()
+    )
+    return any(map(is_permutation, rankings))

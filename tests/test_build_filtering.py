@@ -29,8 +29,8 @@ from rageval.errors import InputError
 from rageval.intervals.coarse import wilson
 from rageval.judges import Material, Settings, rubric_named
 from rageval.judges.panel import nuggets_by
+from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
-from rageval.tables.scales import SUPPORT
 from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
 

@@ -59,6 +59,6 @@ def test_step_by_step(page: str, tmp_path: Path, environment: dict[str, str]) ->
 
 
 def test_the_page_names_every_way_a_judgement_may_fail() -> None:
-    from rageval.tables.grades import FAILED
+    from rageval.files.judgements import FAILED
 
     assert [status for status in FAILED if f"`{status}`" not in PAGE and f"an `{status}`" not in PAGE] == []

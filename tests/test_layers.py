@@ -25,17 +25,20 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "files": (BASE | {"counting", "tables"}, {"numpy", "msgspec"}),
     "plugins": (BASE, set()),
     "measures": (BASE | {"tables", "plugins"}, {"numpy"}),
-    "scoring": (BASE | {"kernel", "measures", "tables"}, {"numpy"}),
+    "scoring": (BASE | {"files", "kernel", "measures", "tables"}, {"numpy"}),
     "compat": (BASE | {"measures", "tables"}, set()),
     "scores": (BASE, set()),
     "sources": (BASE | {"files", "tables"}, set()),
     "plots": (BASE | {"files"}, {"numpy"}),
-    "uncertainty": (BASE | {"answers", "intervals", "measures", "scores", "tables"}, {"numpy"}),
+    "uncertainty": (
+        BASE | {"answers", "files", "intervals", "measures", "scores", "scoring", "tables"},
+        {"numpy"},
+    ),
     "evaluation": (
         BASE | {"compat", "measures", "scores", "scoring", "sources", "tables", "uncertainty"},
         {"numpy"},
     ),
-    "answers": (BASE | {"files", "measures", "scores", "slices", "tables"}, {"numpy"}),
+    "answers": (BASE | {"files", "measures", "scores", "scoring", "slices"}, set()),
     "judges": (BASE | {"clusters", "files", "plugins"}, {"msgspec"}),
     "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
     "building": (
@@ -43,8 +46,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "msgspec"},
     ),
     "testing": (BASE | {"judges"}, set()),
-    "agreement": (BASE | {"files", "intervals", "judges", "tables"}, {"numpy"}),
-    "arena": (BASE | {"measures", "tables"}, {"numpy"}),
+    "agreement": (BASE | {"files", "intervals", "judges", "measures"}, {"numpy"}),
+    "arena": (BASE | {"files", "measures", "scoring"}, {"numpy"}),
     "intervals": (BASE | {"scores"}, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),
     "comparison": (BASE | {"evaluation", "intervals", "measures", "scores", "sources", "tables"}, {"numpy"}),
@@ -68,7 +71,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "plots", "slices", "sources", "tables", "validation"},
+        | {"comparison", "plots", "scoring", "slices", "sources", "tables", "validation"},
         {"click"},
     ),
 }

@@ -13,6 +13,7 @@ import rageval.measures
 from rageval.measures import builtin
 
 PROMISED = [
+    "Assessment",
     "Evaluator",
     "Hit",
     "InputError",

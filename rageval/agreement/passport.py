@@ -20,7 +20,7 @@ from rageval.files.opening import Source
 from rageval.judges.base import Usage
 from rageval.judges.prices import cost
 from rageval.judges.votes import GRADED, Place, place
-from rageval.tables.scales import ALL, FAULTS
+from rageval.measures.scales import ALL, FAULTS
 from rageval.text import problem_of_id
 
 Float = NDArray[np.float64]

@@ -12,8 +12,8 @@ from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.opening import Source, name_of
 from rageval.judges.gathering import passages_in
 from rageval.judges.tasks import Material
+from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
-from rageval.tables.scales import SUPPORT
 from rageval.text import problem_of_id, visible
 
 RUBRIC = "nugget-support"

@@ -10,12 +10,13 @@ from rageval.answers import Rules, evaluate_all, measures_of_answers, read_judge
 from rageval.cli.inputs import Inputs
 from rageval.cli.remarks import undefined
 from rageval.errors import UsageError
+from rageval.files.judgements import Judgements
 from rageval.files.trec import Reading
+from rageval.measures.scales import ALL
 from rageval.scores import Score, Scores
+from rageval.scoring.assessing import passed_over
+from rageval.scoring.banks import differences
 from rageval.slices import checked_weights
-from rageval.tables.banks import differences
-from rageval.tables.grades import Grades
-from rageval.tables.scales import ALL
 from rageval.text import visible
 
 _FOR_RUNS = (
@@ -34,7 +35,7 @@ def answer_scores(
     return results, said, grades.queries.words, []
 
 
-def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Grades:
+def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Judgements:
     """The judgements; options that are about runs are refused first."""
     for name in _FOR_RUNS:
         if options[name] is not None and options[name] is not False:
@@ -49,7 +50,7 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
 
 
 def scored(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Grades
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Judgements
 ) -> tuple[list[Scores], list[str]]:
     """The scores of every system, and what should be said of them."""
     chosen = measures_of_answers(measures)
@@ -58,7 +59,7 @@ def scored(
     return results, list(_remarks(results, grades))
 
 
-def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:
+def _remarks(results: Sequence[Scores], grades: Judgements) -> Iterator[str]:
     """What a careful reader would ask about."""
     yield from grades.remarks
     yield from differences(grades)
@@ -69,10 +70,10 @@ def _remarks(results: Sequence[Scores], grades: Grades) -> Iterator[str]:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_score(score))
 
 
-def _passed_over(grades: Grades) -> Iterator[str]:
+def _passed_over(grades: Judgements) -> Iterator[str]:
     """Judgements that were left out for their rubric, and say what others do."""
     for scale in ALL:
-        for rubric, number in grades.passed_over(scale).items():
+        for rubric, number in passed_over(grades, scale).items():
             named = f"the rubric {visible(rubric)!r}, which is not known," if rubric else "no rubric"
             yield (
                 f"{number:,} judgements have {named} and are left out: others with labels of {scale.name}"
@@ -89,7 +90,7 @@ def _of_score(score: Score) -> Iterator[str]:
         yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
 
 
-def _groups(grades: Grades, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def _groups(grades: Judgements, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     from rageval.cli.knowledge import groups_of
     from rageval.files.facts import read_weights
 

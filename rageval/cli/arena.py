@@ -13,7 +13,7 @@ from rageval.cli.files import nuggets_option
 from rageval.cli.printing import on_terminal, print_lines
 
 if TYPE_CHECKING:
-    from rageval.tables.grades import Grades
+    from rageval.files.judgements import Judgements
 
 Grid = list[list[str]]
 STYLES = ("table", "md", "latex", "csv", "json")
@@ -53,14 +53,14 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
     print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv")))
 
 
-def _say_what_failed(grades: Grades) -> None:
+def _say_what_failed(grades: Judgements) -> None:
     from rageval.arena import failed_sides, has_rankings
 
     if not has_rankings(grades) and (number := failed_sides(grades)):
         click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
 
 
-def _standing(grades: Grades) -> Grid:
+def _standing(grades: Judgements) -> Grid:
     from rageval.arena import games, has_rankings, strengths
 
     if has_rankings(grades):
@@ -84,25 +84,25 @@ def _shown(value: float) -> str:
     return f"{round(value, 4) + 0.0:.4f}"  # no minus before zero
 
 
-def _elo(grades: Grades) -> Grid:
+def _elo(grades: Judgements) -> Grid:
     from rageval.arena import elo, games
 
     ratings = sorted(elo(games(grades)).items(), key=lambda item: -item[1])
     return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
 
 
-def _values(grades: Grades) -> dict[str, tuple[float, int]]:
+def _values(grades: Judgements) -> dict[str, tuple[float, int]]:
     from rageval.answers import evaluate_answers
 
     found = evaluate_answers("rank_score", grades)
     return {run: (scores["rank_score"].value, scores["rank_score"].queries) for run, scores in found.items()}
 
 
-def _matrix(grades: Grades) -> Grid:
+def _matrix(grades: Judgements) -> Grid:
     from rageval.answers import evaluate_answers
     from rageval.arena import games, has_rankings, outcome_matrix
 
-    names = list(grades.runs)
+    names = grades.runs.words
     if has_rankings(grades):
         found = evaluate_answers("rank_score", grades)
         table = outcome_matrix([scores["rank_score"].values for scores in found.values()])

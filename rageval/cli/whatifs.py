@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rageval.comparison import Comparison
     from rageval.comparison.likeness import WatchedSource
     from rageval.evaluation import Evaluator
+    from rageval.files.judgements import Judgements
     from rageval.scores import Scores
-    from rageval.tables.grades import Grades
 
 
 def without_nuggets(
@@ -36,7 +36,7 @@ def without_nuggets(
         yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, runs, values)}"
 
 
-def among_judges(results: list[Scores], grades: Grades) -> Iterator[str]:
+def among_judges(results: list[Scores], grades: Judgements) -> Iterator[str]:
     """How often two systems would change places by another judge, and what more votes would help."""
     import numpy as np
 

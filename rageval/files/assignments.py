@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Iterator
+from itertools import chain, count
 from typing import Literal
 
 import msgspec
 
 from rageval.counting import RULES
 from rageval.files.jsonl import read_batches
-from rageval.files.judgements import refuse_odd_ids
+from rageval.files.judgements import JudgementLine, Judgements
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
-from rageval.tables.grades import Grades, Rows
 
 EXPECTED = "an assignment {qid, run_id, nuggets: [{text, importance, assignment}], …}"
 
@@ -36,42 +35,36 @@ class Assignment(msgspec.Struct):
     response_length: int | None = None
 
 
-def add_assignments(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
+def add_assignments(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
     name = name_of(source)
     for lines, answers in read_batches(source, Assignment, EXPECTED, limits):
-        rows = _rows(name, lines, answers)
-        refuse_odd_ids(rows)
-        grades.add(rows)
-        grades.by_text.add(len(grades.sources) - 1)
+        rows = [list(_rows(answer)) for answer in answers]
+        of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
+        table.add(name, of_row, list(chain.from_iterable(rows)), limits)
+        table.by_text.add(len(table.sources) - 1)
         for answer in answers:
-            _measure(grades, str(answer.qid), str(answer.run_id), answer)
+            _measure(table, answer)
 
 
-def _rows(name: str, lines: Sequence[int], answers: Sequence[Assignment]) -> Rows:
-    """A row a nugget; nuggetizer's `failed` is a judgement that is missing."""
-    of_answer = [at for at, answer in enumerate(answers) for _ in answer.nuggets]
-    nuggets = [nugget for answer in answers for nugget in answer.nuggets]
-    number = len(nuggets)
-    return Rows(
-        name,
-        line=[lines[at] for at in of_answer],
-        query=[str(answers[at].qid) for at in of_answer],
-        run=[str(answers[at].run_id) for at in of_answer],
-        judge=[""] * number,
-        item=["answer"] * number,
-        aspect=[text for answer in answers for text in distinct([n.text for n in answer.nuggets])],
-        label=[None if nugget.assignment == "failed" else nugget.assignment for nugget in nuggets],
-        grade=[None] * number,
-        status=["error" if nugget.assignment == "failed" else "ok" for nugget in nuggets],
-        rubric=["nugget-assignment"] * number,
-        importance=[None if nugget.importance == "failed" else nugget.importance for nugget in nuggets],
-        weight=[None] * number,
-    )
+def _rows(answer: Assignment) -> Iterator[JudgementLine]:
+    """Yield a row a nugget; nuggetizer's `failed` is a judgement that is missing."""
+    texts = distinct([nugget.text for nugget in answer.nuggets])
+    for text, nugget in zip(texts, answer.nuggets, strict=True):
+        failed = nugget.assignment == "failed"
+        yield JudgementLine(
+            answer.qid,
+            answer.run_id,
+            aspect=text,
+            label=None if nugget.assignment == "failed" else nugget.assignment,
+            status="error" if failed else "ok",
+            rubric="nugget-assignment",
+            importance=None if nugget.importance == "failed" else nugget.importance,
+        )
 
 
-def _measure(grades: Grades, query: str, run: str, answer: Assignment) -> None:
-    facts = grades.facts_of(run, query)
+def _measure(table: Judgements, answer: Assignment) -> None:
+    facts = table.facts_of(str(answer.run_id), str(answer.qid))
     facts.assigned = True
     if answer.answer_text is not None:
         facts.lengths = {name: float(measured(answer.answer_text)) for name, measured in RULES.items()}

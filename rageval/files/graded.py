@@ -11,11 +11,10 @@ from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.assignments import add_assignments
 from rageval.files.jsonl import first_record
-from rageval.files.judgements import add_dicts, add_judgements
+from rageval.files.judgements import Judgements, add_dicts, add_judgements
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Source, head, name_of, start_of_stream
 from rageval.records import Answer, Qrel
-from rageval.tables.grades import Grades
 
 EXPECTED = (
     "judgements {query_id, run_id, aspect, label or grade}, nugget assignments"
@@ -30,18 +29,18 @@ _OTHERS = {
 }
 
 
-def add_file(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
+def add_file(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of any of these kinds, told apart by its first record."""
     if callable(content := getattr(source, "qrels", None)):
-        add_dicts(grades, map(_of_document, content()))
+        add_dicts(table, map(_of_document, content()))
         return
     kind = kind_of(source, limits)
     if kind == "judgements":
-        add_judgements(grades, source, limits)
+        add_judgements(table, source, limits)
     elif kind == "assignments":
-        add_assignments(grades, source, limits)
+        add_assignments(table, source, limits)
     else:
-        add_answers(grades, source, limits)
+        add_answers(table, source, limits)
 
 
 def _of_document(qrel: Qrel) -> dict[str, Any]:
@@ -50,15 +49,15 @@ def _of_document(qrel: Qrel) -> dict[str, Any]:
     return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
 
 
-def add_answers(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
+def add_answers(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of answers: how long they are, and what they cite."""
     for answer in read_answers(source, limits):
-        add_answer(grades, answer)
+        add_answer(table, answer)
 
 
-def add_answer(grades: Grades, answer: Answer) -> None:
+def add_answer(table: Judgements, answer: Answer) -> None:
     """Let the length and the citations of an answer be known."""
-    facts = grades.facts_of(answer.run_id, answer.query_id)
+    facts = table.facts_of(answer.run_id, answer.query_id)
     texts = [sentence.text for sentence in answer.sentences]
     facts.lengths = {name: float(sum(map(count, texts))) for name, count in RULES.items()}
     facts.cited = tuple(sentence.citations for sentence in answer.sentences)

@@ -1,25 +1,38 @@
-"""rageval's own judgements: JSON lines, one judgement a line; the archive and exchange format."""
+"""rageval's own judgements: JSON lines, one judgement a line; the archive and exchange format.
+
+`Judgements` is what was read of any files that say something of answers: small numbers that stand for words,
+in plain arrays, so that a million lines take some twenty megabytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from itertools import accumulate, groupby, pairwise, repeat
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-import numpy as np
 
 from rageval.errors import InputError
 from rageval.files.jsonl import as_line, read_batches
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import Findings, quoted
 from rageval.files.opening import Source, name_of
-from rageval.tables.grades import FAILED, GRADED, AnswerFacts, Grades, Rows
-from rageval.text import problem_of_id
+from rageval.text import problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
+GRADED = ("ok", "repaired")
+FAILED = ("refused", "truncated", "filtered", "invalid", "error")
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
+_ANSWER = attrgetter("run_id", "judge", "query_id")
+_SAID = attrgetter("label", "status", "rubric", "importance", "weight")
+_ITEM, _ASPECT, _GRADE, _SENTENCES = map(attrgetter, ("item_id", "aspect", "grade", "sentences"))
 Text = str | int
 
 
@@ -40,14 +53,361 @@ class JudgementLine(msgspec.Struct, gc=False):
     sentences: int | None = None
 
 
-def add_judgements(grades: Grades, source: Source, limits: Limits = DEFAULT) -> None:
+class Said(NamedTuple):
+    """What a row says beside its grade; labels and rubrics are folded, so that spellings are one."""
+
+    label: str | None
+    status: str
+    rubric: str
+    importance: str | None
+    weight: float | None
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether the judgement did not fail."""
+        return self.status in GRADED
+
+
+class AnswerFacts:
+    """What is known of an answer beside the judgements: its length by each rule, what each sentence cites.
+
+    `assigned` is set where a record holds its nuggets, and be it that there are none.
+    """
+
+    __slots__ = ("assigned", "cited", "lengths", "sentences")
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.lengths: Mapping[str, float] = {}
+        self.cited: tuple[tuple[str | None, ...], ...] | None = None
+        self.sentences: int | None = None
+        self.assigned = False
+
+
+class Words(dict[Any, int]):
+    """Words as numbers: each distinct one gets the next, in order of first appearance, once it is folded.
+
+    >>> words = Words(str.lower)
+    >>> [words[word] for word in ("No", "yes", "no")], words.words, words.find("never")
+    ([0, 1, 0], ['no', 'yes'], -1)
+    """
+
+    def __init__(self, fold: Callable[[Any], Any] = str) -> None:
+        """Fold each spelling once, with this function."""
+        super().__init__()
+        self.words: list[Any] = []
+        self.new: list[Any] = []  # spellings that nobody has checked yet
+        self._fold = fold
+
+    def __missing__(self, spelling: Any) -> int:
+        word = self._fold(spelling)
+        code = self.get(word)
+        if code is None:
+            self[word] = code = len(self.words)
+            self.words.append(word)
+        self[spelling] = code
+        self.new.append(spelling)
+        return code
+
+    def find(self, word: Any) -> int:
+        """Return the number of a word, -1 if it is not known."""
+        return self.get(word, -1)
+
+
+class Judgements:
+    """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
+
+    Answers are numbered by run, judge and query, each in order of first appearance, and rows as they are
+    stored: those of an answer stand together, in the order of the file.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Begin with nothing; `finish` comes after all rows."""
+        self.name = name
+        self.queries, self.runs, self.judges, self.items, self.aspects = (Words() for _ in range(5))
+        self.said = Words(_folded_said)
+        self.facts: dict[tuple[int, int], AnswerFacts] = {}  # by run and query
+        self.sources: list[str] = []
+        self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
+        self.remarks: list[str] = []  # what should be said of the table
+        self.kept: dict[Any, Any] = {}  # what others made of the rows
+        self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
+        self._grade: array[float] | None = None  # as soon as anybody gives one
+        # An answer, or a stretch of one until all is read: whose it is, and its rows.
+        self.run, self.judge, self.query = array("i"), array("i"), array("i")
+        self.begin, self.end = array("i"), array("i")
+        self._stretches: list[tuple[int, int, Sequence[int]]] = []  # first row, source, lines
+        self._order: array[int] | None = None  # of rows, by now, as they were read
+
+    def __len__(self) -> int:
+        return len(self.row_said)
+
+    def __repr__(self) -> str:
+        return f"<Judgements {self.name}: {len(self):,} of {len(self.runs.words):,} systems>"
+
+    def add(
+        self, source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits
+    ) -> None:
+        """Take in a stretch of rows."""
+        first, number = len(self), len(records)
+        if not self.sources or self.sources[-1] != source:
+            self.sources.append(source)
+        self._stretches.append((first, len(self.sources) - 1, lines))
+        self.row_item.extend(map(self.items.__getitem__, map(_ITEM, records)))
+        self.row_aspect.extend(map(self.aspects.__getitem__, map(_ASPECT, records)))
+        self.row_said.extend(map(self.said.__getitem__, map(_SAID, records)))
+        grades = list(map(_GRADE, records))
+        if self._grade is None and grades.count(None) < number:
+            self._grade = array("d", repeat(math.nan, first))
+        if self._grade is not None:
+            self._grade.extend([math.nan if grade is None else grade for grade in grades])
+        self._begin_answers(first, records)
+        if self._is_odd(first, limits):
+            _refuse(source, lines, records, limits)
+        counted = list(map(_SENTENCES, records))
+        if counted.count(None) < number:
+            for line, record in zip(lines, records, strict=True):
+                if record.sentences is not None:
+                    facts = self.facts_of(str(record.run_id), str(record.query_id))
+                    _count_sentences(facts, record.sentences, f"{source}:{line}")
+
+    def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
+        """Note where the answer of a row is another one than that of the row before."""
+        for (run, judge, query), group in groupby(map(_ANSWER, records)):
+            answer = self.runs[run], self.judges[judge], self.queries[query]
+            last = first + len(list(group))
+            if self.end and answer == (self.run[-1], self.judge[-1], self.query[-1]):
+                self.end[-1] = last
+            else:
+                for column, value in zip(self._columns, (*answer, first, last), strict=True):
+                    column.append(value)
+            first = last
+
+    @property
+    def _columns(self) -> tuple[array[int], ...]:
+        return self.run, self.judge, self.query, self.begin, self.end
+
+    def _is_odd(self, first: int, limits: Limits) -> bool:
+        """Whether any of the rows from here on must be looked at one by one, for it may be refused.
+
+        Each distinct word, and each distinct thing that rows say, is looked at once.
+        """
+        odd = any(problem_of_id(str(word)) for words in self._ids for word in words.new)
+        for words, longest in (
+            *((words, limits.id) for words in self._ids),
+            (self.aspects, limits.line),
+            (self.judges, _LONGEST_WORD),
+        ):
+            odd = odd or any(_is_long(str(word), longest) for word in words.new)
+            words.new = []
+        for label, _, rubric, _, weight in self.said.new:
+            odd = odd or any(_is_long(word or "", _LONGEST_WORD) for word in (label, rubric))
+            odd = odd or (weight is not None and not math.isfinite(weight))
+        self.said.new = []
+        codes, kinds = self.row_said[first:], self.said.words
+        if self._grade is None:
+            return odd or any((kinds[code].label is not None) != kinds[code].is_graded for code in set(codes))
+        grades = self._grade[first:]
+        pairs = set(zip(codes, map(math.isnan, grades), strict=True))
+        odd = odd or any(
+            (kinds[code].label is not None or not nothing) != kinds[code].is_graded for code, nothing in pairs
+        )
+        return odd or any(abs(grade) > limits.grade for grade in grades)
+
+    @property
+    def _ids(self) -> tuple[Words, Words, Words]:
+        return self.queries, self.runs, self.items
+
+    def finish(self) -> Judgements:
+        """Bring the rows of each answer together, and refuse a judgement that is there twice."""
+        number = len(self.run)
+        judges, queries = len(self.judges.words), len(self.queries.words)
+        places = zip(self.run, self.judge, self.query, range(number), strict=True)
+        packed = [
+            ((run * judges + judge) * queries + query) * number + at for run, judge, query, at in places
+        ]
+        packed.sort()
+        order = array("i", (place % number for place in packed))
+        apart = any(one // number == other // number for one, other in pairwise(packed))
+        del packed
+        if apart:
+            self._gather(order)
+        else:
+            self.run, self.judge, self.query, self.begin, self.end = (
+                array("i", map(column.__getitem__, order)) for column in self._columns
+            )
+        for answer in range(len(self.run)):
+            self._refuse_duplicates(self.begin[answer], self.end[answer])
+        return self
+
+    def _gather(self, order: Sequence[int]) -> None:
+        """Store the rows in the order of answers, which lay apart."""
+        rows = array("i")
+        found: list[array[int]] = [array("i") for _ in self._columns]
+        before: tuple[int, int, int] | None = None
+        for at in order:
+            answer, first = (self.run[at], self.judge[at], self.query[at]), len(rows)
+            rows.extend(range(self.begin[at], self.end[at]))
+            if answer == before:
+                found[-1][-1] = len(rows)
+                continue
+            before = answer
+            for column, value in zip(found, (*answer, first, len(rows)), strict=True):
+                column.append(value)
+        self.run, self.judge, self.query, self.begin, self.end = found
+        self._order = rows
+        for name in ("row_item", "row_aspect", "row_said"):
+            setattr(self, name, array("i", map(getattr(self, name).__getitem__, rows)))
+        if self._grade is not None:
+            self._grade = array("d", map(self._grade.__getitem__, rows))
+
+    def _refuse_duplicates(self, begin: int, end: int) -> None:
+        if len(set(self.row_aspect[begin:end])) == end - begin:
+            return
+        seen: dict[tuple[int, int], int] = {}
+        for row in range(begin, end):
+            first = seen.setdefault((self.row_item[row], self.row_aspect[row]), row)
+            if first != row:
+                raise InputError(self._twice(first, row))
+
+    def _twice(self, first: int, second: int) -> str:
+        answer = next(at for at in range(len(self.run)) if self.begin[at] <= first < self.end[at])
+        line = self.line(answer, first)
+        query, run, item, aspect = (
+            visible(str(word)) for word in (line.query_id, line.run_id, line.item_id, line.aspect)
+        )
+        return (
+            f"{self.where(second)}: query {query}, run {run}, item {item[:80]}, aspect {aspect[:80]} was"
+            f" judged before, in {self.where(first)}; expected one judgement by each judge"
+        )
+
+    def position(self, row: int) -> int:
+        """Return how many rows were read before this one."""
+        return row if self._order is None else self._order[row]
+
+    def where(self, row: int) -> str:
+        """Return file and line of a row."""
+        first, source, lines = self._stretch(row)
+        return f"{self.sources[source]}:{lines[self.position(row) - first]}"
+
+    def is_by_text(self, row: int) -> bool:
+        """Whether the aspect of a row is the text of a nugget, for want of an id."""
+        return self._stretch(row)[1] in self.by_text
+
+    def _stretch(self, row: int) -> tuple[int, int, Sequence[int]]:
+        at = bisect_right(self._stretches, self.position(row), key=lambda stretch: stretch[0])
+        return self._stretches[at - 1]
+
+    def answers_of(self, run: int, judge: int) -> range:
+        """Return the numbers of the answers of a system that a judge said something of, by query."""
+        return range(self._first((run, judge, 0)), self._first((run, judge + 1, 0)))
+
+    def answer(self, run: int, judge: int, query: int) -> int | None:
+        """Return the number of an answer, None where the judge said nothing of it."""
+        at = self._first((run, judge, query))
+        found = at < len(self.run) and (self.run[at], self.judge[at], self.query[at]) == (run, judge, query)
+        return at if found else None
+
+    def _first(self, place: tuple[int, int, int]) -> int:
+        return bisect_left(
+            range(len(self.run)), place, key=lambda at: (self.run[at], self.judge[at], self.query[at])
+        )
+
+    def rows(self, answer: int) -> range:
+        """Return the rows of an answer."""
+        return range(self.begin[answer], self.end[answer])
+
+    def said_in(self, row: int) -> Said:
+        """Return what a row says beside its grade."""
+        said: Said = self.said.words[self.row_said[row]]
+        return said
+
+    def grade_in(self, row: int) -> float:
+        """Return the grade that a row gives, NaN if it gives none."""
+        return math.nan if self._grade is None else self._grade[row]
+
+    def grades(self, answer: int) -> Iterable[float]:
+        """Return the grades that the rows of an answer give, NaN where they give none."""
+        begin, end = self.begin[answer], self.end[answer]
+        return repeat(math.nan, end - begin) if self._grade is None else self._grade[begin:end]
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether any row gives a grade."""
+        return self._grade is not None
+
+    def line(self, answer: int, row: int) -> JudgementLine:
+        """Return a row as a record, its label and rubric folded."""
+        said, grade = self.said_in(row), self.grade_in(row)
+        return JudgementLine(
+            query_id=self.queries.words[self.query[answer]],
+            run_id=self.runs.words[self.run[answer]],
+            judge=self.judges.words[self.judge[answer]],
+            item_id=self.items.words[self.row_item[row]],
+            aspect=self.aspects.words[self.row_aspect[row]],
+            grade=None if math.isnan(grade) else grade,
+            **said._asdict(),
+        )
+
+    def each(self) -> Iterator[tuple[int, JudgementLine]]:
+        """Yield (row, record) of all rows, by run, judge and query."""
+        for answer in range(len(self.run)):
+            for row in self.rows(answer):
+                yield row, self.line(answer, row)
+
+    def only(self, is_kept: Callable[[JudgementLine], bool]) -> Judgements:
+        """Return the table with some of its rows alone."""
+        found = copy(self)
+        found.kept = {}
+        kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
+        rows = [row for some in kept for row in some]
+        there = [at for at, some in enumerate(kept) if some]
+        ends = list(accumulate(len(kept[at]) for at in there))
+        found.run, found.judge, found.query = (
+            array("i", map(column.__getitem__, there)) for column in (self.run, self.judge, self.query)
+        )
+        found.begin, found.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
+        found._order = array("i", map(self.position, rows))
+        found.row_item, found.row_aspect, found.row_said = (
+            array("i", map(column.__getitem__, rows))
+            for column in (self.row_item, self.row_aspect, self.row_said)
+        )
+        found._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
+        return found
+
+    def facts_of(self, run: str, query: str) -> AnswerFacts:
+        """Return what is known of an answer; made when first asked for."""
+        place = self.runs[run], self.queries[query]
+        if place not in self.facts:
+            self.facts[place] = AnswerFacts()
+        return self.facts[place]
+
+    def failed(self) -> int:
+        """Return how many judgements failed."""
+        counts = Counter(self.row_said)
+        return sum(number for code, number in counts.items() if not self.said.words[code].is_graded)
+
+    def labels(self) -> list[str]:
+        """Return the labels that rows give."""
+        return list(dict.fromkeys(said.label for said in self.said_by_any() if said.label is not None))
+
+    def rubrics(self) -> set[str]:
+        """Return the rubrics that any row names, and nothing for rows that name none."""
+        return {said.rubric for said in self.said_by_any()}
+
+    def said_by_any(self) -> list[Said]:
+        """Return all that any row says, each once, by first appearance."""
+        return [self.said.words[code] for code in sorted(set(self.row_said))]
+
+
+def add_judgements(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of judgements into the table."""
     name = name_of(source)
     for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
-        _add(grades, name, lines, records, limits)
+        table.add(name, lines, records, limits)
 
 
-def add_dicts(grades: Grades, judgements: Iterable[Mapping[str, Any]]) -> None:
+def add_dicts(table: Judgements, judgements: Iterable[Mapping[str, Any]]) -> None:
     """Take in judgements that are already in memory, as dicts with the keys of the file."""
     found = list(judgements)
     if not found:
@@ -56,38 +416,27 @@ def add_dicts(grades: Grades, judgements: Iterable[Mapping[str, Any]]) -> None:
         records = msgspec.convert(found, list[JudgementLine])
     except msgspec.ValidationError as error:
         raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
-    _add(grades, grades.name, range(1, len(found) + 1), records, DEFAULT)
+    table.add(table.name, range(1, len(found) + 1), records, DEFAULT)
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:
-    """A judgement as its line in a file: keys sorted, nothing that is None."""
+    """Return a judgement as its line in a file: keys sorted, nothing that is None."""
     return as_line({key: value for key, value in judgement.items() if value is not None})
 
 
-def _add(grades: Grades, name: str, lines: Any, records: Any, limits: Limits) -> None:
-    def column(field: str) -> list[Any]:
-        return list(map(attrgetter(field), records))
+def folded(label: str) -> str:
+    """Return a label as labels are compared: in lower case, with _ for blanks and hyphens."""
+    return label.strip().lower().replace(" ", "_").replace("-", "_")
 
-    def ids(field: str) -> list[str]:
-        return list(map(str, column(field)))
 
-    rows = Rows(
-        name,
-        lines,
-        query=ids("query_id"),
-        run=ids("run_id"),
-        judge=column("judge"),
-        item=ids("item_id"),
-        aspect=ids("aspect"),
-        **{field: column(field) for field in ("label", "grade", "status", "rubric", "importance", "weight")},
-    )
-    _refuse(rows, limits)
-    grades.add(rows)
-    counted = column("sentences")
-    if counted.count(None) < len(counted):
-        for line, query, run, sentences in zip(lines, rows.query, rows.run, counted, strict=True):
-            if sentences is not None:
-                _count_sentences(grades.facts_of(run, query), sentences, f"{name}:{line}")
+def _folded_said(said: Said) -> Said:
+    label, status, rubric, importance, weight = said
+    return Said(None if label is None else folded(label), status, _rubric_name(rubric), importance, weight)
+
+
+def _rubric_name(rubric: str) -> str:
+    """Return the rubric without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`."""
+    return rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
 
 
 def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
@@ -100,51 +449,52 @@ def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
     facts.sentences = sentences
 
 
-def _refuse(rows: Rows, limits: Limits) -> None:
-    """Statuses and grades that contradict each other, and numbers and names beyond the limits."""
-    grade = np.array(rows.grade, np.float64)
-    said = ~np.isnan(grade) | np.array([label is not None for label in rows.label])
-    graded = np.array([status in GRADED for status in rows.status])
-    refuse_odd_ids(rows)
+def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits) -> None:
+    """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""
     findings = Findings()
-    endless = np.isinf(np.array(rows.weight, np.float64))
-    for at in np.flatnonzero((said != graded) | (np.abs(grade) > limits.grade) | endless).tolist():
-        findings.add(f"{rows.source}:{rows.line[at]}: {_contradiction(rows, at, limits)}")
-    for ids, longest in (
-        *((ids, limits.id) for ids in (rows.query, rows.run, rows.item)),
-        (rows.aspect, limits.line),
-        *((words, _LONGEST_WORD) for words in (rows.label, rows.judge, rows.rubric)),
+    for name in ("query_id", "run_id", "item_id"):
+        for line, record in zip(lines, records, strict=True):
+            problem = problem_of_id(
+                str(getattr(record, name))
+            )  # the text of a nugget may have blanks around it
+            if problem is not None:
+                findings.add(f"{source}:{line}: expected as {name} {problem}")
+    findings.raise_if_any()
+    for line, record in zip(lines, records, strict=True):
+        contradiction = _contradiction(record, limits)
+        if contradiction is not None:
+            findings.add(f"{source}:{line}: {contradiction}")
+    for name, longest in (
+        *((name, limits.id) for name in ("query_id", "run_id", "item_id")),
+        ("aspect", limits.line),
+        *((name, _LONGEST_WORD) for name in ("label", "judge", "rubric")),
     ):
-        if max(map(len, filter(None, ids)), default=0) * _BYTES_A_CHARACTER <= longest:
-            continue
-        for at, word in enumerate(ids):
-            if word is not None and len(word.encode()) > longest:
+        for line, record in zip(lines, records, strict=True):
+            word = str(getattr(record, name) or "").encode()
+            if len(word) > longest:
                 findings.add(
-                    f"{rows.source}:{rows.line[at]}: expected at most {longest:,} bytes,"
-                    f" found {len(word.encode()):,}: {quoted(word.encode())}"
+                    f"{source}:{line}: expected at most {longest:,} bytes, found {len(word):,}:"
+                    f" {quoted(word)}"
                 )
     findings.raise_if_any()
 
 
-def refuse_odd_ids(rows: Rows) -> None:
-    """Ids that are nothing, or have blanks around them; the text of a nugget may have some."""
-    findings = Findings()
-    for name in ("query", "run", "item"):
-        ids = getattr(rows, name)
-        odd = {word: problem for word in set(ids) if (problem := problem_of_id(word)) is not None}
-        for at in (at for at, word in enumerate(ids) if word in odd) if odd else ():
-            findings.add(f"{rows.source}:{rows.line[at]}: expected as {name}_id {odd[ids[at]]}")
-    findings.raise_if_any()
+def _is_long(word: str, longest: int) -> bool:
+    return len(word) * _BYTES_A_CHARACTER > longest and len(word.encode()) > longest
 
 
-def _contradiction(rows: Rows, at: int, limits: Limits) -> str:
-    status, label, grade = rows.status[at], rows.label[at], rows.grade[at]
-    if status in FAILED and (label is not None or grade is not None):
+def _contradiction(record: JudgementLine, limits: Limits) -> str | None:
+    """Return what cannot be about a record, None if it is in order."""
+    status, label, grade, weight = record.status, record.label, record.grade, record.weight
+    is_said = label is not None or (grade is not None and not math.isnan(grade))
+    if status in FAILED and is_said:
         return (
             f"status {status!r} with a grade; a failed judgement is missing, expected no label and no grade"
         )
-    if rows.weight[at] in (np.inf, -np.inf):
-        return f"expected a finite weight, found {rows.weight[at]}"
-    if label is None and grade is None:
+    if weight is not None and math.isinf(weight):
+        return f"expected a finite weight, found {weight}"
+    if status in GRADED and not is_said:
         return f"status {status!r} without a grade, expected a label or a grade"
-    return f"expected a grade from -{limits.grade:,} to {limits.grade:,}, found {grade:g}"
+    if grade is not None and abs(grade) > limits.grade:
+        return f"expected a grade from -{limits.grade:,} to {limits.grade:,}, found {grade:g}"
+    return None

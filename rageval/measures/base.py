@@ -9,7 +9,7 @@ What else is known of it is declared with it, and nowhere else: `@measure(better
 
 The keyword-only arguments are the parameters: their annotations say what is allowed, their defaults
 what is meant when nothing is said, the docstring is the measure's page. A measure of runs takes a `Ranking`
-and returns a number; one whose first argument is annotated as `Graded` is a measure of answers.
+and returns a number; one whose first argument is annotated as `Assessment` is a measure of answers.
 """
 
 from __future__ import annotations
@@ -19,23 +19,14 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
+from rageval.measures.assessment import Assessment
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rageval.tables.graded import Graded
-
-    Values = NDArray[np.float64]
-else:
-    Values = Any  # what numpy is not imported for
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
@@ -181,36 +172,37 @@ class Measure:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
         return Measure(self.function, self._given, checked_cutoff(k, self.name), self.about)
 
-    def compute(self, graded: Graded) -> Values:
-        """One value a query, of judged answers."""
-        values: Values = self.function(graded, **self.arguments)
-        return values
+    def values(self, queries: Iterable[Ranking | Assessment]) -> list[float]:
+        """Return the value of each query."""
+        return list(map(self.value, queries))
 
-    def values(self, rankings: Iterable[Ranking]) -> list[float]:
-        """Return the value of each ranking."""
-        cutoff = {"k": self.k} if self.takes_k else {}
-        given, kind = cutoff | self.arguments, Share if self.gives_shares else float
-        values = []
-        for ranking in rankings:
-            try:
-                value = self.function(ranking, **given)
-            except RagevalError:
-                raise
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                what = f"{type(error).__name__}: {error}"
-                query = ranking.topic.query_id
-                raise MeasureError(f"{self}: failed on the query {query!r} ({what:.200})") from error
-            if type(value) is not kind:
-                value = self._number(value, ranking)
-            if not -_MOST <= value <= _MOST and value == value:
-                raise MeasureError(
-                    f"{self}: returned {value!r} for the query {ranking.topic.query_id!r}; expected a number"
-                    f" from -{_MOST:g} to {_MOST:g}, or NaN where it is not defined"
-                )
-            values.append(value)
-        return values
+    def value(self, query: Ranking | Assessment) -> float:
+        """Return the value of one query."""
+        try:
+            value = self.function(query, **self._arguments)
+        except RagevalError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise MeasureError(f"{self}: failed on the query {query.query_id!r} ({what:.200})") from error
+        if type(value) is not self._kind:
+            value = self._number(value, query)
+        if not -_MOST <= value <= _MOST and value == value:
+            raise MeasureError(
+                f"{self}: returned {value!r} for the query {query.query_id!r}; expected a number"
+                f" from -{_MOST:g} to {_MOST:g}, or NaN where it is not defined"
+            )
+        return value
 
-    def _number(self, value: Any, ranking: Ranking) -> float:
+    @cached_property
+    def _arguments(self) -> dict[str, Any]:
+        return ({"k": self.k} if self.takes_k else {}) | self.arguments
+
+    @cached_property
+    def _kind(self) -> type[float]:
+        return Share if self.gives_shares else float
+
+    def _number(self, value: Any, query: Ranking | Assessment) -> float:
         """Return what a function of somebody else's returned as a number."""
         expected = "a Share, as it is annotated, or NaN" if self.gives_shares else "a number"
         try:
@@ -221,7 +213,7 @@ class Measure:
         except (TypeError, ValueError):
             pass
         raise MeasureError(
-            f"{self}: returned {value!r:.80} for the query {ranking.topic.query_id!r}, expected {expected}"
+            f"{self}: returned {value!r:.80} for the query {query.query_id!r}, expected {expected}"
         )
 
     @cached_property
@@ -233,7 +225,7 @@ class Measure:
     def of_answers(self) -> bool:
         """Whether it scores judged answers; otherwise it scores runs."""
         first = next(iter(inspect.signature(self.function).parameters.values()))
-        return bool(getattr(first.annotation, "__name__", first.annotation) == "Graded")
+        return _name_of(first) == Assessment.__name__
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
@@ -391,6 +383,8 @@ def measure(
 ) -> Measure | Callable[[Callable[..., Any]], Measure]:
     """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
+    A function whose first argument is annotated as an `Assessment` makes a measure of judged answers.
+
     `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
     the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
     the best, and none is called better. `aggregate` is how the values of queries become one: `mean` when
@@ -435,8 +429,14 @@ def measure(
 def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a function of columns, as measures were until version 0.1."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
-    name = getattr(first.annotation, "__name__", first.annotation) if first else ""
-    if first and (first.name == "judged" or name == "Judged"):
+    if first and (first.name == "graded" or _name_of(first) == "Graded"):
+        raise MeasureError(
+            f"{function.__name__}: a measure is a function of one answer now, not of columns; instead of"
+            f" `def {function.__name__}({first.name}, …)` with an array of values, write"
+            f" `def {function.__name__}(answer: rageval.Assessment, …)` and return one number, such as the"
+            ' mean of [judgement.grade for judgement in answer.judged("nugget support")]'
+        )
+    if first and (first.name == "judged" or _name_of(first) == "Judged"):
         raise MeasureError(
             f"{function.__name__}: a measure is a function of one query now, not of columns; instead of"
             f" `def {function.__name__}({first.name}, …)` with an array of values, write"
@@ -444,6 +444,12 @@ def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
             " len(ranking.hits(k, rel)) / ranking.relevant(rel)"
         )
     return function
+
+
+def _name_of(parameter: inspect.Parameter) -> str:
+    """Return the name of what a parameter is annotated as, without the module."""
+    annotation = parameter.annotation
+    return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2]
 
 
 def checked_direction(better: Any, name: str) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
-import numpy as np
+import math
+from typing import Literal
 
 from rageval.errors import InputError, UsageError
-from rageval.measures.base import Values, measure
-from rageval.tables.graded import Float, Graded, Int, quotient
-from rageval.tables.grades import ABSENT
-from rageval.tables.scales import CITATION
+from rageval.measures.assessment import Assessment, Judgement, mean, share
+from rageval.measures.base import measure
+from rageval.measures.scales import CITATION
 from rageval.text import visible
 
 # without the answers, one that cites nothing looks like one that nobody judged
@@ -18,7 +16,7 @@ _GIVE_THE_ANSWERS = "an answer that cites nothing has nothing to judge: give the
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)
-def citation_precision(graded: Graded, *, citations: Literal["first", "all", "micro"] = "first") -> Values:
+def citation_precision(answer: Assessment, *, citations: Literal["first", "all", "micro"] = "first") -> float:
     """Support of the cited sentences by what they cite (TREC RAG, weighted precision).
 
     Formula:
@@ -41,17 +39,18 @@ def citation_precision(graded: Graded, *, citations: Literal["first", "all", "mi
     >>> [round(score.value, 3) for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [1.0, 0.75, 0.667]
     """
-    cited = _citations(graded, "citation_precision")
-    if citations == "micro":
-        known = ~np.isnan(cited.grade)
-        return graded.ratio(cited.query[known], cited.grade[known])
-    query, value = _by_sentence(cited, citations)
-    known = ~np.isnan(value)
-    return graded.ratio(query[known], value[known])
+    cited = _citations(answer)
+    values = (
+        [grade for grades in cited for grade in grades]
+        if citations == "micro"
+        else [_value(grades, citations) for grades in cited]
+    )
+    known = [value for value in values if not math.isnan(value)]
+    return share(math.fsum(known), len(known))
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)
-def citation_recall(graded: Graded, *, citations: Literal["first", "all"] = "first") -> Values:
+def citation_recall(answer: Assessment, *, citations: Literal["first", "all"] = "first") -> float:
     """Support of all sentences by what they cite, those without citations being worth 0 (TREC RAG).
 
     Formula:
@@ -71,109 +70,75 @@ def citation_recall(graded: Graded, *, citations: Literal["first", "all"] = "fir
     >>> [round(score.value, 3) for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [0.667, 0.5]
     """
-    query, value = _by_sentence(_citations(graded, "citation_recall"), citations)
-    known = ~np.isnan(value)
-    total = _sentences(graded, graded.sum(query)) - graded.sum(query, ~known)
-    return quotient(graded.sum(query[known], value[known]), total)
+    values = [_value(grades, citations) for grades in _citations(answer)]
+    known = [value for value in values if not math.isnan(value)]
+    unknown = len(values) - len(known)
+    return share(math.fsum(known), _sentences(answer, len(values)) - unknown)
 
 
-class _Citations(NamedTuple):
-    """One row a citation, those of a sentence together and in their order; NaN where the grade is missing."""
-
-    query: Int
-    sentence: Int
-    grade: Float
-
-
-def _citations(graded: Graded, measure: str) -> _Citations:
-    found = graded.on(CITATION, measure, whole=True)
-    cited = graded.cited()
-    judged = np.isin(found.query, list(cited), invert=True)
-    sentence = found.query * len(graded.grades.aspects) + found.aspect
-    order = np.flatnonzero(judged)[np.argsort(sentence[judged], kind="stable")]
-    rows = _Citations(found.query[order], sentence[order], found.grade[order])
-    if not cited:
-        return rows
-    grades = {
-        (query, aspect, item): grade
-        for query, aspect, item, grade in zip(
-            *(column.tolist() for column in (found.query, found.aspect, found.item, found.grade)), strict=True
-        )
-    }
-    _refuse_strangers(graded, grades, cited)
-    answered = _as_cited(graded, grades, cited)
-    return _Citations(*(np.concatenate(pair) for pair in zip(rows, answered, strict=True)))
+def _citations(answer: Assessment) -> list[list[float]]:
+    """Return the grades of the citations of each sentence that cites; NaN where a grade is missing."""
+    judged = answer.judged(CITATION, failed=True)
+    if answer.cited is None:
+        sentences: dict[str, list[float]] = {}
+        for judgement in judged:
+            sentences.setdefault(judgement.aspect, []).append(judgement.grade)
+        return list(sentences.values())
+    for judgement in judged:
+        _refuse_stranger(answer, answer.cited, judgement)
+    grades = {(judgement.aspect, judgement.item): judgement.grade for judgement in judged}
+    return [
+        [_grade(answer, grades, str(number), doc) for doc in _once(docs)]
+        for number, docs in enumerate(answer.cited)
+        if docs
+    ]
 
 
-def _as_cited(
-    graded: Graded,
-    grades: dict[tuple[int, int, int], float],
-    cited: dict[int, tuple[tuple[str | None, ...], ...]],
-) -> _Citations:
-    """The citations as the answers have them: one that leads nowhere is 0, one not judged is missing."""
-    g = graded.grades
-    rows: list[tuple[int, int, float]] = []
-    sentence = len(g.queries) * (len(g.aspects) + 1)
-    for query, sentences in sorted(cited.items()):
-        for number, docs in enumerate(sentences):
-            sentence += 1
-            aspect = g.aspects.find(str(number))
-            for doc in (doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]):
-                grade = 0.0 if doc is None else grades.get((query, aspect, g.items.find(doc)))
-                rows.append((query, sentence, graded.fill(ABSENT) if grade is None else grade))
-    columns = np.array(rows, np.float64).reshape(-1, 3)
-    return _Citations(columns[:, 0].astype(np.int64), columns[:, 1].astype(np.int64), columns[:, 2])
+def _once(docs: tuple[str | None, ...]) -> list[str | None]:
+    """Return each document once, and everything that leads nowhere."""
+    return [doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]]
 
 
-def _refuse_strangers(
-    graded: Graded,
-    grades: dict[tuple[int, int, int], float],
-    cited: dict[int, tuple[tuple[str | None, ...], ...]],
+def _grade(answer: Assessment, grades: dict[tuple[str, str], float], sentence: str, doc: str | None) -> float:
+    """Return the grade of a citation: one that leads nowhere is 0, one that was not judged is missing."""
+    if doc is None:
+        return 0.0
+    grade = grades.get((sentence, doc))
+    return answer.missing("absent") if grade is None else grade
+
+
+def _refuse_stranger(
+    answer: Assessment, cited: tuple[tuple[str | None, ...], ...], judgement: Judgement
 ) -> None:
-    """A judgement of a citation that the answer does not have belongs to another answer, or counts from 1."""
-    g = graded.grades
-    queries, aspects, items, runs = g.queries.words, g.aspects.words, g.items.words, g.runs.words
-    for query, aspect, item in grades:
-        number = aspects[aspect]
-        if query in cited and not (
-            number.isdigit() and int(number) < len(cited[query]) and items[item] in cited[query][int(number)]
-        ):
-            raise InputError(
-                f"run {visible(runs[graded.run])}, query {visible(queries[query])}: the judgements hold"
-                f" sentence {visible(number)!r} citing {visible(items[item])!r}, the answer does not;"
-                " expected judgements of these answers, with sentences counted from 0"
-            )
+    """Refuse a citation that the answer does not have: it is another answer's, or sentences count from 1."""
+    number = judgement.aspect
+    if not (number.isdigit() and int(number) < len(cited) and judgement.item in cited[int(number)]):
+        raise InputError(
+            f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: the judgements hold"
+            f" sentence {visible(number)!r} citing {visible(judgement.item)!r}, the answer does not;"
+            " expected judgements of these answers, with sentences counted from 0"
+        )
 
 
-def _by_sentence(cited: _Citations, which: str) -> tuple[Int, Float]:
-    """The query and the value of every sentence that cites."""
-    begin = np.flatnonzero(np.diff(cited.sentence, prepend=-1))
-    if which == "first" or not len(begin):
-        return cited.query[begin], cited.grade[begin]
-    known = ~np.isnan(cited.grade)
-    total = np.add.reduceat(np.where(known, cited.grade, 0.0), begin)
-    return cited.query[begin], quotient(total, np.add.reduceat(known, begin, dtype=np.float64))
+def _value(grades: list[float], which: str) -> float:
+    """Return what a sentence is worth: its first citation, or the mean of all whose grade is known."""
+    return grades[0] if which == "first" else mean([grade for grade in grades if not math.isnan(grade)])
 
 
-def _sentences(graded: Graded, citing: Float) -> Float:
-    """How many sentences each answer has; `citing` is how many of them are known to cite something."""
-    count = np.where(graded.answered, np.nan, citing)  # of what was never judged nothing else is known
-    for (run, at), facts in graded.grades.facts.items():
-        number = len(facts.cited) if facts.cited is not None else facts.sentences
-        if run == graded.run and number is not None:
-            count[at] = number
-    lost, wrong = np.flatnonzero(np.isnan(count)), np.flatnonzero(count < citing)
-    names = graded.grades.queries.words
-    if len(lost):
+def _sentences(answer: Assessment, citing: int) -> int:
+    """Return how many sentences the answer has; `citing` is how many of them are known to cite something."""
+    count = answer.sentences
+    if count is None and answer.was_judged:
         raise UsageError(
             f"citation_recall: it is not known how many sentences the answer to query"
-            f" {visible(names[int(lost[0])])} has;"
+            f" {visible(answer.query_id)} has;"
             " give the answers (--answers FILE), or the key 'sentences' in the judgements"
         )
-    if len(wrong):
-        at = int(wrong[0])
+    if count is None:
+        return citing  # of what was never judged nothing else is known
+    if count < citing:
         raise InputError(
-            f"run {visible(graded.grades.runs.words[graded.run])}, query {visible(names[at])}: has"
-            f" {count[at]:g} sentences, and {citing[at]:g} that cite; expected the sentences of one answer"
+            f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: has"
+            f" {count:,} sentences, and {citing:,} that cite; expected the sentences of one answer"
         )
     return count

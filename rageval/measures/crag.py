@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rageval.measures.base import HIGHER, LOWER, NEITHER, Values, measure
-from rageval.tables.graded import Graded
-from rageval.tables.scales import CRAG
+from rageval.measures.assessment import Assessment, grades, mean, share
+from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
+from rageval.measures.scales import CRAG
 
 _ACCURATE = ("perfect", "acceptable", "accurate")
 # More acceptable answers may come of better ones or of worse ones.
@@ -14,7 +14,7 @@ _BETTER = {"accurate": HIGHER, "perfect": HIGHER, "acceptable": NEITHER, "missin
 
 
 @measure(limits=(-1.0, 1.0))
-def crag_score(graded: Graded) -> Values:
+def crag_score(answer: Assessment) -> float:
     """CRAG's score, called truthfulness: a made-up answer costs as much as a perfect one earns.
 
     Formula:
@@ -33,16 +33,15 @@ def crag_score(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("crag_score", judged)["r"]["crag_score"].value
     0.3
     """
-    found = graded.on(CRAG, "crag_score")
-    return graded.ratio(found.query, found.grade)
+    return mean(grades(answer.judged(CRAG)))
 
 
 @measure(better=lambda parameters: _BETTER[parameters["label"]])
 def crag_share(
-    graded: Graded,
+    answer: Assessment,
     *,
     label: Literal["accurate", "perfect", "acceptable", "missing", "incorrect"] = "accurate",
-) -> Values:
+) -> float:
     """Share of the answers that CRAG's judge gave this label.
 
     Formula:
@@ -60,6 +59,6 @@ def crag_share(
     >>> [score.value for score in scores.values()]
     [0.5, 0.25, 0.25]
     """
-    found = graded.on(CRAG, "crag_share")
     counted = _ACCURATE if label == "accurate" else (label,)
-    return graded.ratio(found.query, graded.label_is(found.label, *counted))
+    judged = answer.judged(CRAG)
+    return share(sum(judgement.label in counted for judgement in judged), len(judged))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rageval.errors import UsageError
-from rageval.measures.base import NEITHER, Values, measure
-from rageval.tables.graded import Graded
+from rageval.measures.assessment import Assessment
+from rageval.measures.base import NEITHER, measure
 
 
 @measure(better=NEITHER)
-def length(graded: Graded, *, rule: Literal["nfkc", "split", "nonspace", "characters"] = "nfkc") -> Values:
+def length(answer: Assessment, *, rule: Literal["nfkc", "split", "nonspace", "characters"] = "nfkc") -> float:
     """Length of the answer, in words or characters, by one of the field's counting rules.
 
     Formula:
@@ -27,6 +26,5 @@ def length(graded: Graded, *, rule: Literal["nfkc", "split", "nonspace", "charac
     >>> [score.value for score in scores.values()]
     [4.0, 13.0]
     """
-    if not graded.grades.facts:
-        raise UsageError("length: no answers are known; give them (--answers FILE)")
-    return graded.lengths(rule)
+    answer.require_answers()
+    return answer.length(rule)

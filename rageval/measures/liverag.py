@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, Values, measure
-from rageval.tables.graded import Graded
-from rageval.tables.scales import CORRECTNESS, FAITHFULNESS
+from rageval.measures.assessment import Assessment, grades, mean, share
+from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, measure
+from rageval.measures.scales import CORRECTNESS, FAITHFULNESS
 
 # A level between the best and those that earn nothing may grow at the cost of either.
 _OF_CORRECTNESS = {2: HIGHER, 1: NEITHER, 0: LOWER, -1: LOWER}
@@ -14,7 +14,7 @@ _OF_FAITHFULNESS = {1: HIGHER, 0: NEITHER, -1: LOWER}
 
 
 @measure(limits=(-1.0, 2.0))
-def correctness(graded: Graded) -> Values:
+def correctness(answer: Assessment) -> float:
     """Mean correctness: covers the gold answer, and nothing beside the point (LiveRAG; RAGtifier, Fig. 2).
 
     Formula:
@@ -30,12 +30,11 @@ def correctness(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("correctness", judged)["r"]["correctness"].value
     0.625
     """
-    found = graded.on(CORRECTNESS, "correctness")
-    return graded.ratio(found.query, found.grade)
+    return mean(grades(answer.judged(CORRECTNESS)))
 
 
 @measure(limits=(-1.0, 1.0))
-def faithfulness(graded: Graded) -> Values:
+def faithfulness(answer: Assessment) -> float:
     """Mean faithfulness: is the answer grounded in the retrieved passages (LiveRAG; RAGtifier, Fig. 2).
 
     Formula:
@@ -49,12 +48,11 @@ def faithfulness(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("faithfulness", judged)["r"]["faithfulness"].value
     0.5
     """
-    found = graded.on(FAITHFULNESS, "faithfulness")
-    return graded.ratio(found.query, found.grade)
+    return mean(grades(answer.judged(FAITHFULNESS)))
 
 
 @measure(better=lambda parameters: _OF_CORRECTNESS[parameters["level"]])
-def correctness_share(graded: Graded, *, level: Annotated[int, Between(-1, 2)] = 2) -> Values:
+def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2)] = 2) -> float:
     """Share of the answers at one level of correctness (RAGtifier's Table 1).
 
     Formula:
@@ -69,12 +67,12 @@ def correctness_share(graded: Graded, *, level: Annotated[int, Between(-1, 2)] =
     >>> rageval.evaluate_answers("correctness_share(level=2)", judged)["r"]["correctness_share"].value
     0.5
     """
-    found = graded.on(CORRECTNESS, "correctness_share")
-    return graded.ratio(found.query, found.grade == level)
+    given = grades(answer.judged(CORRECTNESS))
+    return share(given.count(level), len(given))
 
 
 @measure(better=lambda parameters: _OF_FAITHFULNESS[parameters["level"]])
-def faithfulness_share(graded: Graded, *, level: Annotated[int, Between(-1, 1)] = 1) -> Values:
+def faithfulness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 1)] = 1) -> float:
     """Share of the answers at one level of faithfulness (RAGtifier's Table 1).
 
     Formula:
@@ -89,5 +87,5 @@ def faithfulness_share(graded: Graded, *, level: Annotated[int, Between(-1, 1)] 
     >>> scores["faithfulness_share(level=0)"].value
     0.5
     """
-    found = graded.on(FAITHFULNESS, "faithfulness_share")
-    return graded.ratio(found.query, found.grade == level)
+    given = grades(answer.judged(FAITHFULNESS))
+    return share(given.count(level), len(given))

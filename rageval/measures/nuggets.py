@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-import numpy as np
+from rageval.measures.assessment import Assessment, Judgement, share
+from rageval.measures.base import Between, measure
+from rageval.measures.scales import SUPPORT, Scale
 
-from rageval.measures.base import Between, Values, measure
-from rageval.tables.graded import Float, Graded, Selection, quotient
-from rageval.tables.grades import IMPORTANCE
-from rageval.tables.scales import SUPPORT, Scale
-
-VITAL, OKAY = (IMPORTANCE.index(name) for name in ("vital", "okay"))
-WORDS = ("nfkc", "split")
+_COUNTED = {"vital": {"vital": 1.0}, "okay": {"okay": 1.0}, "weighted": {"vital": 1.0, "okay": 0.5}}
 _ALLOWANCE = 100.0  # non-space characters a nugget, TREC 2003
 
 
 @measure
 def nugget_recall(
-    graded: Graded,
+    answer: Assessment,
     *,
     importance: Literal["all", "vital", "okay", "weighted"] = "all",
     credit: Literal["strict", "partial"] = "strict",
-) -> Values:
+) -> float:
     """Share of the nuggets that the answer supports (AutoNuggetizer; TREC RAG).
 
     Formula:
@@ -51,14 +48,14 @@ def nugget_recall(
     >>> [round(score.value, 4) for score in scores.values()]
     [0.5, 0.3333, 0.75, 0.5, 0.6]
     """
-    found = graded.on(SUPPORT, "nugget_recall")
-    weight = weights_of(graded, found, SUPPORT, importance, "nugget_recall")
-    worth = found.grade if credit == "partial" else (found.grade == 1).astype(np.float64)
-    return graded.ratio(found.query, weight * worth, weight)
+    nuggets = weighted(answer, SUPPORT, importance)
+    if credit == "strict":
+        return share(sum([w for w, nugget in nuggets if nugget.grade == 1]), sum([w for w, _ in nuggets]))
+    return share(sum([w * nugget.grade for w, nugget in nuggets]), sum([w for w, _ in nuggets]))
 
 
 @measure
-def nugget_density(graded: Graded, *, rule: Literal["nfkc", "split"] = "nfkc") -> Values:
+def nugget_density(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc") -> float:
     """Supported nuggets per 100 words of the answer.
 
     Formula:
@@ -75,14 +72,15 @@ def nugget_density(graded: Graded, *, rule: Literal["nfkc", "split"] = "nfkc") -
     >>> rageval.evaluate_answers("nugget_density", judged, answers=answers)["r"]["nugget_density"].value
     20.0
     """
-    found = graded.on(SUPPORT, "nugget_density")
-    supported = graded.sum(found.query, found.grade == 1)
-    density = quotient(100.0 * supported, graded.lengths(rule))
-    return np.where(graded.sum(found.query) > 0, density, np.nan)
+    nuggets = answer.judged(SUPPORT)
+    words = answer.length(rule)
+    if not nuggets or not words:
+        return math.nan
+    return 100 * sum(nugget.grade == 1 for nugget in nuggets) / words
 
 
 @measure
-def nugget_f(graded: Graded, *, beta: Annotated[float, Between(0.0, 1000.0)] = 5.0) -> Values:
+def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)] = 5.0) -> float:
     """F of vital nugget recall and a length-based precision (TREC 2003 QA track, definition questions).
 
     Formula:
@@ -106,19 +104,20 @@ def nugget_f(graded: Graded, *, beta: Annotated[float, Between(0.0, 1000.0)] = 5
     >>> round(scores["nugget_f(beta=1)"].value, 6) == round(2 * 0.8 * 0.5 / (0.8 + 0.5), 6)
     True
     """
-    found = graded.on(SUPPORT, "nugget_f")
-    supported = (found.grade == 1).astype(np.float64)
-    vital = weights_of(graded, found, SUPPORT, "vital", "nugget_f")
-    recall = graded.ratio(found.query, vital * supported, vital)
-    length, allowance = graded.lengths("nonspace"), _ALLOWANCE * graded.sum(found.query, supported)
-    precision = np.where(length <= allowance, 1.0, quotient(allowance, length))
-    precision[np.isnan(length)] = np.nan
+    nuggets = answer.judged(SUPPORT, needs="importance")
+    vital = [nugget for nugget in nuggets if nugget.importance == "vital"]
+    length = answer.length("nonspace")
+    if not vital or math.isnan(length):
+        return math.nan
+    recall = sum(nugget.grade == 1 for nugget in vital) / len(vital)
+    allowance = _ALLOWANCE * sum(nugget.grade == 1 for nugget in nuggets)
+    precision = 1.0 if length <= allowance else allowance / length
     below = beta**2 * precision + recall
-    return np.where(below == 0, 0.0, quotient((beta**2 + 1) * precision * recall, below))
+    return (beta**2 + 1) * precision * recall / below if below else 0.0
 
 
 @measure
-def rubric_score(graded: Graded, *, floor: Literal["none", "zero"] = "none") -> Values:
+def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> float:
     """Weight of the criteria an answer meets, of all the weight there is to win (TREC RAG 2026 rubrics).
 
     Formula:
@@ -138,18 +137,18 @@ def rubric_score(graded: Graded, *, floor: Literal["none", "zero"] = "none") -> 
     >>> round(rageval.evaluate_answers("rubric_score", judged)["r"]["rubric_score"].value, 4)
     0.6667
     """
-    found = graded.on(SUPPORT, "rubric_score", weighed=True)
-    graded.require_weights(SUPPORT, "rubric_score")
-    value = graded.ratio(found.query, found.weight * found.grade, np.maximum(found.weight, 0.0))
-    return np.maximum(value, 0.0) if floor == "zero" else value
+    criteria = answer.judged(SUPPORT, needs="weight")
+    won = math.fsum([criterion.weight * criterion.grade for criterion in criteria])
+    to_win = math.fsum([max(criterion.weight, 0.0) for criterion in criteria])
+    return share(max(won, 0.0) if floor == "zero" else won, to_win)
 
 
-def weights_of(graded: Graded, found: Selection, scale: Scale, importance: str, measure: str) -> Float:
-    """What each nugget counts; `UsageError` if that hangs on an importance which nothing says."""
-    if importance == "all":
-        return np.ones(len(found.query))
-    graded.require_importance(scale, f"{measure} (importance={importance})")
-    vital, okay = found.importance == VITAL, found.importance == OKAY
-    of_vital, of_okay = {"vital": (1.0, 0.0), "okay": (0.0, 1.0), "weighted": (1.0, 0.5)}[importance]
-    weights: Float = of_vital * vital + of_okay * okay
-    return weights
+def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
+    """Return (weight, judgement) of the judgements on a scale: what each counts by its importance."""
+    judged = answer.judged(scale, needs=None if importance == "all" else "importance")
+    return [(counted(importance, judgement), judgement) for judgement in judged]
+
+
+def counted(importance: str, judgement: Judgement) -> float:
+    """Return what a judgement counts where nuggets of this importance do: `all` or, for one, `weighted`."""
+    return 1.0 if importance == "all" else _COUNTED[importance].get(judgement.importance or "", 0.0)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import math
+from typing import Literal
 
-import numpy as np
-
-from rageval.measures.base import Values, measure
-from rageval.tables.graded import Bool, Float, Graded, Int
-from rageval.tables.grades import Grades, require_rows
-from rageval.tables.scales import OUTCOME, POSITION
+from rageval.measures.assessment import Assessment, Place, grades, mean, share
+from rageval.measures.base import measure
+from rageval.measures.scales import OUTCOME
 
 
 @measure
-def rank_score(graded: Graded, *, invalid: Literal["permutation", "query"] = "permutation") -> Values:
+def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] = "permutation") -> float:
     """Mean points for the answer's place among N answers ranked together (sentence-ordering paper).
 
     Formula:
@@ -34,23 +32,15 @@ def rank_score(graded: Graded, *, invalid: Literal["permutation", "query"] = "pe
     >>> [round(scores[run]["rank_score"].value, 4) for run in "abc"]
     [0.8333, 0.8333, 0.3333]
     """
-    require_rows(graded.grades, POSITION, "rank_score")
-    graded.beside.append(POSITION)
-    rankings = rankings_of(graded.grades)
-    mine = (rankings.run == graded.run) & (rankings.judge == graded.judge)
-    query, size, valid = rankings.query[mine], rankings.size[mine], rankings.is_valid[mine]
-    points = (size + 1 - rankings.place[mine]) / size
-    for at in np.flatnonzero(~valid).tolist():
-        last = 1 / size[at]
-        points[at] = last + graded.fill("invalid") * (1 - last)
-    if invalid == "query" and graded.leaves_out:
-        points[np.isin(query, rankings.query[~rankings.is_valid])] = np.nan
-    known = ~np.isnan(points)
-    return graded.ratio(query[known], points[known])
+    places = answer.places()
+    points = [_points(answer, place) for place in places]
+    if invalid == "query" and answer.skips and not all(place.all_valid for place in places):
+        return math.nan
+    return mean([value for value in points if not math.isnan(value)])
 
 
 @measure
-def win_rate(graded: Graded) -> Values:
+def win_rate(answer: Assessment) -> float:
     """Share of the comparisons with other answers that the answer wins, a tie being half a win.
 
     Formula:
@@ -66,44 +56,13 @@ def win_rate(graded: Graded) -> Values:
     >>> scores["a"]["win_rate"].value, scores["b"]["win_rate"].value
     (1.0, 0.0)
     """
-    found = graded.on(OUTCOME, "win_rate")
-    return graded.ratio(found.query, found.grade)
+    won = grades(answer.judged(OUTCOME))
+    return share(sum(won), len(won))
 
 
-class Rankings(NamedTuple):
-    """Rows of rankings: whose answer stood where among how many, and whether the places were 1 to N."""
-
-    query: Int
-    run: Int
-    judge: Int
-    place: Float
-    size: Int
-    is_valid: Bool
-
-
-def rankings_of(grades: Grades) -> Rankings:
-    """All rankings; the place is NaN where the judgement failed."""
-
-    def find() -> Rankings:
-        rows = grades.rows_of(POSITION)
-        query, run, judge = (
-            column[rows].astype(np.int64) for column in (grades.query, grades.run, grades.judge)
-        )
-        key = (query * len(grades.aspects) + grades.aspect[rows]) * len(grades.judges) + judge
-        place = np.where(grades.is_graded[rows], grades.grade[rows], np.nan)
-        _, permutation, size = np.unique(key, return_inverse=True, return_counts=True)
-        good = _are_permutations(permutation, place, size)
-        return Rankings(query, run, judge, place, size[permutation], good[permutation])
-
-    found: Rankings = grades.keep("rankings", find)
-    return found
-
-
-def _are_permutations(group: Int, place: Float, size: Int) -> Bool:
-    """Whether the places of each group are 1 to N, each once."""
-    order = np.lexsort((place, group))
-    begin = np.cumsum(size) - size
-    expected = np.arange(len(place)) - np.repeat(begin, size) + 1
-    wrong = place[order] != expected  # NaN differs from everything
-    good: Bool = np.bincount(group[order], wrong, len(size)) == 0
-    return good
+def _points(answer: Assessment, place: Place) -> float:
+    """Return the points for a place; for an invalid ranking what stands in for them, from 1/N to 1."""
+    if place.is_valid:
+        return (place.among + 1 - place.place) / place.among
+    last = 1 / place.among
+    return last + answer.missing("invalid") * (1 - last)

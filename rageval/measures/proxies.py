@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
-from rageval.measures.base import Values, measure
-from rageval.measures.nuggets import weights_of
-from rageval.tables.graded import Graded
-from rageval.tables.scales import LEXICAL, TOKEN_F1
+from rageval.measures.assessment import Assessment, grades, mean, share
+from rageval.measures.base import measure
+from rageval.measures.nuggets import weighted
+from rageval.measures.scales import LEXICAL, TOKEN_F1
 
 
 @measure
 def lexical_recall(
-    graded: Graded, *, importance: Literal["all", "vital", "okay", "weighted"] = "all"
-) -> Values:
+    answer: Assessment, *, importance: Literal["all", "vital", "okay", "weighted"] = "all"
+) -> float:
     """How much of the wording of the nuggets stands in the answer, by the judge `lexical`.
 
     Formula:
@@ -34,13 +35,13 @@ def lexical_recall(
     >>> rageval.evaluate_answers("lexical_recall", judged)["r"]["lexical_recall"].value
     0.75
     """
-    found = graded.on(LEXICAL, "lexical_recall")
-    weight = weights_of(graded, found, LEXICAL, importance, "lexical_recall")
-    return graded.ratio(found.query, weight * found.grade, weight)
+    nuggets = weighted(answer, LEXICAL, importance)
+    found = math.fsum([w * nugget.grade for w, nugget in nuggets])
+    return share(found, sum([w for w, _ in nuggets]))
 
 
 @measure
-def token_f1(graded: Graded) -> Values:
+def token_f1(answer: Assessment) -> float:
     """F1 of the answer's words and those of the nearest gold answer (SQuAD), by the judge `token_f1`.
 
     Formula:
@@ -54,5 +55,4 @@ def token_f1(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("token_f1", judged)["r"]["token_f1"].value
     0.5
     """
-    found = graded.on(TOKEN_F1, "token_f1")
-    return graded.ratio(found.query, found.grade)
+    return mean(grades(answer.judged(TOKEN_F1)))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
-import numpy as np
-
-from rageval.measures.base import HIGHER, LOWER, NEITHER, Values, measure
-from rageval.tables.graded import Graded, quotient
-from rageval.tables.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
+from rageval.measures.assessment import Assessment, grades, share
+from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
+from rageval.measures.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
 
 _BETTER = {"relevant": HIGHER, "partially_relevant": NEITHER, "non_relevant": LOWER}
 
 
 @measure(peers={"freshstack": "precision"})
-def bank_precision(graded: Graded) -> Values:
+def bank_precision(answer: Assessment) -> float:
     """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
 
     Formula:
@@ -28,12 +27,12 @@ def bank_precision(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("bank_precision", judged)["llm"]["bank_precision"].value
     0.75
     """
-    found = graded.on(REDUNDANT, "bank_precision")
-    return graded.ratio(found.query, 1.0 - found.grade)
+    bad = grades(answer.judged(REDUNDANT))
+    return share(len(bad) - sum(bad), len(bad))
 
 
 @measure(peers={"freshstack": "recall"})
-def bank_recall(graded: Graded) -> Values:
+def bank_recall(answer: Assessment) -> float:
     """Share of the key ideas that the nuggets cover (FreshStack, eq. 3).
 
     Formula:
@@ -49,15 +48,13 @@ def bank_recall(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("bank_recall", judged)["llm"]["bank_recall"].value
     0.75
     """
-    found, lacking = graded.on(REDUNDANT, "bank_recall"), graded.on(LACKING, "bank_recall")
-    good = graded.sum(found.query, 1.0 - found.grade)
-    answered = graded.sum(lacking.query) > 0
-    recall = quotient(good, good + graded.sum(lacking.query, lacking.grade))
-    return np.where(answered, recall, np.nan)
+    bad, lacking = grades(answer.judged(REDUNDANT)), grades(answer.judged(LACKING))
+    good = len(bad) - sum(bad)
+    return share(good, good + sum(lacking)) if lacking else math.nan
 
 
 @measure(peers={"freshstack": "groundedness"})
-def bank_groundedness(graded: Graded) -> Values:
+def bank_groundedness(answer: Assessment) -> float:
     """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
 
     Formula:
@@ -71,14 +68,14 @@ def bank_groundedness(graded: Graded) -> Values:
     >>> rageval.evaluate_answers("bank_groundedness", judged)["llm"]["bank_groundedness"].value
     0.5
     """
-    found = graded.on(HALLUCINATED, "bank_groundedness")
-    return graded.ratio(found.query, 1.0 - found.grade)
+    made_up = grades(answer.judged(HALLUCINATED))
+    return share(len(made_up) - sum(made_up), len(made_up))
 
 
 @measure(better=lambda parameters: _BETTER[parameters["label"]])
 def audit_share(
-    graded: Graded, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
-) -> Values:
+    answer: Assessment, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
+) -> float:
     """Share of judged pairs that an auditor gave this label (FreshStack, Table 5).
 
     Formula:
@@ -93,5 +90,5 @@ def audit_share(
     >>> round(rageval.evaluate_answers("audit_share", judged)["llm"]["audit_share"].value, 4)
     0.6667
     """
-    found = graded.on(AUDIT, "audit_share")
-    return graded.ratio(found.query, graded.label_is(found.label, label))
+    audited = answer.judged(AUDIT)
+    return share(sum(pair.label == label for pair in audited), len(audited))

@@ -224,6 +224,11 @@ class Ranking:
         self.documents = documents
         self._hits: dict[int | None, list[Hit]] = {}
 
+    @property
+    def query_id(self) -> str:
+        """The query."""
+        return self.topic.query_id
+
     @classmethod
     def of(cls, ids: Sequence[str], topic: Topic) -> Self:
         """Make a ranking of document ids, best first."""

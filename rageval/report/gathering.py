@@ -10,6 +10,7 @@ from typing import Any
 from rageval.agreement.passport import read
 from rageval.comparison import Comparison, Settings
 from rageval.comparison.likeness import WatchedSource, absent, alike
+from rageval.files.judgements import Judgements
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source
@@ -21,7 +22,6 @@ from rageval.report.measured import measured
 from rageval.report.notes import read_notes, shortened
 from rageval.report.slicing import Groups, most_telling, sliced
 from rageval.scores import Scores
-from rageval.tables.grades import Grades
 from rageval.tables.qrels import Qrels
 from rageval.tables.ranking import Order
 
@@ -74,13 +74,13 @@ def report_of_runs(
 
 
 def report_of_answers(
-    results: Sequence[Scores], settings: Settings, grades: Grades, files: Sequence[Source], extra: Beside
+    results: Sequence[Scores], settings: Settings, grades: Judgements, files: Sequence[Source], extra: Beside
 ) -> Report:
     """The report on judged answers that were just scored."""
     report = measured(results, settings)
     queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
     gold = read(extra.gold) if extra.gold is not None else None
-    several = gold is not None or len(grades.judges) > 1
+    several = gold is not None or len(grades.judges.words) > 1
     pairs = beside(by_judge(grades), gold) if several else []
     wanted, places = set(queries), listed(pairs)
     notes = read_notes([*files, *extra.evidence], lambda key: key[0] in wanted or key in places, extra.limits)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from typing import Any
 
-import numpy as np
-
 from rageval.agreement.passport import Judged, passport
+from rageval.files.judgements import FAILED, GRADED, Judgements, folded
 from rageval.judges.base import Usage
 from rageval.judges.prices import cost
-from rageval.judges.votes import GRADED, Place
+from rageval.judges.votes import Place
+from rageval.measures.scales import ALL
 from rageval.report.columns import plain
 from rageval.report.notes import Notes, said_in
-from rageval.tables.codes import NONE
-from rageval.tables.grades import Grades, folded
-from rageval.tables.scales import ALL
 
 Record = dict[str, Any]
 GOLD = "gold"
@@ -25,25 +23,18 @@ _MOST = 200  # disagreements that are listed
 _MOST_PAIRS = 10
 
 
-def by_judge(grades: Grades) -> dict[str, Judged]:
+def by_judge(grades: Judgements) -> dict[str, Judged]:
     """The judgements of each judge, by what they are about."""
-    words = {name: getattr(grades, name).words for name in ("queries", "runs", "judges", "items", "aspects")}
     found: dict[str, dict[Place, Record]] = {}
-    for row in range(len(grades)):
-        judge, label = words["judges"][grades.judge[row]], int(grades.label[row])
-        place = (
-            words["queries"][grades.query[row]],
-            words["runs"][grades.run[row]],
-            words["items"][grades.item[row]],
-            words["aspects"][grades.aspect[row]],
-        )
-        found.setdefault(judge, {})[place] = {
+    for _, line in grades.each():
+        place = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
+        found.setdefault(line.judge, {})[place] = {
             "query_id": place[0],
             "run_id": place[1],
-            "status": grades.statuses.words[grades.status[row]],
-            "judge": judge,
-            "label": None if label == NONE else grades.labels.words[label],
-            "grade": plain(float(grades.grade[row])),
+            "status": line.status,
+            "judge": line.judge,
+            "label": line.label,
+            "grade": line.grade,
         }
     return dict(found)
 
@@ -107,20 +98,21 @@ def _said(judgement: Mapping[str, Any], notes: Notes, place: Place) -> Record:
     return said | (own or notes.said_of(place, str(judgement.get("judge", ""))))
 
 
-def spending(grades: Grades, notes: Notes) -> Iterator[Record]:
+def spending(grades: Judgements, notes: Notes) -> Iterator[Record]:
     """What each judge did, what failed, and what it took."""
-    for judge, number in grades.judges.items():
-        rows = np.flatnonzero(grades.judge == number)
-        statuses = grades.status[rows]
-        counts = np.bincount(statuses, minlength=len(grades.statuses)).tolist()
-        by_status = dict(zip(grades.statuses.words, counts, strict=True))
+    said = grades.said.words
+    counts: dict[int, Counter[str]] = {judge: Counter() for judge in range(len(grades.judges.words))}
+    for answer, number in enumerate(grades.judge):
+        counts[number].update([said[grades.row_said[row]].status for row in grades.rows(answer)])
+    for number, judge in enumerate(grades.judges.words):
+        statuses = {status: counts[number][status] for status in (*GRADED, *FAILED) if counts[number][status]}
         calls, read, written = notes.spent.get(judge, [0, 0, 0])
         price = cost(Usage(read, written), judge.partition("@")[0]) if calls else None
         yield {
             "judge": judge,
-            "judgements": len(rows),
-            "failed": int((~grades.is_graded[rows]).sum()),
-            "statuses": {status: count for status, count in by_status.items() if count},
+            "judgements": sum(statuses.values()),
+            "failed": sum(statuses.get(status, 0) for status in FAILED),
+            "statuses": statuses,
             "calls": calls,
             "input": read,
             "output": written,

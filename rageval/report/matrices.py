@@ -14,19 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from rageval.files.judgements import FAILED, JudgementLine, Judgements
+from rageval.measures.scales import FAULTS
 from rageval.records import Nugget
-from rageval.report.columns import plain
 from rageval.report.notes import Notes, shortened
 from rageval.sources import RunSource
 from rageval.tables.blocks import RunBlock
-from rageval.tables.codes import NONE
-from rageval.tables.grades import Grades
 from rageval.tables.names import Names
 from rageval.tables.qrels import Qrels
 from rageval.tables.ranked import ranked_documents
 from rageval.tables.ranking import Order
 from rageval.tables.run import Run
-from rageval.tables.scales import FAULTS
 
 Record = dict[str, Any]
 Bank = Mapping[tuple[str, str], Nugget]  # by query and nugget id
@@ -81,31 +79,28 @@ def of_documents(
     return found
 
 
-def of_answers(queries: Sequence[str], grades: Grades, bank: Bank, notes: Notes) -> dict[str, Record]:
+def of_answers(queries: Sequence[str], grades: Judgements, bank: Bank, notes: Notes) -> dict[str, Record]:
     """For each query everything that was judged, by system."""
-    wanted = {grades.queries.find(query): query for query in queries}
-    rows = np.flatnonzero(np.isin(grades.query, list(wanted)))
-    words = {name: getattr(grades, name).words for name in ("runs", "judges", "items", "aspects", "labels")}
-    found: dict[str, Record] = {query: _empty(words) for query in queries}
+    found: dict[str, Record] = {query: _empty(grades) for query in queries}
     places: dict[str, dict[tuple[str, str], int]] = {query: {} for query in queries}
-    for row in rows.tolist():
-        query = wanted[int(grades.query[row])]
-        item, aspect = words["items"][grades.item[row]], words["aspects"][grades.aspect[row]]
-        listed = places[query]
-        if (item, aspect) not in listed:
-            listed[item, aspect] = len(listed)
-            shown = _row(query, aspect, bank, item, _importance(grades, row))
-            found[query]["rows"].append(shown | ({"fault": True} if aspect in FAULTS else {}))
-        run, judge = words["runs"][grades.run[row]], words["judges"][grades.judge[row]]
-        found[query]["cells"].append(
-            {
-                "row": listed[item, aspect],
-                "column": int(grades.run[row]),
-                **_verdict(grades, row, words["labels"]),
-                "judge": int(grades.judge[row]),
-                **notes.said_of((query, run, item, aspect), judge),
-            }
-        )
+    for answer, number in enumerate(grades.query):
+        query = grades.queries.words[number]
+        for row in grades.rows(answer) if query in found else ():
+            line = grades.line(answer, row)
+            item, aspect, listed = str(line.item_id), str(line.aspect), places[query]
+            if (item, aspect) not in listed:
+                listed[item, aspect] = len(listed)
+                shown = _row(query, aspect, bank, item, line.importance)
+                found[query]["rows"].append(shown | ({"fault": True} if aspect in FAULTS else {}))
+            found[query]["cells"].append(
+                {
+                    "row": listed[item, aspect],
+                    "column": grades.run[answer],
+                    **_verdict(line),
+                    "judge": grades.judge[answer],
+                    **notes.said_of((query, str(line.run_id), item, aspect), line.judge),
+                }
+            )
     return found
 
 
@@ -120,8 +115,9 @@ def fitting(matrices: Mapping[str, Record], most: int) -> dict[str, Record]:
     return kept
 
 
-def _empty(words: Mapping[str, Sequence[str]]) -> Record:
-    return {"kind": "answers", "rows": [], "columns": words["runs"], "judges": words["judges"], "cells": []}
+def _empty(grades: Judgements) -> Record:
+    columns, judges = grades.runs.words, grades.judges.words
+    return {"kind": "answers", "rows": [], "columns": columns, "judges": judges, "cells": []}
 
 
 def _support(
@@ -154,19 +150,13 @@ def _row(query: str, name: str, bank: Bank, item: str = ANSWER, importance: str 
     return row | ({"importance": importance} if importance else {})
 
 
-def _importance(grades: Grades, row: int) -> str | None:
-    number = int(grades.importance[row])
-    return None if number == NONE else grades.importances.words[number]
-
-
-def _verdict(grades: Grades, row: int, labels: Sequence[str]) -> Record:
+def _verdict(line: JudgementLine) -> Record:
     """What was said, or why nothing was."""
-    label, grade = int(grades.label[row]), plain(float(grades.grade[row]))
     verdict: Record = {}
-    if label != NONE:
-        verdict["label"] = labels[label]
-    elif grade is not None:
-        verdict["grade"] = grade
-    if not grades.is_graded[row]:
-        verdict["status"] = grades.statuses.words[grades.status[row]]
+    if line.label is not None:
+        verdict["label"] = line.label
+    elif line.grade is not None:
+        verdict["grade"] = line.grade
+    if line.status in FAILED:
+        verdict["status"] = line.status
     return verdict

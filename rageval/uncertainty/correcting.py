@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from rageval.answers import Rules, evaluate_all
 from rageval.errors import InputError, UsageError
+from rageval.files.judgements import Judgements
 from rageval.measures.base import Measure
+from rageval.measures.scales import CRAG
 from rageval.scores import Score
-from rageval.tables.graded import Graded, NotThisJudge
-from rageval.tables.grades import Grades
-from rageval.tables.scales import CRAG
+from rageval.scoring.assessing import on
 from rageval.text import visible
 from rageval.uncertainty.correction import (
     Estimate,
@@ -43,7 +43,7 @@ class Corrected(NamedTuple):
 
 
 def correct(
-    measures: Sequence[Measure], judged: Grades, gold: Grades, rules: Rules, level: float = 0.95
+    measures: Sequence[Measure], judged: Judgements, gold: Judgements, rules: Rules, level: float = 0.95
 ) -> list[Corrected]:
     """Every measure of every system that people looked at.
 
@@ -71,9 +71,9 @@ def correct(
     return found
 
 
-def _failed(*both: Grades) -> str:
+def _failed(*both: Judgements) -> str:
     """How many judgements failed, where that is why nothing was judged in both."""
-    counts = [(visible(grades.name), int((~grades.is_graded).sum())) for grades in both]
+    counts = [(visible(grades.name), grades.failed()) for grades in both]
     said = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
     return f", that did not fail ({', '.join(said)})" if said else ""
 
@@ -105,28 +105,27 @@ def _defined(score: Score) -> dict[str, float]:
     return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
 
 
-def _labels(grades: Grades, run: str) -> dict[str, str]:
+def _labels(grades: Judgements, run: str) -> dict[str, str]:
     """The label of every answer of a system on CRAG's scale."""
-    if len(grades.judges_on(CRAG)) > 1:
+    judged = on(grades, CRAG)
+    judges = [judge for judge in range(len(grades.judges.words)) if judged.is_by(judge)]
+    if len(judges) > 1:
         raise UsageError(
-            f"{visible(grades.name)}: has {len(grades.judges_on(CRAG)):,} judges, and shares of labels are"
+            f"{visible(grades.name)}: has {len(judges):,} judges, and shares of labels are"
             " corrected for one; expected one file a judge, or their vote (rageval judge --vote majority)"
         )
     found: dict[str, str] = {}
-    queries, words = grades.queries.words, grades.labels.words
-    for judge in grades.judges_on(CRAG):
-        try:
-            rows = Graded(grades, grades.runs[run], judge).on(CRAG, "crag_share")
-        except NotThisJudge:
-            continue
-        for query, label in zip(rows.query.tolist(), rows.label.tolist(), strict=True):
-            found[queries[query]] = words[label]
+    for judge in judges:
+        for answer in grades.answers_of(grades.runs[run], judge):
+            for judgement in judged.of(answer)[0]:
+                if judgement.label is not None:
+                    found[grades.queries.words[grades.query[answer]]] = judgement.label
     return found
 
 
-def remarks(found: Sequence[Corrected], judged: Grades) -> Iterator[str]:
+def remarks(found: Sequence[Corrected], judged: Judgements) -> Iterator[str]:
     """What should be known beside the numbers."""
-    left_out = [run for run in judged.runs if run not in {each.run for each in found}]
+    left_out = [run for run in judged.runs.words if run not in {each.run for each in found}]
     if left_out:
         yield f"people judged nothing of {', '.join(map(visible, left_out))}, which is left out"
     for each in found:

@@ -7,20 +7,20 @@ judged, too, people's value there, and how large a part of the answer's weight t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
+from itertools import chain
 from typing import NamedTuple
 
-import numpy as np
-
 from rageval.answers import Rules, evaluate_all
+from rageval.files.judgements import JudgementLine, Judgements
+from rageval.measures.assessment import Judgement
 from rageval.measures.base import Measure
-from rageval.measures.nuggets import weights_of
+from rageval.measures.nuggets import counted
 from rageval.measures.parsing import AnyMeasure
-from rageval.tables.graded import Float, Graded, NotThisJudge, Selection
-from rageval.tables.grades import COLUMNS, Grades
-from rageval.tables.scales import Scale
+from rageval.measures.scales import POSITION
+from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 
 Key = tuple[str, str, str]  # query, item, aspect
+Place = tuple[str, str, str, str]  # run, and the key
 Values = dict[str, float]
 
 
@@ -43,9 +43,9 @@ class Parts(NamedTuple):
 class Shared:
     """Judgements of a judge and of people, and both restricted to what both judged."""
 
-    def __init__(self, judged: Grades, gold: Grades, rules: Rules) -> None:
+    def __init__(self, judged: Judgements, gold: Judgements, rules: Rules) -> None:
         self.judged, self.gold, self.rules = judged, gold, rules
-        self._both: tuple[Grades, Grades] | None = None
+        self._both: tuple[Judgements, Judgements] | None = None
 
     def parts(self, measure: AnyMeasure, run: str) -> Parts:
         """What people judged of this system's answers, of what the measure rests on."""
@@ -64,7 +64,7 @@ class Shared:
         return Parts(found.labels, found.of, partly, judge, people, share)
 
     @property
-    def both(self) -> tuple[Grades, Grades]:
+    def both(self) -> tuple[Judgements, Judgements]:
         """The two tables with the judgements alone that stand in both, and have not failed."""
         if self._both is None:
             judged = _places(self.judged, self.rules.filling == "skip")
@@ -72,53 +72,38 @@ class Shared:
             self._both = _only(self.judged, common), _only(self.gold, common)
         return self._both
 
-    def _values(self, measure: Measure, run: str, grades: Grades) -> Values:
+    def _values(self, measure: Measure, run: str, grades: Judgements) -> Values:
         rules = Rules(on_missing=self.rules.filling)
         scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
         return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 
 
-def _places(grades: Grades, graded_only: bool) -> set[tuple[str, ...]]:
-    places = _all_places(grades)
-    return {place for place, kept in zip(places, grades.is_graded, strict=True) if kept or not graded_only}
+def _places(grades: Judgements, graded_only: bool) -> set[Place]:
+    return {_place(line) for row, line in grades.each() if grades.said_in(row).is_graded or not graded_only}
 
 
-def _only(grades: Grades, places: set[tuple[str, ...]]) -> Grades:
-    kept = np.array([place in places for place in _all_places(grades)], bool)
-    found = copy(grades)
-    found.__dict__["_kept"] = {}
-    for name in COLUMNS:
-        setattr(found, name, getattr(grades, name)[kept])
-    return found
+def _only(grades: Judgements, places: set[Place]) -> Judgements:
+    return grades.only(lambda line: _place(line) in places)
 
 
-def _all_places(grades: Grades) -> list[tuple[str, ...]]:
-    columns = (
-        (grades.runs, grades.run),
-        (grades.queries, grades.query),
-        (grades.items, grades.item),
-        (grades.aspects, grades.aspect),
-    )
-    words = [np.array([*codes.words, ""], object)[column].tolist() for codes, column in columns]
-    return list(zip(*words, strict=True))
+def _place(line: JudgementLine) -> Place:
+    return str(line.run_id), str(line.query_id), str(line.item_id), str(line.aspect)
 
 
-def _weighed(measure: Measure, grades: Grades, run: str, filling: str) -> dict[Key, float]:
+def _weighed(measure: Measure, grades: Judgements, run: str, filling: str) -> dict[Key, float]:
     """The judgements of a system that a measure rests on, each with what it counts."""
     found: dict[Key, float] = {}
-    queries, items, aspects = (codes.words for codes in (grades.queries, grades.items, grades.aspects))
-    for judge in grades.judges.values() if run in grades.runs else ():
-        graded = Graded(grades, grades.runs[run], judge, filling)
+    weight = _ADDED_UP.get(measure.name, _one)
+    for judge in range(len(grades.judges.words)) if run in grades.runs else ():
         try:
-            measure.compute(graded)
+            for answer in JudgeOfRun(grades, grades.runs[run], judge, filling).assessments():
+                measure.value(answer.asked_by(measure))
+                scales = [scale for scale in answer.scales if scale is not POSITION]
+                for judgement in chain.from_iterable(map(answer.judged, scales)):
+                    key = answer.query_id, judgement.item, judgement.aspect
+                    found[key] = weight(measure, judgement)
         except NotThisJudge:
             continue
-        for scale in tuple(graded.scales):
-            rows = graded.on(scale, measure.name)
-            weights = _ADDED_UP.get(measure.name, _one)(measure, graded, rows, scale)
-            columns = (column.tolist() for column in (rows.query, rows.item, rows.aspect, weights))
-            for query, item, aspect, weight in zip(*columns, strict=True):
-                found[queries[query], items[item], aspects[aspect]] = weight
     return found
 
 
@@ -129,21 +114,21 @@ def _by_query(weights: Mapping[Key, float]) -> dict[str, float]:
     return found
 
 
-def _one(_: Measure, __: Graded, rows: Selection, ___: Scale) -> Float:
-    return np.ones(len(rows.query))
+def _one(_: Measure, __: Judgement) -> float:
+    return 1.0
 
 
-def _by_importance(measure: Measure, graded: Graded, rows: Selection, scale: Scale) -> Float:
-    return weights_of(graded, rows, scale, measure.parameters["importance"], measure.name)
+def _by_importance(measure: Measure, judgement: Judgement) -> float:
+    return counted(measure.parameters["importance"], judgement)
 
 
-def _positive(_: Measure, __: Graded, rows: Selection, ___: Scale) -> Float:
-    return np.maximum(rows.weight, 0.0)
+def _positive(_: Measure, judgement: Judgement) -> float:
+    return max(judgement.weight, 0.0)
 
 
 # Measures that are Σ w·value / Σ w over the judgements of a query, so that a part drawn at random tells of
 # the whole, and what each judgement weighs.
-_ADDED_UP: dict[str, Callable[[Measure, Graded, Selection, Scale], Float]] = {
+_ADDED_UP: dict[str, Callable[[Measure, Judgement], float]] = {
     "nugget_recall": _by_importance,
     "lexical_recall": _by_importance,
     "rubric_score": _positive,

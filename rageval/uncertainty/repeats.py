@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval import answers
 from rageval.errors import InputError
+from rageval.files.judgements import Judgements
 from rageval.measures.base import Measure
-from rageval.tables.graded import Graded, NotThisJudge
-from rageval.tables.grades import Grades
 
 Float = NDArray[np.float64]
 
@@ -79,12 +79,7 @@ def components(values: Float, repeated: bool = False) -> Components:
     )
 
 
-def by_judge(measure: Measure, grades: Grades, run: str) -> Mapping[str, Float]:
+def by_judge(measure: Measure, grades: Judgements, run: str) -> Mapping[str, Float]:
     """The values of a system by each judge who said anything on the scale, NaN where undefined."""
-    found = {}
-    for name, number in grades.judges.items():
-        try:
-            found[name] = np.asarray(measure.compute(Graded(grades, grades.runs[run], number)), np.float64)
-        except NotThisJudge:
-            continue
-    return found
+    found = answers.by_judge([measure], grades, grades.runs[run])[0]
+    return {judge: np.array(values, np.float64) for judge, values in found.values.items()}

@@ -6,14 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from rageval.errors import UsageError
+from rageval.names import suggestion
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)  # a scale equals itself alone
 class Scale:
     """Labels and grades of one kind of judgement, and how its rows are told from others.
 
     Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
     a grade is any number (any whole number, if `whole`) from `low` to `high`, and a high one is good unless
-    `counts_faults`.
+    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on.
     """
 
     name: str
@@ -26,6 +29,7 @@ class Scale:
     counts_faults: bool = False
     worst: str | None = None
     best: str | None = None
+    by_all: bool = True
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
         """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade."""
@@ -76,6 +80,7 @@ OUTCOME = Scale(
     {"win": 1.0, "tie": 0.5, "loss": 0.0},
     worst="loss",
     best="win",
+    by_all=False,  # nobody meets everybody
 )
 _QUALITY = Scale("nugget quality", ("nugget-quality",), whole=True, counts_faults=True)
 HALLUCINATED = replace(_QUALITY, aspects=("hallucinated",))
@@ -95,3 +100,19 @@ ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, T
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)
+
+
+def scale_named(name: str) -> Scale:
+    """Return the scale of this name, or the only one of this rubric or aspect.
+
+    >>> scale_named("nugget-assignment").name, scale_named("faithfulness").high
+    ('nugget support', 1.0)
+    """
+    found = [scale for scale in ALL if name in (scale.name, *scale.rubrics, *scale.aspects)]
+    if len(found) != 1:
+        names = [name for scale in ALL for name in (scale.aspects or (scale.name,))]
+        raise UsageError(
+            f"judged({name!r}): expected a Scale, or the name of one: {', '.join(names)}"
+            + suggestion(name, names)
+        )
+    return found[0]

@@ -1,0 +1,195 @@
+"""What a measure of answers sees: one answer, as one judge saw it.
+
+    @rageval.measure
+    def supported(answer: Assessment):
+        "Share of the nuggets that the answer supports in full."
+        nuggets = answer.judged("nugget support")
+        return sum(nugget.label == "support" for nugget in nuggets) / len(nuggets) if nuggets else math.nan
+
+A judgement that failed, or is not there where other systems have one, is missing: it is counted, and left
+out or taken for the worst or the best, as whoever asks for the score decides. A measure need not care.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, Self
+
+from rageval.errors import UsageError
+from rageval.measures.scales import POSITION, Scale, scale_named
+
+Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
+Needs = Literal["importance", "weight"]
+
+
+class Judgement(NamedTuple):
+    """What was said of one aspect of an answer (a nugget, a sentence) or of one item (a cited document).
+
+    `grade` is what the label is worth on its scale, or the number that was given; NaN where the judgement is
+    missing and a measure asked for it all the same. `weight` is NaN where nothing says it.
+    """
+
+    grade: float
+    label: str | None
+    aspect: str
+    item: str
+    importance: str | None
+    weight: float
+
+
+class Place(NamedTuple):
+    """Where an answer stands in one ranking of several answers to a query.
+
+    `is_valid` where the places of that ranking are 1 to `among`; `all_valid` where those of every ranking of
+    the query are.
+    """
+
+    place: float
+    among: int
+    is_valid: bool
+    all_valid: bool
+
+
+class Seen(NamedTuple):
+    """The judgements on a scale, those that are missing with what stands for them (NaN if nothing does).
+
+    `lost` counts those by status; `own` where the judge said anything of this answer.
+    """
+
+    judgements: list[Judgement]
+    lost: Mapping[str, int]
+    own: bool
+
+
+class Sight(Protocol):
+    """What one judge said of one system's answers: where an `Assessment` looks things up."""
+
+    skips: bool
+
+    def seen(self, scale: Scale, query: int, needs: Needs | None, asker: object) -> Seen:
+        """Return what was said on a scale."""
+
+    def places(self, query: int, asker: object) -> list[Place]:
+        """Return the places in all rankings."""
+
+    def stand_in(self) -> float:
+        """Return what a missing judgement is taken for, from 0 to 1."""
+
+    def knows_answers(self) -> bool:
+        """Return whether the text of any answer is known."""
+
+
+class Assessment:
+    """One answer as one judge saw it: the argument of a measure of answers.
+
+    >>> import math, rageval
+    >>> @rageval.measure
+    ... def supported(answer: rageval.Assessment):
+    ...     "Share of the nuggets that the answer supports in full."
+    ...     nuggets = answer.judged("nugget support")
+    ...     return sum(n.label == "support" for n in nuggets) / len(nuggets) if nuggets else math.nan
+    >>> judged = [{"query_id": "q", "run_id": "r", "aspect": nugget, "label": label}
+    ...           for nugget, label in [("n1", "support"), ("n2", "partial_support")]]
+    >>> rageval.evaluate_answers(supported, judged)["r"]["supported"].value
+    0.5
+    """
+
+    def __init__(
+        self,
+        query_id: str,
+        run_id: str,
+        judge: str,
+        sight: Sight,
+        query: int,
+        lengths: Mapping[str, float],
+        cited: Citations | None,
+        sentences: int | None,
+    ) -> None:
+        """Take what is known of the answer, and where to look for what the judge said of it.
+
+        `cited` is what each sentence cites, strongest first, None where the answer itself is not known;
+        `sentences` is how many it has, where that is known.
+        """
+        self.query_id = query_id
+        self.run_id = run_id
+        self.judge = judge
+        self.cited = cited
+        self.sentences = sentences if cited is None else len(cited)
+        self.lost: Counter[str] = (
+            Counter()
+        )  # by status: judgements the measure asked for and that are missing
+        self.scales: list[Scale] = []  # that the measure asked for
+        self.was_judged = False  # the judge said something on them
+        self._lengths = lengths
+        self._sight = sight
+        self._query = query
+        self._asker: object = ""
+        self._found: dict[tuple[Scale, Needs | None], Seen] = {}
+
+    def asked_by(self, measure: object) -> Self:
+        """Return it for one measure, what others asked for forgotten."""
+        self._asker = measure
+        self.lost, self.scales, self.was_judged = Counter(), [], False
+        return self
+
+    def judged(
+        self, scale: Scale | str, *, needs: Needs | None = None, failed: bool = False
+    ) -> list[Judgement]:
+        """Return what was said on a scale, which may be told by its name, its rubric or its aspect.
+
+        A measure that `needs` the importance or the weight of every judgement gets an error where nothing
+        says it. With `failed` the judgements that are left out are there, too, with NaN for a grade.
+        """
+        scale = scale_named(scale) if isinstance(scale, str) else scale
+        seen = self._found.get((scale, needs))
+        if seen is None:
+            seen = self._found[scale, needs] = self._sight.seen(scale, self._query, needs, self._asker)
+        if scale not in self.scales:
+            self.scales.append(scale)
+            self.was_judged = self.was_judged or seen.own
+            if seen.lost:
+                self.lost.update(seen.lost)
+        if failed or not seen.lost or not self.skips:
+            return seen.judgements
+        return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
+
+    def length(self, rule: str = "nfkc") -> float:
+        """Return the length of the answer by a counting rule (see the measure `length`); NaN if not known."""
+        return self._lengths.get(rule, math.nan)
+
+    def places(self) -> list[Place]:
+        """Return where the answer stands in each ranking of the answers to this query."""
+        self.scales.append(POSITION)
+        return self._sight.places(self._query, self._asker)
+
+    def require_answers(self) -> None:
+        """Refuse to go on where no answer is known."""
+        if not self._sight.knows_answers():
+            raise UsageError(f"{self._asker}: no answers are known; give them (--answers FILE)")
+
+    @property
+    def skips(self) -> bool:
+        """Whether what is missing is left out, rather than taken for something."""
+        return self._sight.skips
+
+    def missing(self, status: str) -> float:
+        """Count a judgement that a measure misses by itself; return what stands for it: 0 to 1, or NaN."""
+        self.lost[status] += 1
+        return self._sight.stand_in()
+
+
+def share(part: float, whole: float) -> float:
+    """Return part / whole, NaN where there is no whole: the share is undefined."""
+    return part / whole if whole else math.nan
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, the exact sum rounded once: equal values in any order have equal bits."""
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def grades(judgements: Iterable[Judgement]) -> list[float]:
+    """Return the grades."""
+    return [judgement.grade for judgement in judgements]

@@ -1,0 +1,374 @@
+"""Judgements meet the scales of measures: what is on a scale, what failed there, and what is absent."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from rageval.errors import InputError, UsageError
+from rageval.files.judgements import AnswerFacts, Judgements, Said
+from rageval.measures.assessment import Assessment, Judgement, Needs, Place, Seen
+from rageval.measures.scales import ASPECTS, CITATION, POSITION, RUBRICS, Scale
+from rageval.text import visible
+
+ABSENT = "absent"  # no row at all, where other systems have one
+_GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a data set; nuggets= in Python)"
+_OTHER_END: dict[str | float, str] = {"worst": "best", "best": "worst"}
+_STANDS_IN = {"skip": math.nan, "worst": 0.0, "best": 1.0}
+_judgement: Any = partial(tuple.__new__, Judgement)  # as Judgement(...), twice as fast
+
+
+class NotThisJudge(Exception):
+    """This judge said nothing, of any system, on the scale a measure asks for."""
+
+
+class _Form(NamedTuple):
+    """What all rows that say the same are on a scale; a grade of None is the row's own, or there is none."""
+
+    label: str | None
+    grade: float | None
+    importance: str | None
+    weight: float
+    failed: str | None  # why
+
+
+class OnScale:
+    """The judgements on one scale, their labels and grades checked."""
+
+    def __init__(self, table: Judgements, scale: Scale, check: bool = True) -> None:
+        """Tell the rows of this scale from others; `InputError` for one that says what it does not know."""
+        self.scale = scale
+        self._table = table
+        self._aspects: set[int] | None = None  # only rows of these aspects, by number
+        self._others: set[int] = set()  # no rows of these
+        named = any(rubric in scale.rubrics for rubric in table.rubrics())
+        if scale.aspects:
+            self._aspects = {table.aspects[word] for word in scale.aspects if word in table.aspects}
+        elif not named:
+            self._others = {table.aspects[word] for word in ASPECTS if word in table.aspects}
+        self._by_grade = {grade: label for label, grade in reversed(list(scale.labels.items()))}
+        self._forms = [
+            self._form(said) if scale.aspects or self._is_named(said, named) else None
+            for said in table.said.words
+        ]
+        self._banks: dict[int, list[Judgement]] = {}
+        self._judges: dict[int, bool] = {}
+        if check:
+            self._check()
+
+    def _is_named(self, said: Said, named: bool) -> bool:
+        return said.rubric in self.scale.rubrics if named else said.rubric not in RUBRICS
+
+    def _form(self, said: Said) -> _Form:
+        weight = math.nan if said.weight is None else said.weight
+        grade = (
+            self.scale.labels.get(said.label, math.nan)
+            if self.scale.labels and said.label is not None
+            else None
+        )
+        return _Form(said.label, grade, said.importance, weight, None if said.is_graded else said.status)
+
+    def holds(self, row: int) -> bool:
+        """Whether a row is on this scale."""
+        return self._forms[self._table.row_said[row]] is not None and self._has(self._table.row_aspect[row])
+
+    def _has(self, aspect: int) -> bool:
+        return aspect not in self._others if self._aspects is None else aspect in self._aspects
+
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield (answer, row) of all rows on this scale, by run, judge and query."""
+        for answer in range(len(self._table.run)):
+            yield from ((answer, row) for row in self._table.rows(answer) if self.holds(row))
+
+    def worth(self, row: int) -> float:
+        """Return what a row is worth: its label's worth, or the grade it gives; NaN if it failed."""
+        form = self._forms[self._table.row_said[row]]
+        grade = None if form is None else form.grade
+        return self._table.grade_in(row) if grade is None else grade
+
+    def __bool__(self) -> bool:
+        return any(self.is_by(judge) for judge in range(len(self._table.judges.words)))
+
+    def is_by(self, judge: int) -> bool:
+        """Whether this judge said anything of any system."""
+        if judge not in self._judges:
+            table = self._table
+            self._judges[judge] = any(
+                self.holds(row)
+                for run in range(len(table.runs.words))
+                for answer in table.answers_of(run, judge)
+                for row in table.rows(answer)
+            )
+        return self._judges[judge]
+
+    def says_importance(self) -> bool:
+        """Whether anything says which aspects are vital."""
+        return any(self._table.said_in(row).importance is not None for _, row in self.rows())
+
+    def first_without_weight(self) -> int | None:
+        """Return the first row whose aspect has no weight; None if all have one."""
+        lacking = {code for code, said in enumerate(self._table.said.words) if said.weight is None}
+        if not lacking.intersection(self._table.row_said):
+            return None
+        return next((row for _, row in self.rows() if self._table.row_said[row] in lacking), None)
+
+    def of(self, answer: int) -> tuple[list[Judgement], list[tuple[int, str]]]:
+        """Return the judgements of an answer, and (number, status) of those among them that failed."""
+        table, begin, end = self._table, self._table.begin[answer], self._table.end[answer]
+        aspects, items, forms = table.aspects.words, table.items.words, self._forms
+        is_any = self._aspects is None and not self._others
+        columns = zip(
+            table.row_said[begin:end],
+            table.row_aspect[begin:end],
+            table.row_item[begin:end],
+            table.grades(answer),
+            strict=True,
+        )
+        found: list[Judgement] = []
+        failed: list[tuple[int, str]] = []
+        for said, aspect, item, own in columns:
+            form = forms[said]
+            if form is None or not (is_any or self._has(aspect)):
+                continue
+            label, grade, importance, weight, status = form
+            if status is not None:
+                failed.append((len(found), status))
+                grade = math.nan
+            elif grade is None:
+                grade = own
+                label = self._by_grade[own] if self.scale.labels else label
+            found.append(_judgement((grade, label, aspects[aspect], items[item], importance, weight)))
+        return found, failed
+
+    def bank(self, query: int) -> list[Judgement]:
+        """Return a judgement without a grade for each aspect of a query that anybody was judged on."""
+        if query not in self._banks:
+            table, found = self._table, dict[str, Judgement]()
+            for run in range(len(table.runs.words)):
+                for judge in range(len(table.judges.words)):
+                    answer = table.answer(run, judge, query)
+                    for judgement in self.of(answer)[0] if answer is not None else ():
+                        lost = judgement._replace(grade=math.nan, label=None)
+                        found.setdefault(judgement.aspect, lost)
+            self._banks[query] = list(found.values())
+        return self._banks[query]
+
+    def _check(self) -> None:
+        """Refuse the first row that says what the scale does not know, of the worst kind there is."""
+        used = set(self._table.row_said)
+        labels = {form.label for code, form in enumerate(self._forms) if form is not None and code in used}
+        if (
+            not self._table.has_grades
+            and self.scale.labels
+            and not labels - self.scale.labels.keys() - {None}
+        ):
+            return
+        wrong: dict[int, list[tuple[int, int]]] = {}
+        for answer, row in self.rows():
+            kind = self._fault(row)
+            if kind:
+                wrong.setdefault(kind, []).append((answer, row))
+        if wrong:
+            self._refuse(wrong[min(wrong)])
+
+    def _fault(self, row: int) -> int:
+        """Return what is wrong with a row: 1, 2 or 3; 0 if nothing is."""
+        scale, grade, said = self.scale, self._table.grade_in(row), self._table.said_in(row)
+        if not said.is_graded:
+            return 0
+        if not scale.labels:
+            return 1 if not scale.low <= grade <= scale.high else 2 if scale.whole and grade % 1 else 0
+        if said.label is not None:
+            worth = scale.labels.get(said.label)
+            return 1 if worth is None else 2 if grade == grade and grade != worth else 0
+        return 0 if grade in self._by_grade else 3
+
+    def _refuse(self, rows: list[tuple[int, int]]) -> None:
+        scale, (answer, row) = self.scale, rows[0]
+        line = self._table.line(answer, row)
+        label, grade = line.label, line.grade
+        found = f"label {visible(label)!r}" if label is not None else f"grade {grade}"
+        if label is not None and label in scale.labels:
+            found = f"label {label!r} with grade {grade:g}, which is worth {scale.labels[label]:g}"
+        more = f" ({len(rows):,} such rows)" if len(rows) > 1 else ""
+        raise InputError(
+            f"{self._table.where(row)}: expected {scale.expected} for {scale.name}, found {found}{more}"
+        )
+
+
+def on(table: Judgements, scale: Scale) -> OnScale:
+    """Return the judgements on a scale; looked up once."""
+    key = ("on", scale)
+    if key not in table.kept:
+        table.kept[key] = OnScale(table, scale)
+    found: OnScale = table.kept[key]
+    return found
+
+
+def required(table: Judgements, scale: Scale, asker: object) -> OnScale:
+    """Return the judgements on a scale; `UsageError` if there are none that `asker` could use."""
+    found = on(table, scale)
+    if not found:
+        there = ", ".join(map(visible, table.labels()[:8])) or "none"
+        raise UsageError(
+            f"{asker}: {table.name} holds no judgements of {scale.name} ({scale.expected});"
+            f" labels there: {there}"
+        )
+    return found
+
+
+def passed_over(table: Judgements, scale: Scale) -> dict[str, int]:
+    """Return how many rows have a rubric that nobody knows, or none, and say labels of this scale alone.
+
+    They do not belong to it where others name its rubric, and may have been meant to.
+    """
+    if not scale.labels or scale.aspects or not table.rubrics() & set(scale.rubrics):
+        return {}
+    aspects = {table.aspects[word] for word in ASPECTS if word in table.aspects}
+    others = {code for code, said in enumerate(table.said.words) if said.rubric not in RUBRICS and said.label}
+    rows = zip(table.row_said, table.row_aspect, strict=True) if others.intersection(table.row_said) else ()
+    labels: dict[str, Counter[str]] = {}
+    for code, aspect in rows:
+        if code in others and aspect not in aspects:
+            said = table.said.words[code]
+            labels.setdefault(said.rubric, Counter())[said.label] += 1
+    return {
+        rubric: counts.total() for rubric, counts in labels.items() if counts.keys() <= scale.labels.keys()
+    }
+
+
+class JudgeOfRun:
+    """What one judge said of one system's answers.
+
+    `missing` says what becomes of judgements that failed or are not there: they are left out (`skip`), or
+    taken for the `worst`, the `best`, or any label or grade of the scale. With `only_here` it is no concern
+    what other systems were judged on.
+    """
+
+    def __init__(
+        self, table: Judgements, run: int, judge: int, missing: str | float = "skip", only_here: bool = False
+    ) -> None:
+        """Look up numbers of runs and judges in the table."""
+        self.skips = missing == "skip"
+        self._table, self._run, self._judge = table, run, judge
+        self._missing, self._only_here = missing, only_here
+        self._answers = {table.query[answer]: answer for answer in table.answers_of(run, judge)}
+
+    def assessments(self) -> Iterator[Assessment]:
+        """Yield one for each query, in their order."""
+        table = self._table
+        run = table.runs.words[self._run]
+        judge = table.judges.words[self._judge] if table.judges.words else ""
+        for number, query in enumerate(table.queries.words):
+            facts = self.facts(number)
+            yield Assessment(query, run, judge, self, number, facts.lengths, facts.cited, facts.sentences)
+
+    def facts(self, query: int) -> AnswerFacts:
+        """Return what is known of an answer beside the judgements."""
+        return self._table.facts.get((self._run, query), _NOTHING)
+
+    def seen(self, scale: Scale, query: int, needs: Needs | None, asker: object) -> Seen:
+        """Return what was said on a scale of the answer to a query."""
+        judged = required(self._table, scale, asker)
+        if not judged.is_by(self._judge):
+            raise NotThisJudge
+        self._require(judged, needs, asker)
+        answer = self._answers.get(query)
+        found, failed = judged.of(answer) if answer is not None else ([], [])
+        own = bool(found)
+        if not own and self._lacks(scale, query):
+            found = list(judged.bank(query))
+            failed = [(number, ABSENT) for number in range(len(found))]
+        if failed and not self.skips:
+            self._fill(found, failed, scale, needs)
+        return Seen(found, Counter(status for _, status in failed), own)
+
+    def _lacks(self, scale: Scale, query: int) -> bool:
+        """Whether an answer of which nothing was said lacks what others were judged on."""
+        if scale is CITATION and self.facts(query).cited is not None:
+            return False  # an answer that cites nothing has nothing to be judged
+        return scale.by_all and not self._only_here
+
+    def _require(self, judged: OnScale, needs: Needs | None, asker: object) -> None:
+        key = ("knows", judged.scale, needs)
+        if needs is None or key in self._table.kept:
+            return
+        if needs == "importance" and not self._only_here:
+            if not judged.says_importance():
+                raise UsageError(
+                    f"{asker}: needs to know which nuggets are vital and which okay; nothing says so in"
+                    f" {visible(self._table.name)}: {_GIVE}"
+                )
+            self._table.kept[key] = True
+        if needs == "weight":
+            row = judged.first_without_weight()
+            if row is not None:
+                aspect = self._table.aspects.words[self._table.row_aspect[row]]
+                raise UsageError(
+                    f"{self._table.where(row)}: {asker} needs the weight of every criterion, and nothing says"
+                    f" that of {visible(aspect)[:60]!r}: {_GIVE}"
+                )
+            self._table.kept[key] = True
+
+    def _fill(
+        self, found: list[Judgement], failed: list[tuple[int, str]], scale: Scale, needs: Needs | None
+    ) -> None:
+        """Put in what missing judgements are taken for; the worst of a fault is that it is there."""
+        for number, _ in failed:
+            turned = needs == "weight" and found[number].weight < 0
+            end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
+            label, grade = scale.taken_for(end)
+            found[number] = found[number]._replace(label=label, grade=grade)
+
+    def stand_in(self) -> float:
+        """Return what a missing judgement is taken for, from 0 to 1."""
+        return _STANDS_IN[str(self._missing)]
+
+    def knows_answers(self) -> bool:
+        """Whether anything is known of any answer."""
+        return bool(self._table.facts)
+
+    def places(self, query: int, asker: object) -> list[Place]:
+        """Return where the answer to a query stands in the rankings by this judge."""
+        if not required(self._table, POSITION, asker).is_by(self._judge):
+            raise NotThisJudge
+        rankings = rankings_of(self._table, query)
+        all_valid = all(map(is_permutation, rankings.values()))
+        return [
+            Place(place, len(ranking), is_permutation(ranking), all_valid)
+            for (judge, _), ranking in rankings.items()
+            if judge == self._judge
+            for run, place in ranking
+            if run == self._run
+        ]
+
+
+_NOTHING = AnswerFacts()
+Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
+
+
+def rankings_of(table: Judgements, query: int) -> dict[tuple[int, int], Ranking]:
+    """Return the rankings of the answers to a query, by judge and aspect."""
+    key = ("rankings", query)
+    if key not in table.kept:
+        positions = on(table, POSITION)
+        found: dict[tuple[int, int], Ranking] = {}
+        for run in range(len(table.runs.words)):
+            for judge in range(len(table.judges.words)):
+                answer = table.answer(run, judge, query)
+                for row in table.rows(answer) if answer is not None else ():
+                    if positions.holds(row):
+                        place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
+                        found.setdefault((judge, table.row_aspect[row]), []).append((run, place))
+        table.kept[key] = found
+    rankings: dict[tuple[int, int], Ranking] = table.kept[key]
+    return rankings
+
+
+def is_permutation(ranking: Ranking) -> bool:
+    """Whether the places are 1 to N, each once."""
+    places = [place for _, place in ranking]
+    return sorted(places) == list(range(1, len(places) + 1))

@@ -1,0 +1,158 @@
+"""Importance and weights of nuggets joined to judgements, which may not say them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rageval.errors import InputError
+from rageval.files.assignments import distinct
+from rageval.files.judgements import Judgements, Said
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.nuggets import read_nuggets
+from rageval.files.opening import name_of
+from rageval.measures.scales import LEXICAL, SUPPORT
+from rageval.records import Nugget
+from rageval.scoring.assessing import OnScale
+from rageval.text import visible
+
+Place = tuple[int, int]  # query and aspect, by number
+
+
+def weigh(table: Judgements, source: Any, limits: Limits = DEFAULT) -> None:
+    """Let judgements of nuggets have the importance and the weight that `source` says.
+
+    Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
+    that says something else is an error; what only one side knows is told in `table.remarks`.
+    """
+    nuggets, name = _nuggets(source, limits)
+    by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
+    by_text = _by_text(nuggets)
+    first: dict[Place, int] = {}
+    for row, place in _rows(table):
+        first.setdefault(place, row)
+    judged = {
+        place: (by_text if table.is_by_text(row) else by_id).get(_words(table, place))
+        for place, row in sorted(first.items())
+    }
+    if not any(judged.values()):
+        raise InputError(_nothing_shared(table, list(first), nuggets, name))
+    _join(table, judged, name)
+    strange = [place for place, nugget in judged.items() if nugget is None]
+    _remark(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
+
+
+def _rows(table: Judgements) -> Iterator[tuple[int, Place]]:
+    """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
+    scales = [OnScale(table, scale, check=False) for scale in (SUPPORT, LEXICAL)]
+    everything = not any(scales)
+    for answer in range(len(table.run)):
+        for row in table.rows(answer):
+            if everything or any(scale.holds(row) for scale in scales):
+                yield row, (table.query[answer], table.row_aspect[row])
+
+
+def _nuggets(source: Any, limits: Limits) -> tuple[list[Nugget], str]:
+    if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
+        found = list(source)
+        if not all(isinstance(nugget, Nugget) for nugget in found):
+            raise InputError(
+                f"nuggets: expected a file, a data set or records of Nugget, found {found!r:.80}"
+            )
+        return found, "nuggets"
+    return list(read_nuggets(source, limits)), name_of(source)
+
+
+def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:
+    """Nuggets by query and text, a repeated text numbered as assignments number it."""
+    banks: dict[str, list[Nugget]] = {}
+    for nugget in nuggets:
+        banks.setdefault(nugget.query_id, []).append(nugget)
+    return {
+        (query, name): nugget
+        for query, bank in banks.items()
+        for name, nugget in zip(distinct([nugget.text for nugget in bank]), bank, strict=True)
+    }
+
+
+def _words(table: Judgements, place: Place) -> tuple[str, str]:
+    query, aspect = place
+    return table.queries.words[query], table.aspects.words[aspect]
+
+
+def _join(table: Judgements, judged: Mapping[Place, Nugget | None], name: str) -> None:
+    unlike: list[tuple[int, Place]] = []
+    said = table.row_said[:]
+    for row, place in _rows(table):
+        own, nugget = table.said_in(row), judged[place]
+        importance, weight = (nugget.importance, nugget.weight) if nugget else (None, None)
+        if (None not in (own.importance, importance) and own.importance != importance) or (
+            None not in (own.weight, weight) and own.weight != weight
+        ):
+            unlike.append((row, place))
+        whole = own._replace(
+            importance=importance or own.importance, weight=own.weight if weight is None else weight
+        )
+        said[row] = table.said[whole]
+    if unlike:
+        row, place = unlike[0]
+        raise InputError(_conflict(table, row, place, judged[place], name, len(unlike)))
+    table.row_said = said
+    table.kept.clear()  # for what others made of the rows rests on what they said
+
+
+def _conflict(
+    table: Judgements, row: int, place: Place, nugget: Nugget | None, name: str, number: int
+) -> str:
+    query, aspect = map(visible, _words(table, place))
+    own: Said = table.said_in(row)
+    here = [own.importance] if own.importance else []
+    here += [f"of weight {own.weight:g}"] if own.weight is not None else []
+    there = [nugget.importance] if nugget and nugget.importance else []
+    there += [f"of weight {nugget.weight:g}"] if nugget and nugget.weight is not None else []
+    more = f" ({number:,} such judgements)" if number > 1 else ""
+    return (
+        f"{table.where(row)}: nugget {aspect[:80]!r} of query {query!r} is {' and '.join(here)} here, and"
+        f" {' and '.join(there)} in {visible(name)}; expected the same in both{more}: judge by those nuggets,"
+        " or leave the nuggets out"
+    )
+
+
+def _nothing_shared(table: Judgements, places: list[Place], nuggets: list[Nugget], name: str) -> str:
+    if not nuggets:
+        return f"{visible(name)}: holds no nuggets"
+    judged = "none"
+    if places:
+        query, aspect = map(visible, _words(table, places[0]))
+        judged = f"{aspect[:80]!r} of query {query!r}"
+    first = nuggets[0]
+    return (
+        f"{visible(name)}: none of its nuggets was judged in {visible(table.name)}; expected judgements"
+        f" whose query_id and aspect are those of nuggets, such as {visible(first.nugget_id)!r} of query"
+        f" {visible(first.query_id)!r}; found judgements of {judged}"
+    )
+
+
+def _remark(
+    table: Judgements, nuggets: list[Nugget], judged: list[Nugget], strange: list[Place], name: str
+) -> None:
+    """What only one side knows, of the queries that both know."""
+    if strange:
+        query, aspect = map(visible, _words(table, strange[0]))
+        table.remarks.append(
+            f"{len(strange):,} judged nuggets are not in {visible(name)}, the first {aspect[:60]!r} of query"
+            f" {query!r}; they keep what the judgements say"
+        )
+    there = set(judged)
+    unjudged = [n for n in nuggets if n not in there and n.query_id in table.queries]
+    if unjudged:
+        first = unjudged[0]
+        table.remarks.append(
+            f"{len(unjudged):,} nuggets of {visible(name)} were not judged, the first"
+            f" {visible(first.nugget_id)[:60]!r} of query {visible(first.query_id)!r}; no measure counts them"
+        )
+    unrated = sum(nugget.importance is None and nugget.weight is None for nugget in judged)
+    if unrated:
+        table.remarks.append(
+            f"{unrated:,} judged nuggets have neither importance nor weight in {visible(name)}"
+        )
