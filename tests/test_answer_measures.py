@@ -13,7 +13,7 @@ import pytest
 import rageval
 from rageval import InputError, MeasureError, RagevalError, evaluate_answers
 from rageval.errors import MissingJudgements, UsageError
-from rageval.measures import answer_measures
+from rageval.measures import answer_measures, scales
 from rageval.measures.parsing import SHORT
 
 Row = dict[str, Any]
@@ -636,6 +636,119 @@ class TestGroups:
     def test_a_query_without_a_group(self) -> None:
         with pytest.raises(RagevalError, match="group"):
             value("crag_score", self.JUDGED, groups={"0": "simple"})
+
+
+class TestYourOwn:
+    """A measure of answers is a plain function of an `Assessment`."""
+
+    JUDGED: ClassVar[list[Row]] = [
+        *nuggets(("vital", SUPPORT), ("okay", PARTIAL), ("okay", NOT)),
+        row("other", aspect="n0", status="error"),
+        row("other", aspect="n1", label=SUPPORT),
+    ]
+
+    @pytest.mark.parametrize("scale", ["nugget support", "nugget-assignment", scales.SUPPORT])
+    def test_three_lines_are_enough(self, scale: Any) -> None:
+        @rageval.measure
+        def lenient(answer: rageval.Assessment, *, least: float = 0.5) -> float:
+            said = answer.judged(scale)
+            return sum(nugget.grade >= least for nugget in said) / len(said) if said else math.nan
+
+        assert lenient.of_answers
+        found = evaluate_answers([lenient, lenient(least=1)], self.JUDGED, on_missing="skip")["r"]
+        assert [score.by_query for score in found.values()] == [
+            {"q": 2 / 3, "other": 1.0},
+            {"q": 1 / 3, "other": 1.0},
+        ]
+        assert [dict(score.lost) for score in found.values()] == [{"error": 1}] * 2
+        assert found["lenient"].bounds == ((2 / 3 + 1 / 2) / 2, (2 / 3 + 1) / 2)
+
+    def test_what_it_sees(self) -> None:
+        seen: list[Any] = []
+
+        @rageval.measure
+        def nosy(answer: rageval.Assessment) -> float:
+            place = (answer.query_id, answer.run_id, answer.judge, answer.sentences, answer.cited)
+            seen.append((place, answer.judged(scales.CITATION), answer.length("split")))
+            return 0.0
+
+        judged = [row(judge="J", item_id="d", aspect="0", label="Full-Support")]
+        sentences = [{"text": "a b", "citations": ["d"]}]
+        evaluate_answers(nosy, judged, answers=[row(answer=sentences, references=["d"])])
+        assert seen[0][0] == ("q", "r", "J", 1, (("d",),))
+        (judgement,) = seen[0][1]
+        assert judgement[:5] == (1.0, "full_support", "0", "d", None)
+        assert math.isnan(judgement.weight)
+        assert seen[0][2] == 2.0
+
+    def test_a_scale_of_your_own(self) -> None:
+        tone = scales.Scale("tone", ("tone",), {"kind": 1.0, "rude": 0.0}, worst="rude", best="kind")
+
+        @rageval.measure
+        def kindness(answer: rageval.Assessment) -> float:
+            return sum(judgement.grade for judgement in answer.judged(tone))
+
+        judged = [row(rubric="tone@2", label="kind"), row("p", rubric="tone@2", status="refused")]
+        found = evaluate_answers(kindness, judged, on_missing="worst")["r"]["kindness"]
+        assert found.by_query == {"q": 1.0, "p": 0.0}
+        assert found.bounds == (0.5, 1.0)
+        with pytest.raises(InputError, match="expected one of kind, rude for tone, found label 'odd'"):
+            evaluate_answers(kindness, [*judged, row("s", rubric="tone", label="odd")])
+
+    @pytest.mark.parametrize("name", ["nuget support", "liverag", "nugget quality", ""])
+    def test_a_scale_that_nobody_knows(self, name: str) -> None:
+        @rageval.measure
+        def lost(answer: rageval.Assessment) -> float:
+            return len(answer.judged(name))
+
+        with pytest.raises(UsageError, match="expected a Scale, or the name of one: nugget support, "):
+            evaluate_answers(lost, self.JUDGED)
+
+    def test_what_the_nuggets_must_say(self) -> None:
+        @rageval.measure
+        def vital(answer: rageval.Assessment) -> float:
+            return len(answer.judged("nugget support", needs="importance"))
+
+        with pytest.raises(UsageError, match="vital: needs to know which nuggets are vital"):
+            evaluate_answers(vital, [row(aspect="n", label=SUPPORT)])
+
+    def test_one_that_fails_names_the_query(self) -> None:
+        @rageval.measure
+        def broken(answer: rageval.Assessment) -> float:
+            return 1 / (len(answer.judged("nugget support")) - 2)
+
+        with pytest.raises(MeasureError, match=r"broken: failed on the query 'other' .ZeroDivisionError"):
+            evaluate_answers(
+                broken, [*self.JUDGED[:3], *nuggets(("okay", NOT), ("okay", NOT), query="other")]
+            )
+
+    def test_a_measure_of_columns_is_told_the_new_form(self) -> None:
+        def by_name(graded, *, credit: float = 0.5):  # type: ignore[no-untyped-def]
+            return graded
+
+        def by_type(them: Graded) -> float:  # type: ignore[name-defined]  # noqa: F821
+            return 0.0
+
+        for function in (by_name, by_type):
+            with pytest.raises(MeasureError, match=r"of one answer now.*answer: rageval.Assessment"):
+                rageval.measure(function)
+
+
+def test_a_judge_who_ranked_nothing_is_not_among_the_judges_of_ranks() -> None:
+    judged = [
+        row(run=run, aspect="1", grade=place, judge="A", rubric="listwise")
+        for run, place in (("a", 1), ("b", 2))
+    ]
+    judged += [row(run="a", label="perfect", judge="B", rubric="crag")]
+    score = evaluate_answers("rank_score", judged)["a"]["rank_score"]
+    assert (score.value, score.judges) == (1.0, {})
+    assert "|judge:A|" in score.signature
+
+
+def test_of_several_repetitions_the_first_answer_is_named() -> None:
+    judged = [row(run=run, aspect="n", label=SUPPORT) for run in ("b", "a", "a", "b")]
+    with pytest.raises(InputError, match=r"judgements:4: query q, run b, .* judged before, in judgements:1"):
+        evaluate_answers("a", judged)
 
 
 SIGNATURES = {
