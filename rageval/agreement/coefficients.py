@@ -154,7 +154,8 @@ def agreement(
     """
     levels = np.unique(np.concatenate((one, other)))
     w = weights(levels, kind)
-    _, of_item = np.unique(np.array(query), return_inverse=True)
+    number = {name: at for at, name in enumerate(sorted(set(query)))}
+    of_item = np.array([number[name] for name in query])
     places = np.searchsorted(levels, one), np.searchsorted(levels, other)
     tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
     np.add.at(tables, (of_item, *places), 1)

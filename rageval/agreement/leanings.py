@@ -72,6 +72,8 @@ def order_leaning(judged: Places) -> Order | None:
 def _shown(aspect: str, row: Mapping[str, Any]) -> tuple[str, str] | None:
     """The two systems in the order of their answers; None if this is no comparison."""
     shown = row.get("shown")
+    if shown is None and " | " not in aspect:
+        return None
     if isinstance(shown, list) and len(shown) == 2:
         return str(shown[0]), str(shown[1])
     first, bar, second = aspect.partition(" | ")

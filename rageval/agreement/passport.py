@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ from rageval.text import problem_of_id
 
 Float = NDArray[np.float64]
 Judged = Mapping[Place, Mapping[str, Any]]
+_USUAL = (("item_id", "answer"), ("aspect", "0"), ("status", "ok"))  # where a line does not say it
+_ANSWER = itemgetter(0, 1)  # of a place: query and run
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +62,25 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     says whether the second column of qrels names a nugget (None: where it looks so).
     """
     found: dict[Place, Mapping[str, Any]] = {}
+    ids: set[str] = set()  # those that were looked at: most come again and again
     for where, judgement in judgements_in(source, nuggets_in_qrels):
-        whole = {"item_id": "answer", "aspect": "0", "status": "ok", **judgement}
-        missing = [name for name in ("query_id", "run_id") if name not in whole]
-        if missing:
-            raise InputError(f"{where}: expected a judgement, found no {' and no '.join(missing)}")
-        for problem in filter(None, map(problem_of_id, place(whole)[:3])):
-            raise InputError(f"{where}: expected {problem}")
-        if place(whole) in found:
+        for name, usual in _USUAL:
+            judgement.setdefault(name, usual)
+        try:
+            key = place(judgement)
+        except KeyError:
+            missing = [name for name in ("query_id", "run_id") if name not in judgement]
+            raise InputError(f"{where}: expected a judgement, found no {' and no '.join(missing)}") from None
+        for name in key[:3]:
+            if name not in ids:
+                if problem := problem_of_id(name):
+                    raise InputError(f"{where}: expected {problem}")
+                ids.add(name)
+        if key in found:
             raise InputError(
-                f"{where}: judged before by {found[place(whole)].get('judge', '')!r};"
-                " expected one judge a file"
+                f"{where}: judged before by {found[key].get('judge', '')!r}; expected one judge a file"
             )
-        found[place(whole)] = whole
+        found[key] = judgement
     return found
 
 
@@ -88,25 +98,31 @@ def passport(
     `lengths` are those of the answers, by query and
     system, for seeing whether the judge leans on them.
     """
-    both = [key for key in judged if key in gold and _is_graded(judged[key]) and _is_graded(gold[key])]
-    if not both:
+    shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
+    compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
+    if not compared:
         failed = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
         why = f", of which {failed[0]:,} and {failed[1]:,} failed" if any(failed) else ""
         raise InputError(
             f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
             " expected the same query_id, run_id, item_id and aspect"
         )
-    one, other = (np.array([_grade(source[key]) for key in both]) for source in (judged, gold))
+    both, *sides = map(list, zip(*compared, strict=True))
+    one, other = (np.array(list(map(_grade, side))) for side in sides)
+    differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
     levels = np.unique(np.concatenate((one, other)))
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
     table = table_of(one, other, levels)
     facts = {
-        **_counts(judged, gold, both),
+        **_counts(judged, both, len(differing)),
+        "only_judged": len(judged) - len(shared),
+        "only_gold": len(gold) - len(shared),
+        **_failures(judged),
         "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
-        **_alike(judged, gold, both, good * one, good * other, measure, nuggets),
+        **_alike(sides, both, good * one, good * other, measure, nuggets),
         **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
         "canaries": _canaries(judged),
@@ -115,23 +131,23 @@ def passport(
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
-def _counts(judged: Judged, gold: Judged, both: list[Place]) -> dict[str, Any]:
-    failed = sum(not _is_graded(judgement) for judgement in judged.values())
-    compared = Counter((query, run) for query, run, *_ in both)
-    there = Counter((query, run) for query, run, *_ in judged if (query, run) in compared)
+def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]:
+    compared = Counter(map(_ANSWER, both))
+    there = Counter(filter(compared.__contains__, map(_ANSWER, judged)))
     return {
         "compared": len(both),
         "queries": len({key[0] for key in both}),
-        "queries_that_differ": len({key[0] for key in both if _grade(judged[key]) != _grade(gold[key])}),
+        "queries_that_differ": differing,
         "systems": len({key[1] for key in both}),
         "answers": len(compared),
         "partly": sum(compared[answer] < there[answer] for answer in compared),
         "of": there.total(),
-        "only_judged": len(judged.keys() - gold.keys()),
-        "only_gold": len(gold.keys() - judged.keys()),
-        "failed": failed,
-        "failure_rate": failed / len(judged),
     }
+
+
+def _failures(judged: Judged) -> dict[str, Any]:
+    failed = sum(not _is_graded(judgement) for judgement in judged.values())
+    return {"failed": failed, "failure_rate": failed / len(judged)}
 
 
 def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]]:
@@ -148,8 +164,7 @@ def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]
 
 
 def _alike(
-    judged: Judged,
-    gold: Judged,
+    sides: list[list[Any]],
     both: list[Place],
     one: Float,
     other: Float,
@@ -158,7 +173,7 @@ def _alike(
 ) -> dict[str, Any]:
     """How alike the two rank systems, on what both judged; high grades are good ones."""
     if measure is not None:
-        values = [scored(measure, [source[key] for key in both], nuggets) for source in (judged, gold)]
+        values = [scored(measure, side, nuggets) for side in sides]
     else:
         values = [
             mean_grades((key[0], key[1], grade) for key, grade in zip(both, grades.tolist(), strict=True))
@@ -193,12 +208,15 @@ def _leanings(
 
 def _spent(judged: Judged) -> dict[str, Any]:
     """Tokens, and money where all prices are known."""
-    tokens, costs = 0, []
+    tokens = 0
+    costs: list[float | None] = []
+    priced = cache(lambda *spent: cost(Usage(*spent[:2]), spent[2].partition("@")[0]))  # few differ
     for judgement in judged.values():
-        if isinstance(judgement.get("usage"), dict):
-            spent = Usage(*(int(judgement["usage"].get(name, 0)) for name in ("input", "output")))
-            tokens += spent.input + spent.output
-            costs.append(cost(spent, str(judgement.get("judge", "")).partition("@")[0]))
+        usage = judgement.get("usage")
+        if isinstance(usage, dict):
+            spent = int(usage.get("input", 0)), int(usage.get("output", 0))
+            tokens += sum(spent)
+            costs.append(priced(*spent, str(judgement.get("judge", ""))))
     known = [price for price in costs if price is not None]
     return {"tokens": tokens, "cost": math.fsum(known) if known and len(known) == len(costs) else None}
 
@@ -219,15 +237,16 @@ def _is_graded(judgement: Mapping[str, Any]) -> bool:
     return judgement["status"] in GRADED
 
 
+_NUMBERS = (int, float)
 _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}
 
 
 def _grade(judgement: Mapping[str, Any]) -> float:
     """The grade, or what the label is worth."""
     grade = judgement.get("grade")
-    if grade is None:
-        grade = _WORTH.get(str(judgement.get("label")))
-    if not isinstance(grade, int | float) or isinstance(grade, bool) or not math.isfinite(grade):
+    if grade is None and (worth := _WORTH.get(str(judgement.get("label")))) is not None:
+        return worth
+    if not isinstance(grade, _NUMBERS) or isinstance(grade, bool) or not math.isfinite(grade):
         raise InputError(
             f"query {judgement['query_id']!r}: expected a label of a known scale or a grade, found {grade!r}"
         )
@@ -237,9 +256,14 @@ def _grade(judgement: Mapping[str, Any]) -> float:
 def _names(judgements: Sequence[Mapping[str, Any]]) -> dict[float, str]:
     """What each grade is called, where it has a name."""
     names: dict[float, str] = {}
+    seen: set[tuple[str, str]] = set()
     for judgement in judgements:
-        if _is_graded(judgement) and judgement.get("label"):
-            names.setdefault(_grade(judgement), str(judgement["label"]))
+        label = judgement.get("label")
+        if label and _is_graded(judgement):
+            said = str(label), repr(judgement.get("grade"))
+            if said not in seen:
+                seen.add(said)
+                names.setdefault(_grade(judgement), said[0])
     return names
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from rageval.files import retrieved
 from rageval.files.assignments import EXPECTED as ASSIGNMENTS
 from rageval.files.assignments import Assignment, distinct
-from rageval.files.jsonl import first_record, read_records
+from rageval.files.jsonl import first_record, read_batches, read_records
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.tasks import DOCUMENTS
@@ -36,9 +36,10 @@ def judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Itera
     elif _is_assigned(record.get("nuggets")):
         yield from _of_assignments(source)
     else:
-        expected = "a judgement {query_id, run_id, …}"
-        for line, judgement in read_records(source, dict[str, Any], expected):
-            yield f"{name_of(source)}:{line}", judgement
+        name, expected = name_of(source), "a judgement {query_id, run_id, …}"
+        for lines, judgements in read_batches(source, dict[str, Any], expected):
+            for line, judgement in zip(lines, judgements, strict=True):
+                yield f"{name}:{line}", judgement
 
 
 def _is_assigned(nuggets: Any) -> bool:

@@ -59,11 +59,11 @@ def read_batches(
     decoder = msgspec.json.Decoder(form)
     name = name_of(source)
     for first_line, text in stretches(source, limits):
-        refuse_repeated_keys(name, first_line, text)
         try:
             records = decoder.decode_lines(text)
         except (ValueError, RecursionError):
             records = []
+        refuse_repeated_keys(name, first_line, text, records if form == dict[str, Any] else ())
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
             yield range(first_line, first_line + lines), records
@@ -77,10 +77,10 @@ def read_batches(
         yield [number for number, _ in pairs], [record for _, record in pairs]
 
 
-def refuse_repeated_keys(name: str, first_line: int, text: bytes) -> None:
+def refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequence[Any] = ()) -> None:
     """`InputError` for lines with an object that names a key twice: nobody knows which one is meant."""
     findings = Findings()
-    for number, key in repeated_keys(text):
+    for number, key in repeated_keys(text, records):
         findings.add(f"{name}:{first_line + number}: {REPEATED.format(visible(key)[:80])}")
     findings.raise_if_any()
 

@@ -20,12 +20,13 @@ _record = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def repeated_keys(text: bytes) -> Iterator[tuple[int, str]]:
+def repeated_keys(text: bytes, records: Iterable[Any] = ()) -> Iterator[tuple[int, str]]:
     """(number of the line from 0, key) of every line of JSON that names a key twice in one object.
 
-    Whether there can be any is told by counting: the colons behind quotes are as many as different keys.
+    `records` are all that stands there, where somebody has decoded it. Whether a key can stand twice is told
+    by counting: the colons behind quotes are as many as different keys.
     """
-    if _all_differ(text):
+    if _all_differ(text, records):
         return
     for number, line in enumerate(text.split(b"\n")):
         key = _repeated(line) if line.lstrip().startswith((b"{", b"[")) else None
@@ -38,14 +39,15 @@ def repeated_in(text: bytes) -> str | None:
     return _repeated(text)
 
 
-def _all_differ(text: bytes) -> bool:
+def _all_differ(text: bytes, records: Iterable[Any]) -> bool:
     """Whether no key stands twice; False also if that is not plain to see."""
-    if b'\\\\"' in text:  # a backslash at the end of a text, or of a key
+    if b"\\" in text and b'\\\\"' in text:  # a backslash at the end of a text, or of a key
         return False
     large = len(text) > _LARGE * (text.count(b"\n") + 1)
     try:
-        records = _raw(text) if large else _built(text)
-        return _different_raw(text, records) if large else _different(records) == _keys(text)
+        if large:
+            return _different_raw(text, _raw(text))
+        return _different(records or _built(text)) == _keys(text)
     except (ValueError, RecursionError):
         return False
 
@@ -79,8 +81,9 @@ def _different_raw(text: bytes, records: Iterable[Any]) -> bool:
 
 def _keys(text: bytes) -> int:
     """How many keys stand there: quotes, none of them within a text, that a colon follows."""
-    spaced = len(_SPACED.findall(text)) if b'" ' in text or b'"\t' in text else 0
-    return text.count(b'":') - text.count(b'\\":') + spaced
+    spaced = len(_SPACED.findall(text)) if b" :" in text or b"\t" in text else 0
+    escaped = text.count(b'\\":') if b"\\" in text else 0
+    return text.count(b'":') - escaped + spaced
 
 
 def _repeated(line: bytes) -> str | None:

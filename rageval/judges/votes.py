@@ -17,8 +17,8 @@ GRADED = ("ok", "repaired")
 
 def place(judgement: Judgement) -> Place:
     """What a judgement is about, whoever made it."""
-    names = ("query_id", "run_id", "item_id", "aspect")
-    return tuple(str(judgement[name]) for name in names)  # type: ignore[return-value]
+    query, run = str(judgement["query_id"]), str(judgement["run_id"])
+    return query, run, str(judgement["item_id"]), str(judgement["aspect"])
 
 
 def by_place(judgements: Iterable[Judgement]) -> dict[Place, list[Judgement]]:
