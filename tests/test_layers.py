@@ -175,6 +175,24 @@ RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map offici
 
 
 @pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        ("--help", set()),
+        ("--version", set()),
+        ("compare --help", set()),
+        ("judge --help", set()),
+        ("measures", {"importlib.metadata"}),
+        ("measures alpha_ndcg", set()),
+        ("rubrics crag", {"msgspec"}),
+        ("datasets", {"importlib.metadata", "msgspec"}),
+    ],
+)
+def test_what_only_lists_imports_no_more_than_it_needs(words: str, needed: set[str]) -> None:
+    large = FOREIGN | {"asyncio", "http", "importlib.metadata", "logging", "sqlite3", "ssl", "subprocess"}
+    assert loaded_by_command(*words.split()) & (large - {"click"}) == needed
+
+
+@pytest.mark.parametrize(
     ("names", "heavy"),
     [
         (RUN_MEASURES, {"ir_measures", "importlib.metadata", "msgspec", "numpy"}),

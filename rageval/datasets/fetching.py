@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rageval.datasets import home
 from rageval.datasets.catalogue import Benchmark, Source, Spec, find, found
-from rageval.datasets.download import download
-from rageval.datasets.hub import shards
-from rageval.datasets.progress import Progress
-from rageval.datasets.transport import Transport
 from rageval.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from rageval.datasets.transport import Transport
 
 
 def fetch(
@@ -53,13 +53,17 @@ def files_of(
     with home.locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
         paths = home.kept_paths(folder, role)
         if paths is None or again:
-            paths = _fetched(spec, folder, role, sources, transport or Transport())
+            paths = _fetched(spec, folder, role, sources, transport)
     return paths
 
 
 def _fetched(
-    spec: Spec, folder: Path, role: str, sources: Sequence[Source], transport: Transport
+    spec: Spec, folder: Path, role: str, sources: Sequence[Source], transport: Transport | None
 ) -> list[Path]:
+    from rageval.datasets.hub import shards  # and what speaks HTTP: only here is it needed
+    from rageval.datasets.transport import Transport
+
+    transport = transport or Transport()
     try:
         files = [
             file for source in sources for file in (shards(source, transport) if source.repo else [source])
@@ -78,6 +82,9 @@ def _arrived(file: Source, folder: Path, transport: Transport) -> home.Kept:
         kept = home.measured(target)
         if kept.sha256 == file.sha256:
             return kept
+    from rageval.datasets.download import download
+    from rageval.datasets.progress import Progress
+
     watch = Progress(file.name)
     try:
         return download(file.urls, target, transport, size=file.size, sha256=file.sha256, watch=watch)
