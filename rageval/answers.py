@@ -15,8 +15,9 @@ from rageval.files.graded import add_answers, add_file
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import Judgements, add_dicts
 from rageval.files.limits import DEFAULT, Limits
-from rageval.measures.base import Measure
+from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
+from rageval.measures.ranking import Share
 from rageval.measures.scales import Scale
 from rageval.scores import Score, Scores, combined, require_groups
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
@@ -179,8 +180,9 @@ def by_judge(
                 except NotThisJudge:
                     heard.remove(each)
                     continue
-                if value != value and compat == "nuggetizer":
-                    value = 0.0 if answer.was_judged or sight.facts(query).assigned else value
+                known = answer.was_judged or sight.facts(query).assigned
+                if value != value and known and compat == "nuggetizer":
+                    value = Share(0, 0) if each.measure.gives_shares else 0.0
                 each.values.setdefault(judge, []).append(value)
                 each.lost.update(answer.lost)
                 each.scales += [scale for scale in answer.scales if scale not in each.scales]
@@ -196,7 +198,7 @@ def _score(found: Found, grades: Judgements, run: int, rules: Rules) -> Score:
     measure, values, bounds = found.measure, found.values, None
     if found.lost and not rules.compat:
         ends = [
-            combined(measure, _over_judges(by_judge([measure], grades, run, end)[0].values))
+            combined(measure, _over_judges(by_judge([measure], grades, run, end)[0]))
             for end in _ends(measure)
         ]
         bounds = (min(ends), max(ends))
@@ -205,7 +207,7 @@ def _score(found: Found, grades: Judgements, run: int, rules: Rules) -> Score:
     return Score(
         measure,
         grades.queries.words,
-        _over_judges(values),
+        _over_judges(found),
         found.lost.total(),
         _signature(measure, rules, list(values)),
         rules.groups,
@@ -217,14 +219,19 @@ def _score(found: Found, grades: Judgements, run: int, rules: Rules) -> Score:
     )
 
 
-def _over_judges(values: Mapping[str, Sequence[float]]) -> list[float]:
-    """The mean over the judges whose value is defined."""
-    if len(values) == 1:
-        return list(*values.values())
-    known = (
-        [value for value in of_query if value == value] for of_query in zip(*values.values(), strict=True)
-    )
-    return [math.fsum(of_query) / len(of_query) if of_query else math.nan for of_query in known]
+def _over_judges(found: Found) -> list[float]:
+    """The mean over the judges whose value is defined; shares that are pooled are pooled over judges, too."""
+    if len(found.values) == 1:
+        return list(*found.values.values())
+    of_queries = zip(*found.values.values(), strict=True)
+    known = ([value for value in of_query if value == value] for of_query in of_queries)
+    if found.measure.aggregate == POOL:
+        return [_pooled(shares) if shares else math.nan for shares in known]
+    return [math.fsum(values) / len(values) if values else math.nan for values in known]
+
+
+def _pooled(shares: Sequence[Any]) -> Share:
+    return Share(math.fsum(share.part for share in shares), math.fsum(share.whole for share in shares))
 
 
 def _ends(measure: Measure) -> list[str | float]:

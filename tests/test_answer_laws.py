@@ -340,7 +340,7 @@ def slowly(rules: Rules = oracle.RIGHT) -> Evaluate:
         for run in systems_of(given):
             for name in measures:
                 measure = rageval.parse_measure(name)
-                values = oracle.evaluate(measure.name, given, run, on_missing, rules, **measure.parameters)
+                values = oracle.evaluate(measure.name, given, run, on_missing, rules, **measure.arguments)
                 mean = oracle.average(values.values())
                 found[run, name] = Found(
                     {query: None if value is None else float(value) for query, value in values.items()},

@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 
 import oracle
 import rageval
-from rageval import MeasureError, Share, evaluate, recall
+import test_answer_laws as answer_laws
+from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
+from rageval.answers import Rules, measures_of_answers
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.comparison.runs import compare_runs
@@ -23,6 +25,7 @@ from rageval.measures import run_measures
 from rageval.report.earlier import report_of_earlier
 from rageval.report.gathering import Beside
 from rageval.slices import slices
+from rageval.uncertainty.correcting import correct
 from strategies import case
 
 # Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.
@@ -304,3 +307,62 @@ class TestOfSomebodyElse:
 
         with pytest.raises(MeasureError, match="has `over` already; rename"):
             evaluate(mine, RUN, QRELS)
+
+
+# Kinds of judgements whose queries can be told as one, and the keys by which their rows are told apart there.
+KINDS = {"nuggets": "aspect", "crag": "aspect", "citations": "aspect", "games": "aspect", "audits": "aspect"}
+KINDS |= {"proxies": "aspect", "quality": "item_id"}
+
+
+def as_one(rows: list[answer_laws.Row], key: str) -> list[answer_laws.Row]:
+    """The judgements as if all were of one query."""
+    sentences: dict[str, dict[str, int]] = {}
+    for row in rows:
+        sentences.setdefault(row["run_id"], {})[row["query_id"]] = row.get("sentences", 0)
+    total = {run: sum(of_run.values()) for run, of_run in sentences.items()}
+    return [
+        row
+        | {"query_id": "all", key: f"{row['query_id']}:{row.get(key, '')}"}
+        | ({"sentences": total[row["run_id"]]} if "sentences" in row else {})
+        for row in rows
+    ]
+
+
+class TestOfAnswers:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_pool_is_one_query_that_holds_all(self, kind: str) -> None:
+        names = [name for name in answer_laws.MEASURES[kind] if rageval.parse_measure(name).gives_shares]
+        names = [name for name in names if "floor=zero" not in name]  # each query has a floor of its own
+        pools = [rageval.parse_measure(name)(over="pool") for name in names]
+        assert names
+        for seed in range(40):
+            drawn = answer_laws.table(random.Random(seed), kind)
+            judge, run = (drawn.rows[0].get(key, "") for key in ("judge", "run_id"))
+            rows = [row for row in drawn.rows if row.get("judge", "") == judge and row["run_id"] == run]
+            by_query = evaluate_answers(pools, rows, on_missing="worst")[run]
+            together = evaluate_answers(names, as_one(rows, KINDS[kind]), on_missing="worst")[run]
+            for pool, one in zip(by_query.values(), together.values(), strict=True):
+                if not pool.undefined:  # a query of faults alone has no whole, which takes from that of all
+                    assert pool.value == pytest.approx(one.value, abs=1e-12), (seed, pool.measure)
+
+    def test_several_judges_are_pooled_too(self) -> None:
+        rows = [
+            {"query_id": "q", "run_id": "r", "judge": "A", "aspect": f"n{at}", "label": "support"}
+            for at in "12"
+        ]
+        rows += [{**rows[0], "judge": "B", "label": "not_support"}]
+        plain, pool = evaluate_answers("a_strict, nugget_recall(over=pool)", rows)["r"].values()
+        assert (plain.value, pool.value) == (1 / 2, 2 / 3)
+
+    def test_what_nuggetizer_counts_0_weighs_nothing(self) -> None:
+        rows = [{"query_id": "p", "run_id": "r", "aspect": "n", "label": "support", "importance": "okay"}]
+        rows += [{**rows[0], "query_id": "q", "importance": "vital"}]
+        measures = "v_strict, nugget_recall(importance=vital,over=pool)"
+        plain, pool = evaluate_answers(measures, rows, compat="nuggetizer")["r"].values()
+        assert (plain.value, pool.value, pool.queries) == (1 / 2, 1.0, 2)
+
+    def test_people_correct_means_alone(self) -> None:
+        table = rageval.read_judgements([{"query_id": "q", "run_id": "r", "aspect": "n", "label": "support"}])
+        measures = measures_of_answers("nugget_recall(over=pool)")
+        with pytest.raises(MeasureError, match="is no mean over queries"):
+            correct(measures, table, table, Rules())

@@ -15,13 +15,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from rageval.errors import UsageError
+from rageval.measures.ranking import Share
 from rageval.measures.scales import POSITION, Scale, scale_named
 
 Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
 Needs = Literal["importance", "weight"]
+_UNDEFINED: Any = math.nan  # which is a float, where a share is expected
 
 
 class Judgement(NamedTuple):
@@ -180,9 +182,9 @@ class Assessment:
         return self._sight.stand_in()
 
 
-def share(part: float, whole: float) -> float:
-    """Return part / whole, NaN where there is no whole: the share is undefined."""
-    return part / whole if whole else math.nan
+def share(part: float, whole: float) -> Share:
+    """Return the share; NaN where there is no whole, for then it is undefined."""
+    return Share(part, whole) if whole else _UNDEFINED
 
 
 def mean(values: Sequence[float]) -> float:

@@ -8,6 +8,7 @@ from typing import Literal
 from rageval.errors import InputError, UsageError
 from rageval.measures.assessment import Assessment, Judgement, mean, share
 from rageval.measures.base import measure
+from rageval.measures.ranking import Share
 from rageval.measures.scales import CITATION
 from rageval.text import visible
 
@@ -16,7 +17,7 @@ _GIVE_THE_ANSWERS = "an answer that cites nothing has nothing to judge: give the
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)
-def citation_precision(answer: Assessment, *, citations: Literal["first", "all", "micro"] = "first") -> float:
+def citation_precision(answer: Assessment, *, citations: Literal["first", "all", "micro"] = "first") -> Share:
     """Support of the cited sentences by what they cite (TREC RAG, weighted precision).
 
     Formula:
@@ -50,7 +51,7 @@ def citation_precision(answer: Assessment, *, citations: Literal["first", "all",
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)
-def citation_recall(answer: Assessment, *, citations: Literal["first", "all"] = "first") -> float:
+def citation_recall(answer: Assessment, *, citations: Literal["first", "all"] = "first") -> Share:
     """Support of all sentences by what they cite, those without citations being worth 0 (TREC RAG).
 
     Formula:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
+from rageval.measures.ranking import Share
 from rageval.measures.scales import CRAG
 
 _ACCURATE = ("perfect", "acceptable", "accurate")
@@ -41,7 +42,7 @@ def crag_share(
     answer: Assessment,
     *,
     label: Literal["accurate", "perfect", "acceptable", "missing", "incorrect"] = "accurate",
-) -> float:
+) -> Share:
     """Share of the answers that CRAG's judge gave this label.
 
     Formula:

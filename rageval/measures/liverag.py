@@ -6,6 +6,7 @@ from typing import Annotated
 
 from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, measure
+from rageval.measures.ranking import Share
 from rageval.measures.scales import CORRECTNESS, FAITHFULNESS
 
 # A level between the best and those that earn nothing may grow at the cost of either.
@@ -52,7 +53,7 @@ def faithfulness(answer: Assessment) -> float:
 
 
 @measure(better=lambda parameters: _OF_CORRECTNESS[parameters["level"]])
-def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2)] = 2) -> float:
+def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2)] = 2) -> Share:
     """Share of the answers at one level of correctness (RAGtifier's Table 1).
 
     Formula:
@@ -72,7 +73,7 @@ def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2
 
 
 @measure(better=lambda parameters: _OF_FAITHFULNESS[parameters["level"]])
-def faithfulness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 1)] = 1) -> float:
+def faithfulness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 1)] = 1) -> Share:
     """Share of the answers at one level of faithfulness (RAGtifier's Table 1).
 
     Formula:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import Between, measure
+from rageval.measures.ranking import Share
 from rageval.measures.scales import SUPPORT, Scale
 
 _COUNTED = {"vital": {"vital": 1.0}, "okay": {"okay": 1.0}, "weighted": {"vital": 1.0, "okay": 0.5}}
@@ -19,7 +20,7 @@ def nugget_recall(
     *,
     importance: Literal["all", "vital", "okay", "weighted"] = "all",
     credit: Literal["strict", "partial"] = "strict",
-) -> float:
+) -> Share:
     """Share of the nuggets that the answer supports (AutoNuggetizer; TREC RAG).
 
     Formula:
@@ -117,7 +118,7 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
 
 
 @measure
-def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> float:
+def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> Share:
     """Weight of the criteria an answer meets, of all the weight there is to win (TREC RAG 2026 rubrics).
 
     Formula:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rageval.measures.assessment import Assessment, Place, grades, mean, share
 from rageval.measures.base import measure
+from rageval.measures.ranking import Share
 from rageval.measures.scales import OUTCOME
 
 
@@ -40,7 +41,7 @@ def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] =
 
 
 @measure
-def win_rate(answer: Assessment) -> float:
+def win_rate(answer: Assessment) -> Share:
     """Share of the comparisons with other answers that the answer wins, a tie being half a win.
 
     Formula:

@@ -8,13 +8,14 @@ from typing import Literal
 from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import measure
 from rageval.measures.nuggets import weighted
+from rageval.measures.ranking import Share
 from rageval.measures.scales import LEXICAL, TOKEN_F1
 
 
 @measure
 def lexical_recall(
     answer: Assessment, *, importance: Literal["all", "vital", "okay", "weighted"] = "all"
-) -> float:
+) -> Share:
     """How much of the wording of the nuggets stands in the answer, by the judge `lexical`.
 
     Formula:

@@ -7,13 +7,14 @@ from typing import Literal
 
 from rageval.measures.assessment import Assessment, grades, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
+from rageval.measures.ranking import Share
 from rageval.measures.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
 
 _BETTER = {"relevant": HIGHER, "partially_relevant": NEITHER, "non_relevant": LOWER}
 
 
 @measure(peers={"freshstack": "precision"})
-def bank_precision(answer: Assessment) -> float:
+def bank_precision(answer: Assessment) -> Share:
     """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
 
     Formula:
@@ -50,11 +51,12 @@ def bank_recall(answer: Assessment) -> float:
     """
     bad, lacking = grades(answer.judged(REDUNDANT)), grades(answer.judged(LACKING))
     good = len(bad) - sum(bad)
-    return share(good, good + sum(lacking)) if lacking else math.nan
+    wanted = good + sum(lacking)  # without end where a failed count is taken for the worst
+    return good / wanted if lacking and wanted else math.nan
 
 
 @measure(peers={"freshstack": "groundedness"})
-def bank_groundedness(answer: Assessment) -> float:
+def bank_groundedness(answer: Assessment) -> Share:
     """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
 
     Formula:
@@ -75,7 +77,7 @@ def bank_groundedness(answer: Assessment) -> float:
 @measure(better=lambda parameters: _BETTER[parameters["label"]])
 def audit_share(
     answer: Assessment, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
-) -> float:
+) -> Share:
     """Share of judged pairs that an auditor gave this label (FreshStack, Table 5).
 
     Formula:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rageval.answers import Rules, evaluate_all
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.judgements import Judgements
-from rageval.measures.base import Measure
+from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import CRAG
 from rageval.scores import Score
 from rageval.scoring.assessing import on
@@ -53,6 +53,9 @@ def correct(
     """
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
+    for measure in measures:
+        if measure.aggregate != MEAN:
+            raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     found = []
     shared = Shared(judged, gold, rules)
