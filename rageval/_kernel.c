@@ -65,11 +65,17 @@ static void columns_close(Column *columns, int count)
             PyBuffer_Release(&columns[at].view);
 }
 
-/* Scratch memory that only grows. Never true: that `items` holds less than the last room asked for. */
+/* Scratch memory that only grows, and columns that do. Never true: that `items` holds less than the last room asked
+ * for; that `count` says anything where nothing was pushed. */
 typedef struct {
     void *items;
-    size_t room;
+    size_t room, count;
 } Scratch;
+
+#define INTS(column) ((int32_t *)(column).items)
+#define LONGS(column) ((int64_t *)(column).items)
+#define WORDS(column) ((uint64_t *)(column).items)
+#define BYTES(column) ((unsigned char *)(column).items)
 
 static int scratch_grow(Scratch *scratch, size_t count, size_t width)
 {
@@ -89,19 +95,36 @@ static inline int scratch_room(Scratch *scratch, size_t count, size_t width)
     return count <= scratch->room ? 0 : scratch_grow(scratch, count, width);
 }
 
-static void scratch_free(Scratch *scratch)
+static inline int push_int(Scratch *column, int32_t value)
 {
-    free(scratch->items);
-    memset(scratch, 0, sizeof *scratch);
+    if (scratch_room(column, column->count + 1, sizeof value) < 0)
+        return -1;
+    INTS(*column)[column->count++] = value;
+    return 0;
 }
 
-static void scratch_shrink(Scratch *scratch, size_t count, size_t width) /* give back what is not used */
+static inline int push_long(Scratch *column, size_t value)
 {
-    void *items = count && count < scratch->room ? realloc(scratch->items, count * width) : NULL;
-    if (items) {
-        scratch->items = items;
-        scratch->room = count;
-    }
+    if (scratch_room(column, column->count + 1, sizeof(int64_t)) < 0)
+        return -1;
+    LONGS(*column)[column->count++] = (int64_t)value;
+    return 0;
+}
+
+static inline int push_bytes(Scratch *column, const unsigned char *from, size_t length)
+{
+    if (scratch_room(column, column->count + length + 1, 1) < 0) /* somewhere, even if it is nothing */
+        return -1;
+    memcpy(BYTES(*column) + column->count, from, length);
+    column->count += length;
+    return 0;
+}
+
+static void scratch_free(Scratch *columns, size_t count)
+{
+    for (size_t at = 0; at < count; at++)
+        free(columns[at].items);
+    memset(columns, 0, count * sizeof *columns);
 }
 
 /* ------------------------------------------------------------------------------------------ exact sums
@@ -525,17 +548,16 @@ static PyObject *ideal_orders(PyObject *Py_UNUSED(module), PyObject *args)
     Scratch *all[] = {&ideal.nuggets, &ideal.documents, &ideal.kinds, &ideal.partials,
                       &ideal.seen,    &ideal.order,     &ideal.ends};
     for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
-        free(all[at]->items);
+        scratch_free(all[at], 1);
     free(worth);
     columns_close(columns, COLUMNS);
     return found;
 }
 
 /* ------------------------------------------------------------------------------------------------ words
- * Eight bytes at once, the first in the lowest bits whatever the machine. Never true: that fewer than eight bytes
- * may be read where `load64` is asked to; what is read lies in memory with PADDING bytes behind it.
+ * Eight bytes at once, the first in the lowest bits whatever the machine. Never true: that `load64` is asked for
+ * bytes of which one may not be read.
  */
-#define PADDING 64
 #define EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
 
 static inline uint64_t load64(const unsigned char *from)
@@ -554,8 +576,8 @@ static inline int zeros_below(uint64_t word) /* how many bits are 0 below the lo
     return __builtin_ctzll(word);
 #else
     int zeros = 0;
-    for (; !(word & 1); word >>= 1)
-        zeros++;
+    for (; !(word >> zeros & 1); zeros++) {
+    }
     return zeros;
 #endif
 }
@@ -566,14 +588,14 @@ static inline int zeros_above(uint64_t word) /* how many bits are 0 above the hi
     return __builtin_clzll(word);
 #else
     int zeros = 0;
-    for (; !(word >> 63); word <<= 1)
-        zeros++;
+    for (; !(word << zeros >> 63); zeros++) {
+    }
     return zeros;
 #endif
 }
 
 /* SipHash-1-3 (Aumasson & Bernstein 2012), the hash that CPython has for text. Keyed by a secret of this process:
- * nobody can write a file whose ids all fall into one place. */
+ * nobody can write a file whose ids all fall into one place. Eight bytes may be read behind the id's last. */
 typedef struct {
     uint64_t left, right;
 } Seed;
@@ -593,18 +615,14 @@ static inline uint64_t hash_of(const Seed *seed, const unsigned char *id, size_t
 {
     uint64_t a = seed->left ^ 0x736f6d6570736575u, b = seed->right ^ 0x646f72616e646f6du;
     uint64_t c = seed->left ^ 0x6c7967656e657261u, d = seed->right ^ 0x7465646279746573u;
-    size_t at = 0;
-    for (; at + 8 <= length; at += 8) {
-        uint64_t word = load64(id + at);
+    size_t whole = length / 8 * 8;
+    uint64_t last = (uint64_t)length << 56 | (load64(id + whole) & (((uint64_t)1 << 8 * (length - whole)) - 1));
+    for (size_t at = 0; at <= whole; at += 8) {
+        uint64_t word = at < whole ? load64(id + at) : last;
         d ^= word;
         SIP_ROUND(a, b, c, d);
         a ^= word;
     }
-    uint64_t rest = load64(id + at) & (((uint64_t)1 << 8 * (length - at)) - 1);
-    uint64_t last = (uint64_t)length << 56 | rest;
-    d ^= last;
-    SIP_ROUND(a, b, c, d);
-    a ^= last;
     c ^= 0xff;
     SIP_ROUND(a, b, c, d);
     SIP_ROUND(a, b, c, d);
@@ -618,37 +636,32 @@ static inline uint64_t hash_of(const Seed *seed, const unsigned char *id, size_t
  * more slots than the ids it held before could fill (a large query must not make all the later ones slow).
  */
 typedef struct {
-    Scratch bytes;  /* the ids, one behind the other, and PADDING */
-    Scratch ends;   /* size_t: where each ends, after a 0 */
-    Scratch hashes; /* uint64_t of each */
+    Scratch bytes;  /* the ids, one behind the other */
+    Scratch ends;   /* int64_t, after a 0 */
+    Scratch hashes; /* uint64_t */
     Scratch slots;  /* uint64_t: the upper half of the hash and the number + 1, or 0 where the slot is free */
     size_t count, mask;
 } Names;
 
 #define FEWEST_SLOTS 64
 
-static void names_free(Names *names)
+static inline void names_place(Names *names, uint64_t hash, size_t number)
 {
-    scratch_free(&names->bytes);
-    scratch_free(&names->ends);
-    scratch_free(&names->hashes);
-    scratch_free(&names->slots);
-    names->count = names->mask = 0;
+    uint64_t *slots = WORDS(names->slots);
+    size_t at = hash & names->mask;
+    while (slots[at])
+        at = (at + 1) & names->mask;
+    slots[at] = (hash >> 32 << 32) | (number + 1);
 }
 
 static int names_slots(Names *names, size_t slots) /* make a table of so many, a power of two, and fill it */
 {
     if (scratch_room(&names->slots, slots, sizeof(uint64_t)) < 0)
         return -1;
-    uint64_t *table = names->slots.items, *hashes = names->hashes.items;
-    memset(table, 0, slots * sizeof(uint64_t));
+    memset(names->slots.items, 0, slots * sizeof(uint64_t));
     names->mask = slots - 1;
-    for (size_t number = 0; number < names->count; number++) {
-        size_t at = hashes[number] & names->mask;
-        while (table[at])
-            at = (at + 1) & names->mask;
-        table[at] = (hashes[number] >> 32 << 32) | (number + 1);
-    }
+    for (size_t number = 0; number < names->count; number++)
+        names_place(names, WORDS(names->hashes)[number], number);
     return 0;
 }
 
@@ -657,18 +670,23 @@ static int names_empty(Names *names) /* also what makes them, out of zeros */
     size_t slots = FEWEST_SLOTS;
     while (slots < 2 * names->count)
         slots *= 2;
-    names->count = 0;
-    if (scratch_room(&names->ends, 1, sizeof(size_t)) < 0)
-        return -1;
-    *(size_t *)names->ends.items = 0;
-    return names_slots(names, slots);
+    names->count = names->bytes.count = names->ends.count = 0;
+    return names_slots(names, slots) < 0 || push_long(&names->ends, 0) < 0 ? -1 : 0;
+}
+
+static void names_free(Names *names)
+{
+    scratch_free(&names->bytes, 1);
+    scratch_free(&names->ends, 1);
+    scratch_free(&names->hashes, 1);
+    scratch_free(&names->slots, 1);
 }
 
 static inline const unsigned char *names_at(const Names *names, size_t number, size_t *length)
 {
-    const size_t *ends = (const size_t *)names->ends.items + number;
-    *length = ends[1] - ends[0];
-    return (const unsigned char *)names->bytes.items + ends[0];
+    const int64_t *ends = LONGS(names->ends) + number;
+    *length = (size_t)(ends[1] - ends[0]);
+    return BYTES(names->bytes) + ends[0];
 }
 
 static inline int names_is(const Names *names, size_t number, const unsigned char *id, size_t length)
@@ -680,31 +698,29 @@ static inline int names_is(const Names *names, size_t number, const unsigned cha
 
 static inline int64_t names_find(const Names *names, const unsigned char *id, size_t length, uint64_t hash)
 {
-    const uint64_t *slots = names->slots.items;
+    const uint64_t *slots = WORDS(names->slots);
     for (size_t at = hash & names->mask; slots[at]; at = (at + 1) & names->mask)
         if ((slots[at] ^ hash) >> 32 == 0 && names_is(names, (uint32_t)slots[at] - 1, id, length))
             return (uint32_t)slots[at] - 1;
     return -1;
 }
 
-/* Add an id that is not there. Below 0: no memory, or more ids than numbers. */
-static inline int64_t names_add(Names *names, const unsigned char *id, size_t length, uint64_t hash)
+/* The number of an id: the next one, if it was not there. Below 0: no memory, or more ids than numbers. */
+static inline int64_t names_number(Names *names, const Seed *seed, const unsigned char *id, size_t length)
 {
-    size_t number = names->count, start = ((const size_t *)names->ends.items)[number];
-    if (number >= INT32_MAX || scratch_room(&names->bytes, start + length + PADDING, 1) < 0 ||
-        scratch_room(&names->ends, number + 2, sizeof(size_t)) < 0 ||
+    uint64_t hash = hash_of(seed, id, length);
+    int64_t found = names_find(names, id, length, hash);
+    if (found >= 0)
+        return found;
+    size_t number = names->count;
+    if (number >= INT32_MAX || push_bytes(&names->bytes, id, length) < 0 ||
+        push_long(&names->ends, names->bytes.count) < 0 ||
         scratch_room(&names->hashes, number + 1, sizeof(uint64_t)) < 0)
         return -1;
-    memcpy((unsigned char *)names->bytes.items + start, id, length);
-    ((size_t *)names->ends.items)[number + 1] = start + length;
-    ((uint64_t *)names->hashes.items)[number] = hash;
+    WORDS(names->hashes)[number] = hash;
     if (2 * ++names->count > names->mask)
         return names_slots(names, 2 * (names->mask + 1)) < 0 ? -1 : (int64_t)number;
-    uint64_t *slots = names->slots.items;
-    size_t at = hash & names->mask;
-    while (slots[at])
-        at = (at + 1) & names->mask;
-    slots[at] = (hash >> 32 << 32) | (number + 1);
+    names_place(names, hash, number);
     return (int64_t)number;
 }
 
@@ -723,7 +739,7 @@ static PyObject *names_list(const Names *names)
 
 /* ------------------------------------------------------------------------------------------------ lines
  * In: chunks of whole lines. They are copied, some at a time, so that a buffer that somebody else writes into does no
- * harm, the last line has its newline, and eight bytes may be read anywhere.
+ * harm, the last line has its newline, and bytes may be read behind the end.
  * Out: fields, line by line. What may part fields is found first, as bits, eight bytes at once.
  * Never true of the lines at hand: that they do not end in a newline; that a byte below 0x21 is not among the
  * separators, or another one is; that they hold a 0x7f, or are not UTF-8.
@@ -731,6 +747,7 @@ static PyObject *names_list(const Names *names)
 enum { FINE, ODD, APART, CONTRADICTED, TWICE, NO_MEMORY = -1 }; /* what a feed returns */
 
 #define STRETCH 32768 /* bytes of lines that are looked at together: a part of the processor's nearest cache */
+#define PADDING 128   /* letters behind them */
 #define WIDEST 6
 
 typedef struct {
@@ -744,37 +761,34 @@ typedef struct {
     int width, tabbed;
     enum { READING, BUSY, FAILED, ENDED } state;
     PyThreadState *thread; /* to take the GIL again with, while BUSY */
-    Scratch text, separators;
-    size_t next, n_separators; /* of the separators: the first one of the next line, and all */
-    uint32_t start;            /* of the next line */
+    Scratch text, separators; /* bytes; int32_t: where they are */
+    size_t next;              /* of the separators: the first one of the next line */
+    size_t start;             /* of the next line */
 } Lines;
 
 static int is_utf8(const unsigned char *text, size_t length)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     for (size_t at = 0; at < length;) {
-        unsigned char lead = text[at];
         if (!(load64(text + at) & EACH(0x80))) {
             at += 8;
             continue;
         }
+        unsigned char lead = text[at];
         if (lead < 0x80) {
             at++;
             continue;
         }
-        if (lead < 0xc2 || lead > 0xf4)
-            return 0;
-        int size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+        size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
         uint32_t code = lead & (0x7fu >> size);
-        for (int more = 1; more < size; more++) {
-            unsigned char byte = text[at + (size_t)more];
-            if (byte >> 6 != 2)
+        for (size_t more = 1; more < size; more++) {
+            if (text[at + more] >> 6 != 2)
                 return 0;
-            code = code << 6 | (byte & 0x3fu);
+            code = code << 6 | (text[at + more] & 0x3fu);
         }
-        if (code < least[size] || code > 0x10ffff || code >> 11 == 0x1b)
+        if (lead < 0xc2 || lead > 0xf4 || code < least[size] || code > 0x10ffff || code >> 11 == 0x1b)
             return 0;
-        at += (size_t)size;
+        at += size;
     }
     return 1;
 }
@@ -782,21 +796,21 @@ static int is_utf8(const unsigned char *text, size_t length)
 /* Find the separators of `length` bytes of text; return the bits of all bytes that are 0x7f or not ASCII. */
 static uint64_t lines_separators(Lines *lines, size_t length)
 {
-    const unsigned char *text = lines->text.items;
-    uint32_t *separators = lines->separators.items, *next = separators;
+    const unsigned char *text = BYTES(lines->text);
+    int32_t *next = INTS(lines->separators);
     uint64_t unusual = 0;
     for (size_t block = 0; block < length; block += 64) {
         uint64_t found = 0;
         for (int word = 0; word < 8; word++) {
             uint64_t bytes = load64(text + block + 8 * word), low = bytes & EACH(0x7f);
             unusual |= bytes | (low + EACH(1));
-            uint64_t low_ones = ~((low + EACH(0x5f)) | bytes) & EACH(0x80); /* the high bit of bytes below 0x21 */
-            found |= (low_ones >> 7) * 0x0102040810204080u >> 56 << 8 * word; /* a bit a byte, in their order */
+            uint64_t below = ~((low + EACH(0x5f)) | bytes) & EACH(0x80); /* the high bit of bytes below 0x21 */
+            found |= (below >> 7) * 0x0102040810204080u >> 56 << 8 * word; /* a bit a byte, in their order */
         }
         for (; found; found &= found - 1)
-            *next++ = (uint32_t)(block + (size_t)zeros_below(found));
+            *next++ = (int32_t)block + zeros_below(found);
     }
-    lines->n_separators = (size_t)(next - separators);
+    lines->separators.count = (size_t)(next - INTS(lines->separators));
     return unusual & EACH(0x80);
 }
 
@@ -811,19 +825,19 @@ static int lines_take(Lines *lines, const unsigned char *chunk, size_t length, s
         if (!size)
             size = newline ? (size_t)(newline - chunk) + 1 : length;
     }
-    if (size > STRETCH && (size > INT32_MAX - 2 * PADDING || size - 2 > lines->line_limit))
+    if (size > STRETCH && (size > INT32_MAX - PADDING - 1 || size - 2 > lines->line_limit))
         return ODD;
-    if (scratch_room(&lines->text, size + 1 + 2 * PADDING, 1) < 0 ||
-        scratch_room(&lines->separators, size + 1, sizeof(uint32_t)) < 0)
+    if (scratch_room(&lines->text, size + 1 + PADDING, 1) < 0 ||
+        scratch_room(&lines->separators, size + 1, sizeof(int32_t)) < 0)
         return NO_MEMORY;
-    unsigned char *text = lines->text.items;
+    unsigned char *text = BYTES(lines->text);
     memcpy(text, chunk, size);
     *taken = size;
     if (text[size - 1] == '\r')
         return ODD; /* is it the end of a line? */
     if (text[size - 1] != '\n')
         text[size++] = '\n';
-    memset(text + size, 'x', 2 * PADDING);
+    memset(text + size, 'x', PADDING);
     lines->next = lines->start = 0;
     if (lines_separators(lines, size) && (memchr(text, 0x7f, size) || !is_utf8(text, size)))
         return ODD;
@@ -831,23 +845,22 @@ static int lines_take(Lines *lines, const unsigned char *chunk, size_t length, s
 }
 
 /* Cut the line between two separators at its tabs; blanks around a field are not of it. Nothing left: ODD. */
-static int lines_by_tabs(const Lines *lines, size_t first, size_t last, uint32_t start, Field *fields)
+static int lines_by_tabs(const Lines *lines, size_t first, size_t last, Field *fields)
 {
-    const unsigned char *text = lines->text.items;
-    const uint32_t *separators = lines->separators.items;
+    const unsigned char *text = BYTES(lines->text);
+    size_t start = lines->start;
     for (size_t at = first; at <= last; at++) {
-        uint32_t left = start, right = separators[at];
+        size_t left = start, right = (size_t)INTS(lines->separators)[at];
         if (text[right] == ' ')
             continue;
+        start = right + 1;
         while (left < right && text[left] == ' ')
             left++;
         while (left < right && text[right - 1] == ' ')
             right--;
         if (left == right)
             return ODD;
-        fields->start = text + left;
-        fields++->length = right - left;
-        start = separators[at] + 1;
+        *fields++ = (Field){text + left, right - left};
     }
     return FINE;
 }
@@ -855,20 +868,14 @@ static int lines_by_tabs(const Lines *lines, size_t first, size_t last, uint32_t
 /* Cut the next line into fields; `*blank` if there is nothing in it. */
 static inline int lines_next(Lines *lines, Field *fields, int *blank)
 {
-    const unsigned char *text = lines->text.items;
-    const uint32_t *separators = lines->separators.items;
-    uint32_t begin = lines->start, start = begin;
-    size_t first = lines->next, last = first;
-    int count = 0, tabs = 0, returns = 0;
+    const unsigned char *text = BYTES(lines->text), *line = text + lines->start;
+    const int32_t *separators = INTS(lines->separators);
+    size_t first = lines->next, last = first, start = lines->start, place, returns = 0;
+    int count = 0, tabs = 0;
     for (;; last++) {
-        uint32_t place = separators[last];
-        if (place > start) {
-            if (count < lines->width) {
-                fields[count].start = text + start;
-                fields[count].length = place - start;
-            }
-            count++;
-        }
+        place = (size_t)separators[last];
+        if (place > start && count++ < lines->width)
+            fields[count - 1] = (Field){text + start, place - start};
         start = place + 1;
         if (text[place] == ' ')
             continue;
@@ -881,18 +888,17 @@ static inline int lines_next(Lines *lines, Field *fields, int *blank)
         else
             return ODD;
     }
+    int code = count == 0 || count == lines->width ? FINE : ODD;
+    *blank = count == 0;
+    if (!*blank && ((size_t)(text + place - line) - returns > lines->line_limit || line[0] == '#' ||
+                    (line[0] == 0xef && line[1] == 0xbb && line[2] == 0xbf)))
+        return ODD;
+    int only_tabs = last - returns - first == (size_t)tabs; /* then both ways of cutting are the same */
+    if (!*blank && tabs == lines->width - 1 && (code == ODD || (lines->tabbed && !only_tabs)))
+        code = lines_by_tabs(lines, first, last - returns, fields);
     lines->start = start;
     lines->next = last + 1;
-    *blank = count == 0;
-    if (*blank)
-        return FINE;
-    if (start - 1 - begin - (uint32_t)returns > lines->line_limit || text[begin] == '#' ||
-        (text[begin] == 0xef && text[begin + 1] == 0xbb && text[begin + 2] == 0xbf))
-        return ODD;
-    int alike = count == lines->width && last - (size_t)returns - first == (size_t)tabs; /* both ways */
-    if (tabs == lines->width - 1 && !alike && (lines->tabbed || count != lines->width))
-        return lines_by_tabs(lines, first, last - (size_t)returns, begin, fields);
-    return count == lines->width ? FINE : ODD;
+    return code;
 }
 
 /* ---------------------------------------------------------------------------------------------- numbers
@@ -904,10 +910,50 @@ static inline int is_digit(unsigned char byte)
     return (unsigned char)(byte - '0') < 10;
 }
 
-/* m * 10^power, m > 0, exactly rounded; 0 if that takes more than 128 bits. 10^27 = 5^27 * 2^27, and 5^27 has 63
- * bits: so m * 5^27 and the first 64 bits of m / 5^27 can be had exactly, with a lowest bit that says whether
- * anything is left; making a double of these 64 bits rounds once, and a power of two changes no digit. */
-static int scaled(uint64_t m, int power, double *value)
+#ifdef __SIZEOF_INT128__
+static const uint64_t FIVES[] = { /* 5^0 to 5^27, the largest that 64 bits hold */
+    1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u, 9765625u, 48828125u, 244140625u,
+    1220703125u, 6103515625u, 30517578125u, 152587890625u, 762939453125u, 3814697265625u, 19073486328125u,
+    95367431640625u, 476837158203125u, 2384185791015625u, 11920928955078125u, 59604644775390625u,
+    298023223876953125u, 1490116119384765625u, 7450580596923828125u};
+
+/* m * 10^power, rounded; 0 if it is not certain to which side. As 10 = 2 * 5, m is multiplied by or divided by powers
+ * of five, 27 of them a step, and the first 64 bits are kept: the value is bits * 2^two and at most `slack` more, less
+ * than that unless it is 0. Making a double of 64 bits cuts off 11 of them, half of which is 0x400, so it is
+ * rounded as the value itself unless that lies between the bits and what they may lack. After one step nothing
+ * does, so 19 digits with a power from -27 to 27 are always certain. */
+static int scaled_by_steps(uint64_t bits, int power, double *value)
+{
+    uint64_t slack = 0;
+    int up = zeros_above(bits), two = power - up;
+    bits <<= up;
+    while (power) {
+        int step = power < -27 ? -27 : power > 27 ? 27 : power, shift = zeros_above(FIVES[step < 0 ? -step : step]);
+        uint64_t five = FIVES[step < 0 ? -step : step] << shift;
+        unsigned __int128 wide = step < 0 ? (unsigned __int128)bits << 63 : (unsigned __int128)bits * five;
+        uint64_t left = step < 0 ? (uint64_t)(wide % five) : (uint64_t)wide;
+        bits = step < 0 ? (uint64_t)(wide / five) : (uint64_t)(wide >> 64);
+        two += step < 0 ? shift - 63 : 64 - shift;
+        slack += left || slack;
+        if (!(bits >> 63)) {
+            bits = bits << 1;
+            slack <<= 1;
+            two--;
+        }
+        power -= step;
+    }
+    uint64_t cut = bits & 0x7ff, exponent = (uint64_t)(1023 + two) << 52; /* of a double that is a power of two */
+    double scale;
+    if (cut < 0x400 && cut + slack > 0x400)
+        return 0;
+    memcpy(&scale, &exponent, sizeof scale);
+    *value = (double)(bits | (slack != 0)) * scale;
+    return 1;
+}
+#endif
+
+/* m * 10^power, m > 0, exactly rounded; 0 if Python must do it. */
+static inline int scaled(uint64_t m, int power, double *value)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -916,45 +962,20 @@ static int scaled(uint64_t m, int power, double *value)
         return 1;
     }
 #ifdef __SIZEOF_INT128__
-    if (power < -27 || power > 27)
-        return 0;
-    unsigned __int128 whole;
-    uint64_t five = 1, bits, left;
-    int shift;
-    for (int times = power < 0 ? -power : power; times; times--)
-        five *= 5;
-    if (power < 0) {
-        int up = zeros_above(m), down = zeros_above(five);
-        whole = (unsigned __int128)(m << up) << 63; /* the quotient has 63 or 64 bits */
-        bits = (uint64_t)(whole / (five << down));
-        left = (uint64_t)(whole % (five << down)) != 0;
-        shift = down - up - 63;
-    }
-    else {
-        whole = (unsigned __int128)m * five;
-        uint64_t above = (uint64_t)(whole >> 64);
-        shift = above ? 64 - zeros_above(above) : 0;
-        bits = (uint64_t)(whole >> shift);
-        left = (uint64_t)whole << (shift ? 64 - shift : 0) != 0 && shift;
-    }
-    uint64_t two = (uint64_t)(1023 + shift + power) << 52; /* a double that is a power of two */
-    double scale;
-    memcpy(&scale, &two, sizeof scale);
-    *value = (double)(bits | left) * scale;
-    return 1;
+    return power >= -270 && power <= 270 && scaled_by_steps(m, power, value);
 #else
     return 0;
 #endif
 }
 
-/* Read a score the way Python does, with Python's own function. */
+/* Read a score with Python's own function. */
 static double score_slowly(Lines *lines, Field field)
 {
-    unsigned char *text = (unsigned char *)lines->text.items, *end = text + (field.start - text) + field.length;
+    unsigned char *start = BYTES(lines->text) + (field.start - BYTES(lines->text)), *end = start + field.length;
     unsigned char separator = *end;
     *end = 0; /* the text is ours, and a separator stands behind every field */
     PyEval_RestoreThread(lines->thread);
-    double value = PyOS_string_to_double((const char *)field.start, NULL, NULL);
+    double value = PyOS_string_to_double((const char *)start, NULL, NULL);
     if (PyErr_Occurred()) {
         PyErr_Clear();
         value = NAN;
@@ -968,7 +989,7 @@ static double score_slowly(Lines *lines, Field field)
 static inline int score_of(Lines *lines, Field field, double *value)
 {
     const unsigned char *at = field.start, *end = at + field.length; /* a separator: stops every loop */
-    int minus = *at == '-';
+    int minus = *at == '-', power = 0;
     at += minus || *at == '+';
     const unsigned char *first = at;
     uint64_t m = 0;
@@ -982,59 +1003,47 @@ static inline int score_of(Lines *lines, Field field, double *value)
         places = at - point - 1;
         digits += places;
     }
-    int power = 0;
     if (digits && (*at == 'e' || *at == 'E')) {
         int down = *++at == '-';
         at += down || *at == '+';
         if (!is_digit(*at))
             return 0;
         for (; is_digit(*at); at++)
-            power = power < 100000 ? power * 10 + (*at - '0') : power;
+            power = power < 100000 ? power * 10 + (*at - '0') : power; /* far beyond what `scaled` takes */
         power = down ? -power : power;
     }
     if (!digits || at != end)
         return 0;
     for (; digits > 19 && (*first == '0' || *first == '.'); first++)
         digits -= *first == '0';
+    *value = 0.0;
     if (digits > 19 || places > 1000 || (m && !scaled(m, power - (int)places, value))) {
         *value = score_slowly(lines, field);
         return isfinite(*value);
     }
-    if (!m)
-        *value = 0.0;
-    if (minus)
-        *value = -*value;
+    *value = minus ? -*value : *value;
     return 1;
 }
 
-static inline int grade_of(Field field, int32_t limit, int32_t *grade) /* [+-]?\d{1,7} */
+static inline int32_t digits_of(const unsigned char *at, size_t length, size_t most) /* below 0: not digits alone */
 {
-    const unsigned char *at = field.start, *end = at + field.length;
-    int minus = *at == '-';
-    at += minus || *at == '+';
-    if (at == end || end - at > 7)
-        return 0;
     int32_t value = 0;
-    for (; at < end; at++) {
+    if (!length || length > most)
+        return -1;
+    for (; length; at++, length--) {
         if (!is_digit(*at))
-            return 0;
+            return -1;
         value = value * 10 + (*at - '0');
     }
-    *grade = minus ? -value : value;
-    return value <= limit;
+    return value;
 }
 
-static inline int32_t rank_of(Field field) /* \d{1,8}, or -1 */
+static inline int grade_of(Field field, int32_t limit, int32_t *grade) /* [+-]?\d{1,7}, to the limit */
 {
-    int32_t value = 0;
-    if (field.length > 8)
-        return -1;
-    for (size_t at = 0; at < field.length; at++) {
-        if (!is_digit(field.start[at]))
-            return -1;
-        value = value * 10 + (field.start[at] - '0');
-    }
-    return value;
+    size_t sign = *field.start == '-' || *field.start == '+';
+    int32_t value = digits_of(field.start + sign, field.length - sign, 7);
+    *grade = *field.start == '-' ? -value : value;
+    return value >= 0 && value <= limit;
 }
 
 /* ----------------------------------------------------------------------------------------------- qrels
@@ -1046,37 +1055,41 @@ static inline int32_t rank_of(Field field) /* \d{1,8}, or -1 */
  * grades; that nuggets of a document are not ascending; that a slot of a finished table which is 0 is taken, or that
  * a table has no slot that is 0. After the end nothing is written any more: any number of joins may read.
  */
+enum { LISTED, BELOW, DOCS, PAIRS, NUGGETS, GRADES, DOC_IDS, DOC_ID_ENDS, NUGGET_IDS, NUGGET_ID_ENDS, SHOWN_OF_QRELS,
+       TABLES = SHOWN_OF_QRELS, SLOTS, KEPT_OF_QRELS }; /* `tables`: where each query's slots begin */
+static const char QRELS_FORMATS[] = "iiqqiiBqBqqq";
+
 typedef struct {
     int32_t latest, grade; /* the highest nugget that its rows name yet, and the grade there */
     int32_t kept;          /* its number among those that are kept, or -1 */
-    int32_t rows;          /* that are kept; then: where its next pair goes */
+    int32_t pairs;         /* how many are kept; then: where its next one goes */
 } Judged;
 
 typedef struct {
-    uint32_t document;
-    int32_t nugget, grade;
+    int32_t document, nugget, grade;
 } Judgement;
 
 typedef struct {
     Lines lines;
     int32_t floor, grade_limit;
     int one_nugget_a_document;
-    int64_t rows;
+    size_t rows;
     Names queries;
-    Scratch listed, below;                       /* int32_t a query */
-    Scratch docs, pairs, id_ends, nugget_ends;   /* int64_t, after a 0 */
-    Scratch nugget, grade;                       /* int32_t a pair */
-    Scratch ids, nugget_ids;                     /* bytes */
-    Scratch table, tables;                       /* uint64_t a slot; size_t a query and one more: where it begins */
-    size_t n_docs, n_pairs, n_nuggets, n_id_bytes, n_nugget_bytes, n_slots;
+    Scratch kept[KEPT_OF_QRELS]; /* at the end what is shown becomes bytes, of which joins read these: */
+    PyObject *held[SHOWN_OF_QRELS];
+    const int64_t *docs, *id_ends;
+    const char *ids;
     /* the query at hand */
     Names documents, nuggets, known; /* known: (document, nugget) of all rows, once nuggets did not ascend */
     int ascending;
     int32_t current; /* the nugget of the row before */
-    Scratch judged, kept, judgements, sorted, counts;
-    size_t n_kept, n_rows, n_rows_kept;
+    Scratch of_documents, rows_at_hand, sorted, counts; /* Judged; Judgement, and by nugget; int64_t a nugget */
+    Scratch chosen;                                     /* int32_t: the documents that are kept */
+    size_t n_rows, n_pairs;
 } Qrels;
 
+#define JUDGED(qrels) ((Judged *)(qrels)->of_documents.items)
+#define ROWS(qrels) ((Judgement *)(qrels)->rows_at_hand.items)
 #define NOT_KEPT 1 /* in a slot, in place of a document's number + 2 */
 
 /* A slot holds as much of the hash as there is room above the number; what is cut off is what its place says. */
@@ -1090,28 +1103,24 @@ static inline size_t slot_of(uint64_t hash, size_t slots)
     return (size_t)((hash >> 32) * (uint64_t)slots >> 32);
 }
 
-/* Every row names a pair that no row before it does, unless it repeats one; tell which, by a table of pairs that is
- * made when nuggets of a document do not ascend for the first time in the query. */
-static int qrels_known(Qrels *qrels, uint32_t document, int32_t nugget, int64_t *row)
+/* The number of the row which names this pair of document and nugget: a new one if none does. Below 0: no memory. */
+static int64_t qrels_known(Qrels *qrels, const Judgement *row)
 {
-    const Judgement *rows = qrels->judgements.items;
     unsigned char key[16] = {0};
-    if (qrels->ascending) {
-        if (names_empty(&qrels->known) < 0)
+    memcpy(key, &row->document, 4);
+    memcpy(key + 4, &row->nugget, 4);
+    return names_number(&qrels->known, &qrels->lines.seed, key, 8);
+}
+
+static int qrels_know(Qrels *qrels) /* all pairs so far: from now on nuggets need not ascend */
+{
+    qrels->ascending = 0;
+    if (names_empty(&qrels->known) < 0)
+        return NO_MEMORY;
+    for (size_t at = 0; at < qrels->n_rows; at++)
+        if (qrels_known(qrels, &ROWS(qrels)[at]) < 0)
             return NO_MEMORY;
-        for (size_t at = 0; at < qrels->n_rows; at++) {
-            memcpy(key, &rows[at].document, 4);
-            memcpy(key + 4, &rows[at].nugget, 4);
-            if (names_add(&qrels->known, key, 8, hash_of(&qrels->lines.seed, key, 8)) < 0)
-                return NO_MEMORY;
-        }
-        qrels->ascending = 0;
-    }
-    memcpy(key, &document, 4);
-    memcpy(key + 4, &nugget, 4);
-    uint64_t hash = hash_of(&qrels->lines.seed, key, 8);
-    *row = names_find(&qrels->known, key, 8, hash);
-    return *row < 0 && names_add(&qrels->known, key, 8, hash) < 0 ? NO_MEMORY : FINE;
+    return FINE;
 }
 
 /* Put the rows in the order of their nuggets, those of a nugget as they stand. */
@@ -1119,130 +1128,110 @@ static int qrels_by_nugget(Qrels *qrels)
 {
     size_t nuggets = qrels->nuggets.count;
     if (scratch_room(&qrels->sorted, qrels->n_rows, sizeof(Judgement)) < 0 ||
-        scratch_room(&qrels->counts, nuggets + 1, sizeof(size_t)) < 0)
+        scratch_room(&qrels->counts, nuggets + 1, sizeof(int64_t)) < 0)
         return NO_MEMORY;
-    const Judgement *rows = qrels->judgements.items;
-    Judgement *sorted = qrels->sorted.items;
-    size_t *begin = qrels->counts.items;
-    memset(begin, 0, (nuggets + 1) * sizeof(size_t));
+    int64_t *begin = LONGS(qrels->counts);
+    memset(begin, 0, (nuggets + 1) * sizeof(int64_t));
     for (size_t at = 0; at < qrels->n_rows; at++)
-        begin[rows[at].nugget + 1]++;
+        begin[ROWS(qrels)[at].nugget + 1]++;
     for (size_t at = 0; at < nuggets; at++)
         begin[at + 1] += begin[at];
     for (size_t at = 0; at < qrels->n_rows; at++)
-        sorted[begin[rows[at].nugget]++] = rows[at];
+        ((Judgement *)qrels->sorted.items)[begin[ROWS(qrels)[at].nugget]++] = ROWS(qrels)[at];
     Scratch swapped = qrels->sorted;
-    qrels->sorted = qrels->judgements;
-    qrels->judgements = swapped;
+    qrels->sorted = qrels->rows_at_hand;
+    qrels->rows_at_hand = swapped;
     return FINE;
+}
+
+static int push_name(Scratch *ids, const Names *names, size_t number) /* and its end into the column behind */
+{
+    size_t length;
+    const unsigned char *id = names_at(names, number, &length);
+    return push_bytes(&ids[0], id, length) < 0 || push_long(&ids[1], ids[0].count) < 0 ? NO_MEMORY : FINE;
 }
 
 /* Append the ids of the documents that are kept, and their pairs by nugget. */
 static int qrels_close_documents(Qrels *qrels)
 {
-    size_t docs = qrels->n_docs + qrels->n_kept, pairs = qrels->n_pairs + qrels->n_rows_kept;
-    size_t id_bytes = ((size_t *)qrels->documents.ends.items)[qrels->documents.count];
-    if (scratch_room(&qrels->pairs, docs + 1, sizeof(int64_t)) < 0 ||
-        scratch_room(&qrels->id_ends, docs + 1, sizeof(int64_t)) < 0 ||
-        scratch_room(&qrels->ids, qrels->n_id_bytes + id_bytes, 1) < 0 ||
-        scratch_room(&qrels->nugget, pairs, sizeof(int32_t)) < 0 ||
-        scratch_room(&qrels->grade, pairs, sizeof(int32_t)) < 0)
-        return NO_MEMORY;
-    Judged *judged = qrels->judged.items;
-    const uint32_t *kept = qrels->kept.items;
-    int64_t *begin = (int64_t *)qrels->pairs.items + qrels->n_docs;
-    int64_t *ends = (int64_t *)qrels->id_ends.items + qrels->n_docs;
+    Scratch *kept = qrels->kept;
+    size_t before = kept[NUGGETS].count, pairs = before + qrels->n_pairs;
     int32_t next = 0;
-    for (size_t at = 0; at < qrels->n_kept; at++) {
-        size_t length;
-        const unsigned char *id = names_at(&qrels->documents, kept[at], &length);
-        memcpy((unsigned char *)qrels->ids.items + qrels->n_id_bytes, id, length);
-        ends[at + 1] = (int64_t)(qrels->n_id_bytes += length);
-        int32_t rows = judged[kept[at]].rows;
-        judged[kept[at]].rows = next;
-        begin[at + 1] = (int64_t)qrels->n_pairs + (next += rows);
+    if (scratch_room(&kept[NUGGETS], pairs, sizeof(int32_t)) < 0 ||
+        scratch_room(&kept[GRADES], pairs, sizeof(int32_t)) < 0)
+        return NO_MEMORY;
+    for (size_t at = 0; at < qrels->chosen.count; at++) {
+        int32_t document = INTS(qrels->chosen)[at], count = JUDGED(qrels)[document].pairs;
+        JUDGED(qrels)[document].pairs = next;
+        next += count;
+        if (push_name(&kept[DOC_IDS], &qrels->documents, (size_t)document) < 0 ||
+            push_long(&kept[PAIRS], before + (size_t)next) < 0)
+            return NO_MEMORY;
     }
-    const Judgement *rows = qrels->judgements.items;
-    int32_t *nugget = (int32_t *)qrels->nugget.items + qrels->n_pairs;
-    int32_t *grade = (int32_t *)qrels->grade.items + qrels->n_pairs;
-    for (size_t at = 0; at < qrels->n_rows; at++)
-        if (rows[at].grade >= qrels->floor) {
-            int32_t place = judged[rows[at].document].rows++;
-            nugget[place] = rows[at].nugget;
-            grade[place] = rows[at].grade;
-        }
-    qrels->n_docs = docs;
-    qrels->n_pairs = pairs;
+    for (size_t at = 0; at < qrels->n_rows; at++) {
+        const Judgement *row = &ROWS(qrels)[at];
+        if (row->grade < qrels->floor)
+            continue;
+        size_t place = before + (size_t)JUDGED(qrels)[row->document].pairs++;
+        INTS(kept[NUGGETS])[place] = row->nugget;
+        INTS(kept[GRADES])[place] = row->grade;
+    }
+    kept[NUGGETS].count = kept[GRADES].count = pairs;
     return FINE;
 }
 
 /* Append the table of all judged documents of the query. */
 static int qrels_close_table(Qrels *qrels)
 {
-    size_t count = qrels->documents.count, slots = count + count / 2 + 2, query = qrels->queries.count - 1;
-    if (scratch_room(&qrels->table, qrels->n_slots + slots, sizeof(uint64_t)) < 0 ||
-        scratch_room(&qrels->tables, query + 2, sizeof(size_t)) < 0)
+    Scratch *all = &qrels->kept[SLOTS];
+    size_t count = qrels->documents.count, slots = count + count / 2 + 2;
+    if (scratch_room(all, all->count + slots, sizeof(uint64_t)) < 0)
         return NO_MEMORY;
-    uint64_t *table = (uint64_t *)qrels->table.items + qrels->n_slots;
-    const uint64_t *hashes = qrels->documents.hashes.items;
-    const Judged *judged = qrels->judged.items;
-    int bits = bits_of_numbers((int64_t)qrels->n_kept);
+    uint64_t *table = WORDS(*all) + all->count;
+    int bits = bits_of_numbers((int64_t)qrels->chosen.count);
     memset(table, 0, slots * sizeof(uint64_t));
     for (size_t at = 0; at < count; at++) {
-        size_t place = slot_of(hashes[at], slots);
+        uint64_t hash = WORDS(qrels->documents.hashes)[at];
+        int32_t number = JUDGED(qrels)[at].kept;
+        size_t place = slot_of(hash, slots);
         while (table[place])
             place = place + 1 < slots ? place + 1 : 0;
-        table[place] = hashes[at] << bits | (judged[at].kept < 0 ? NOT_KEPT : (uint64_t)judged[at].kept + 2);
+        table[place] = hash << bits | (number < 0 ? NOT_KEPT : (uint64_t)number + 2);
     }
-    qrels->n_slots += slots;
-    ((size_t *)qrels->tables.items)[query + 1] = qrels->n_slots;
-    return FINE;
-}
-
-static int qrels_close_nuggets(Qrels *qrels)
-{
-    size_t count = qrels->nuggets.count;
-    const size_t *ends = qrels->nuggets.ends.items;
-    if (scratch_room(&qrels->nugget_ids, qrels->n_nugget_bytes + ends[count], 1) < 0 ||
-        scratch_room(&qrels->nugget_ends, qrels->n_nuggets + count + 1, sizeof(int64_t)) < 0)
-        return NO_MEMORY;
-    if (ends[count])
-        memcpy((char *)qrels->nugget_ids.items + qrels->n_nugget_bytes, qrels->nuggets.bytes.items, ends[count]);
-    for (size_t at = 1; at <= count; at++)
-        ((int64_t *)qrels->nugget_ends.items)[qrels->n_nuggets + at] = (int64_t)(qrels->n_nugget_bytes + ends[at]);
-    qrels->n_nuggets += count;
-    qrels->n_nugget_bytes += ends[count];
-    return FINE;
+    all->count += slots;
+    return push_long(&qrels->kept[TABLES], all->count);
 }
 
 /* Finish the query at hand, if there is one. */
 static int qrels_close(Qrels *qrels)
 {
-    size_t query = qrels->queries.count;
-    if (!query--)
+    Scratch *kept = qrels->kept;
+    size_t documents = qrels->documents.count, nuggets = qrels->nuggets.count, chosen = qrels->chosen.count;
+    if (!qrels->queries.count)
         return FINE;
-    if (scratch_room(&qrels->listed, query + 1, sizeof(int32_t)) < 0 ||
-        scratch_room(&qrels->below, query + 1, sizeof(int32_t)) < 0 ||
-        scratch_room(&qrels->docs, query + 2, sizeof(int64_t)) < 0 ||
-        (!qrels->ascending && qrels_by_nugget(qrels) < 0) || qrels_close_documents(qrels) < 0 ||
-        qrels_close_table(qrels) < 0 || qrels_close_nuggets(qrels) < 0)
+    if ((!qrels->ascending && qrels_by_nugget(qrels) < 0) || qrels_close_documents(qrels) < 0 ||
+        qrels_close_table(qrels) < 0 || push_int(&kept[LISTED], (int32_t)nuggets) < 0 ||
+        push_int(&kept[BELOW], (int32_t)(documents - chosen)) < 0 ||
+        push_long(&kept[DOCS], kept[PAIRS].count - 1) < 0)
         return NO_MEMORY;
-    ((int32_t *)qrels->listed.items)[query] = (int32_t)qrels->nuggets.count;
-    ((int32_t *)qrels->below.items)[query] = (int32_t)(qrels->documents.count - qrels->n_kept);
-    ((int64_t *)qrels->docs.items)[query + 1] = (int64_t)qrels->n_docs;
-    qrels->rows += (int64_t)qrels->n_rows;
+    for (size_t at = 0; at < nuggets; at++)
+        if (push_name(&kept[NUGGET_IDS], &qrels->nuggets, at) < 0)
+            return NO_MEMORY;
+    qrels->rows += qrels->n_rows;
     return FINE;
 }
 
 static int qrels_open(Qrels *qrels, Field id)
 {
-    uint64_t hash = hash_of(&qrels->lines.seed, id.start, id.length);
-    if (names_find(&qrels->queries, id.start, id.length, hash) >= 0)
-        return APART;
-    if (qrels_close(qrels) < 0 || names_add(&qrels->queries, id.start, id.length, hash) < 0 ||
-        names_empty(&qrels->documents) < 0 || names_empty(&qrels->nuggets) < 0)
+    size_t queries = qrels->queries.count;
+    if (qrels_close(qrels) < 0)
         return NO_MEMORY;
-    qrels->n_kept = qrels->n_rows = qrels->n_rows_kept = 0;
+    int64_t number = names_number(&qrels->queries, &qrels->lines.seed, id.start, id.length);
+    if (number >= 0 && (size_t)number < queries)
+        return APART;
+    if (number < 0 || names_empty(&qrels->documents) < 0 || names_empty(&qrels->nuggets) < 0)
+        return NO_MEMORY;
+    qrels->n_rows = qrels->n_pairs = qrels->chosen.count = 0;
     qrels->ascending = 1;
     qrels->current = -1;
     return FINE;
@@ -1253,85 +1242,81 @@ static inline int32_t qrels_nugget(Qrels *qrels, Field id)
 {
     if (qrels->current >= 0 && names_is(&qrels->nuggets, (size_t)qrels->current, id.start, id.length))
         return qrels->current;
-    uint64_t hash = hash_of(&qrels->lines.seed, id.start, id.length);
-    int64_t number = names_find(&qrels->nuggets, id.start, id.length, hash);
-    if (number < 0)
-        number = names_add(&qrels->nuggets, id.start, id.length, hash);
-    return qrels->current = (int32_t)number;
+    return qrels->current = (int32_t)names_number(&qrels->nuggets, &qrels->lines.seed, id.start, id.length);
 }
 
 /* The number of a row's document; below 0: no memory. */
-static inline int64_t qrels_document(Qrels *qrels, Field id)
+static inline int32_t qrels_document(Qrels *qrels, Field id)
 {
-    uint64_t hash = hash_of(&qrels->lines.seed, id.start, id.length);
-    int64_t number = names_find(&qrels->documents, id.start, id.length, hash);
-    if (number >= 0)
-        return number;
     size_t count = qrels->documents.count;
-    if (scratch_room(&qrels->judged, count + 1, sizeof(Judged)) < 0)
-        return -1;
-    ((Judged *)qrels->judged.items)[count] = (Judged){-1, 0, -1, 0};
-    return names_add(&qrels->documents, id.start, id.length, hash);
+    int64_t number = names_number(&qrels->documents, &qrels->lines.seed, id.start, id.length);
+    if (number >= 0 && (size_t)number == count) {
+        if (scratch_room(&qrels->of_documents, count + 1, sizeof(Judged)) < 0)
+            return -1;
+        JUDGED(qrels)[count] = (Judged){-1, 0, -1, 0};
+    }
+    return (int32_t)number;
 }
 
-static int qrels_append(Qrels *qrels, uint32_t document, int32_t nugget, int32_t grade)
+static inline int qrels_append(Qrels *qrels, const Judgement *row)
 {
-    if (qrels->n_rows >= INT32_MAX || scratch_room(&qrels->judgements, qrels->n_rows + 1, sizeof(Judgement)) < 0 ||
-        scratch_room(&qrels->kept, qrels->n_kept + 1, sizeof(uint32_t)) < 0)
+    Judged *judged = &JUDGED(qrels)[row->document];
+    if (qrels->n_rows >= INT32_MAX || scratch_room(&qrels->rows_at_hand, qrels->n_rows + 1, sizeof(Judgement)) < 0)
         return NO_MEMORY;
-    ((Judgement *)qrels->judgements.items)[qrels->n_rows++] = (Judgement){document, nugget, grade};
-    Judged *judged = (Judged *)qrels->judged.items + document;
-    if (nugget > judged->latest) {
-        judged->latest = nugget;
-        judged->grade = grade;
+    ROWS(qrels)[qrels->n_rows++] = *row;
+    if (row->nugget > judged->latest) {
+        judged->latest = row->nugget;
+        judged->grade = row->grade;
     }
-    if (grade < qrels->floor)
+    if (row->grade < qrels->floor)
         return FINE;
-    if (judged->kept < 0) {
-        judged->kept = (int32_t)qrels->n_kept;
-        ((uint32_t *)qrels->kept.items)[qrels->n_kept++] = document;
-    }
-    judged->rows++;
-    qrels->n_rows_kept++;
-    return FINE;
+    qrels->n_pairs++;
+    if (judged->pairs++)
+        return FINE;
+    judged->kept = (int32_t)qrels->chosen.count;
+    return push_int(&qrels->chosen, row->document);
 }
 
 static int qrels_row(Lines *lines, const Field *fields)
 {
     Qrels *qrels = (Qrels *)lines;
-    int32_t grade;
-    int code;
+    Judgement row;
     if (fields[0].length > lines->id_limit || fields[1].length > lines->id_limit ||
-        fields[2].length > lines->id_limit || !grade_of(fields[3], qrels->grade_limit, &grade))
+        fields[2].length > lines->id_limit || !grade_of(fields[3], qrels->grade_limit, &row.grade))
         return ODD;
     size_t queries = qrels->queries.count;
-    if (!queries || !names_is(&qrels->queries, queries - 1, fields[0].start, fields[0].length))
-        if ((code = qrels_open(qrels, fields[0])) != FINE)
+    if (!queries || !names_is(&qrels->queries, queries - 1, fields[0].start, fields[0].length)) {
+        int code = qrels_open(qrels, fields[0]);
+        if (code != FINE)
             return code;
-    int32_t nugget = qrels_nugget(qrels, fields[1]);
-    int64_t document = nugget < 0 ? -1 : qrels_document(qrels, fields[2]), before = -1;
-    if (document < 0)
+    }
+    row.nugget = qrels_nugget(qrels, fields[1]);
+    row.document = qrels_document(qrels, fields[2]);
+    if (row.nugget < 0 || row.document < 0)
         return NO_MEMORY;
-    const Judged *judged = (const Judged *)qrels->judged.items + document;
-    if (nugget == judged->latest)
-        return grade == judged->grade ? FINE : CONTRADICTED;
+    const Judged *judged = &JUDGED(qrels)[row.document];
+    if (row.nugget == judged->latest)
+        return row.grade == judged->grade ? FINE : CONTRADICTED;
     if (judged->latest >= 0)
         qrels->one_nugget_a_document = 0;
-    if (nugget < judged->latest || !qrels->ascending) {
-        if ((code = qrels_known(qrels, (uint32_t)document, nugget, &before)) != FINE)
-            return code;
-        if (before >= 0)
-            return grade == ((Judgement *)qrels->judgements.items)[before].grade ? FINE : CONTRADICTED;
+    if (row.nugget < judged->latest && qrels->ascending && qrels_know(qrels) < 0)
+        return NO_MEMORY;
+    if (!qrels->ascending) {
+        int64_t before = qrels_known(qrels, &row);
+        if (before < 0)
+            return NO_MEMORY;
+        if ((size_t)before < qrels->n_rows)
+            return row.grade == ROWS(qrels)[before].grade ? FINE : CONTRADICTED;
     }
-    return qrels_append(qrels, (uint32_t)document, nugget, grade);
+    return qrels_append(qrels, &row);
 }
 
 static void qrels_forget(Qrels *qrels) /* what only building needs */
 {
-    Scratch *all[] = {&qrels->lines.text, &qrels->lines.separators, &qrels->judged, &qrels->kept,
-                      &qrels->judgements, &qrels->sorted,           &qrels->counts};
+    Scratch *all[] = {&qrels->lines.text, &qrels->lines.separators, &qrels->of_documents, &qrels->rows_at_hand,
+                      &qrels->sorted,     &qrels->counts,           &qrels->chosen};
     for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
-        scratch_free(all[at]);
+        scratch_free(all[at], 1);
     names_free(&qrels->documents);
     names_free(&qrels->nuggets);
     names_free(&qrels->known);
@@ -1339,37 +1324,12 @@ static void qrels_forget(Qrels *qrels) /* what only building needs */
 
 static void qrels_free(Qrels *qrels)
 {
-    Scratch *all[] = {&qrels->listed, &qrels->below,      &qrels->docs,  &qrels->pairs,
-                      &qrels->ids,    &qrels->id_ends,    &qrels->table, &qrels->nugget,
-                      &qrels->grade,  &qrels->nugget_ids, &qrels->tables, &qrels->nugget_ends};
     qrels_forget(qrels);
-    for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
-        scratch_free(all[at]);
+    scratch_free(qrels->kept, KEPT_OF_QRELS);
+    for (int at = 0; at < SHOWN_OF_QRELS; at++)
+        Py_XDECREF(qrels->held[at]);
     names_free(&qrels->queries);
     free(qrels);
-}
-
-/* Finish the last query and give back the memory that is not needed. */
-static int qrels_finish(Qrels *qrels)
-{
-    int64_t queries = (int64_t)qrels->queries.count, docs = (int64_t)qrels->n_docs;
-    if (qrels_close(qrels) < 0)
-        return NO_MEMORY;
-    docs = (int64_t)qrels->n_docs;
-    qrels_forget(qrels);
-    scratch_shrink(&qrels->listed, (size_t)queries, sizeof(int32_t));
-    scratch_shrink(&qrels->below, (size_t)queries, sizeof(int32_t));
-    scratch_shrink(&qrels->docs, (size_t)queries + 1, sizeof(int64_t));
-    scratch_shrink(&qrels->tables, (size_t)queries + 1, sizeof(size_t));
-    scratch_shrink(&qrels->pairs, (size_t)docs + 1, sizeof(int64_t));
-    scratch_shrink(&qrels->id_ends, (size_t)docs + 1, sizeof(int64_t));
-    scratch_shrink(&qrels->nugget, qrels->n_pairs, sizeof(int32_t));
-    scratch_shrink(&qrels->grade, qrels->n_pairs, sizeof(int32_t));
-    scratch_shrink(&qrels->ids, qrels->n_id_bytes, 1);
-    scratch_shrink(&qrels->table, qrels->n_slots, sizeof(uint64_t));
-    scratch_shrink(&qrels->nugget_ids, qrels->n_nugget_bytes, 1);
-    scratch_shrink(&qrels->nugget_ends, qrels->n_nuggets + 1, sizeof(int64_t));
-    return FINE;
 }
 
 /* ------------------------------------------------------------------------------------------------ join
@@ -1378,6 +1338,9 @@ static int qrels_finish(Qrels *qrels)
  * Never true: that a query has two stretches, or a document two rows in one; that a hit is said whose id was not
  * compared byte by byte; that hits of a query are not ascending by rank.
  */
+enum { ASKED, LENGTH, JUDGED_OF, HITS, RANKS, NUMBERS, SHOWN_OF_JOIN, TIED_AT = SHOWN_OF_JOIN, KEPT_OF_JOIN };
+static const char JOIN_FORMATS[] = "iqqqiiq";
+
 typedef struct {
     double score;
     size_t document;
@@ -1387,14 +1350,10 @@ typedef struct {
     Lines lines;
     PyObject *capsule; /* of the judgements */
     const Qrels *qrels;
-    int64_t deepest; /* below 0: all */
-    Scratch cutoffs, tied_at; /* int32_t, int64_t */
-    size_t n_cutoffs;
-    int32_t largest; /* cutoff; 0 without one */
+    int64_t deepest, largest; /* rank of a hit, below 0: any; cut-off, 0 without one */
+    Scratch cutoffs;          /* int32_t */
     Names queries;
-    Scratch asked, length, judged, hits; /* int32_t, int64_t, int64_t, and int64_t after a 0 */
-    Scratch rank, doc;                   /* int32_t a hit */
-    size_t n_asked, n_hits;
+    Scratch kept[KEPT_OF_JOIN];
     int64_t rows, rank_conflicts, shown, shown_judged;
     /* the query at hand */
     Names documents;
@@ -1418,16 +1377,8 @@ static inline int precedes(const Join *join, const Row *one, const Row *other)
 /* Sort by merging; `spare` has room for half of the rows. */
 static void sort_rows(const Join *join, Row *rows, size_t count, Row *spare)
 {
-    if (count <= 8) {
-        for (size_t at = 1; at < count; at++) {
-            Row moved = rows[at];
-            size_t place = at;
-            for (; place && precedes(join, &moved, &rows[place - 1]); place--)
-                rows[place] = rows[place - 1];
-            rows[place] = moved;
-        }
+    if (count < 2)
         return;
-    }
     size_t half = count / 2;
     sort_rows(join, rows, half, spare);
     sort_rows(join, rows + half, count - half, spare);
@@ -1444,25 +1395,23 @@ static void sort_rows(const Join *join, Row *rows, size_t count, Row *spare)
     memcpy(rows, left, (size_t)(left_end - left) * sizeof(Row));
 }
 
-/* The number of a document of a query of the judgements; NOT_KEPT - 2 if it is judged, NOT_JUDGED if not. */
+/* The number of a document in a query of the judgements; -1 if it is judged and not kept, NOT_JUDGED if not. */
 #define NOT_JUDGED (-2)
 static inline int64_t judged_as(const Qrels *qrels, int64_t query, uint64_t hash, const unsigned char *id,
                                 size_t length)
 {
-    const size_t *tables = (const size_t *)qrels->tables.items + query;
-    const uint64_t *table = (const uint64_t *)qrels->table.items + tables[0];
-    const int64_t *docs = (const int64_t *)qrels->docs.items + query;
-    size_t slots = tables[1] - tables[0], at = slot_of(hash, slots);
+    const int64_t *tables = LONGS(qrels->kept[TABLES]) + query, *docs = qrels->docs + query;
+    const uint64_t *table = WORDS(qrels->kept[SLOTS]) + tables[0];
+    size_t slots = (size_t)(tables[1] - tables[0]);
     int bits = bits_of_numbers(docs[1] - docs[0]);
-    uint64_t wanted = hash << bits >> bits;
-    for (; table[at]; at = at + 1 < slots ? at + 1 : 0) {
-        if (table[at] >> bits != wanted)
+    for (size_t at = slot_of(hash, slots); table[at]; at = at + 1 < slots ? at + 1 : 0) {
+        if ((table[at] ^ hash << bits) >> bits)
             continue;
         int64_t number = (int64_t)(table[at] & (((uint64_t)1 << bits) - 1)) - 2;
         if (number < 0)
             return number;
-        const int64_t *ends = (const int64_t *)qrels->id_ends.items + docs[0] + number;
-        if ((size_t)(ends[1] - ends[0]) == length && !memcmp((const char *)qrels->ids.items + ends[0], id, length))
+        const int64_t *ends = qrels->id_ends + docs[0] + number;
+        if ((size_t)(ends[1] - ends[0]) == length && !memcmp(qrels->ids + ends[0], id, length))
             return number;
     }
     return NOT_JUDGED;
@@ -1471,71 +1420,60 @@ static inline int64_t judged_as(const Qrels *qrels, int64_t query, uint64_t hash
 /* Note where the documents of a judged query stand. */
 static int join_hits(Join *join, int64_t query)
 {
-    const Row *rows = join->ranking.items;
-    const uint64_t *hashes = join->documents.hashes.items;
-    int64_t judged = 0, count = (int64_t)join->n_rows;
+    Scratch *kept = join->kept;
+    size_t judged = 0;
+    int64_t count = (int64_t)join->n_rows;
     for (int64_t at = 0; at < count; at++) {
-        size_t length, document = rows[at].document;
+        size_t length, document = ((Row *)join->ranking.items)[at].document;
         const unsigned char *id = names_at(&join->documents, document, &length);
-        int64_t number = judged_as(join->qrels, query, hashes[document], id, length);
+        int64_t number = judged_as(join->qrels, query, WORDS(join->documents.hashes)[document], id, length);
         if (number == NOT_JUDGED)
             continue;
         judged++;
         join->shown_judged += at < join->largest;
-        if (number < 0 || (join->deepest >= 0 && at >= join->deepest))
-            continue;
-        if (scratch_room(&join->rank, join->n_hits + 1, sizeof(int32_t)) < 0 ||
-            scratch_room(&join->doc, join->n_hits + 1, sizeof(int32_t)) < 0)
+        if (number >= 0 && (join->deepest < 0 || at < join->deepest) &&
+            (push_int(&kept[RANKS], (int32_t)at + 1) < 0 || push_int(&kept[NUMBERS], (int32_t)number) < 0))
             return NO_MEMORY;
-        ((int32_t *)join->rank.items)[join->n_hits] = (int32_t)at + 1;
-        ((int32_t *)join->doc.items)[join->n_hits++] = (int32_t)number;
     }
-    size_t asked = join->n_asked++;
-    if (scratch_room(&join->asked, asked + 1, sizeof(int32_t)) < 0 ||
-        scratch_room(&join->length, asked + 1, sizeof(int64_t)) < 0 ||
-        scratch_room(&join->judged, asked + 1, sizeof(int64_t)) < 0 ||
-        scratch_room(&join->hits, asked + 2, sizeof(int64_t)) < 0)
-        return NO_MEMORY;
-    ((int32_t *)join->asked.items)[asked] = (int32_t)query;
-    ((int64_t *)join->length.items)[asked] = count;
-    ((int64_t *)join->judged.items)[asked] = judged;
-    ((int64_t *)join->hits.items)[asked + 1] = (int64_t)join->n_hits;
     join->shown += count < join->largest ? count : join->largest;
-    return FINE;
+    return push_int(&kept[ASKED], (int32_t)query) < 0 || push_long(&kept[LENGTH], join->n_rows) < 0 ||
+                   push_long(&kept[JUDGED_OF], judged) < 0 || push_long(&kept[HITS], kept[RANKS].count) < 0
+               ? NO_MEMORY
+               : FINE;
 }
 
 /* Finish the query at hand, if there is one. */
 static int join_close(Join *join)
 {
-    size_t count = join->n_rows;
+    size_t length, count = join->n_rows;
     if (!count)
         return FINE;
-    if (!join->sorted) {
-        if (scratch_room(&join->spare, count / 2 + 1, sizeof(Row)) < 0)
-            return NO_MEMORY;
-        sort_rows(join, join->ranking.items, count, join->spare.items);
-    }
-    const Row *rows = join->ranking.items;
-    for (size_t at = 0; at < join->n_cutoffs; at++) {
-        size_t cutoff = (size_t)((int32_t *)join->cutoffs.items)[at];
-        ((int64_t *)join->tied_at.items)[at] += cutoff < count && rows[cutoff - 1].score == rows[cutoff].score;
+    Row *rows = join->ranking.items;
+    if (!join->sorted && scratch_room(&join->spare, count / 2 + 1, sizeof(Row)) < 0)
+        return NO_MEMORY;
+    if (!join->sorted)
+        sort_rows(join, rows, count, join->spare.items);
+    for (size_t at = 0; at < join->cutoffs.count; at++) {
+        size_t cutoff = (size_t)INTS(join->cutoffs)[at];
+        LONGS(join->kept[TIED_AT])[at] += cutoff < count && rows[cutoff - 1].score == rows[cutoff].score;
     }
     join->rows += (int64_t)count;
     join->rank_conflicts += join->conflict;
-    size_t length;
-    const unsigned char *id = names_at(&join->queries, join->queries.count - 1, &length);
-    uint64_t hash = ((uint64_t *)join->queries.hashes.items)[join->queries.count - 1];
-    int64_t query = names_find(&join->qrels->queries, id, length, hash);
+    size_t last = join->queries.count - 1;
+    const unsigned char *id = names_at(&join->queries, last, &length);
+    int64_t query = names_find(&join->qrels->queries, id, length, WORDS(join->queries.hashes)[last]);
     return query < 0 ? FINE : join_hits(join, query);
 }
 
 static int join_open(Join *join, Field id)
 {
-    uint64_t hash = hash_of(&join->lines.seed, id.start, id.length);
-    if (names_find(&join->queries, id.start, id.length, hash) >= 0)
+    size_t queries = join->queries.count;
+    if (join_close(join) < 0)
+        return NO_MEMORY;
+    int64_t number = names_number(&join->queries, &join->lines.seed, id.start, id.length);
+    if (number >= 0 && (size_t)number < queries)
         return APART;
-    if (join_close(join) < 0 || names_add(&join->queries, id.start, id.length, hash) < 0 ||
-        names_empty(&join->documents) < 0)
+    if (number < 0 || names_empty(&join->documents) < 0)
         return NO_MEMORY;
     join->n_rows = 0;
     join->sorted = 1;
@@ -1543,11 +1481,26 @@ static int join_open(Join *join, Field id)
     return FINE;
 }
 
+/* Append a row; see whether it stands where its score says, and whether its rank says otherwise. */
+static inline void join_append(Join *join, const Row *row, int32_t rank)
+{
+    Row *next = (Row *)join->ranking.items + join->n_rows++;
+    *next = *row;
+    if (join->n_rows > 1) {
+        if (rank >= 0 && join->last_rank >= 0)
+            join->conflict |= (rank > join->last_rank && row->score > next[-1].score) ||
+                              (rank < join->last_rank && row->score < next[-1].score);
+        join->sorted = join->sorted && precedes(join, &next[-1], row);
+    }
+    join->last_rank = rank;
+}
+
 static int join_row(Lines *lines, const Field *fields)
 {
     Join *join = (Join *)lines;
+    Field id = fields[2];
     Row row;
-    if (fields[0].length > lines->id_limit || fields[2].length > lines->id_limit ||
+    if (fields[0].length > lines->id_limit || id.length > lines->id_limit ||
         !score_of(lines, fields[4], &row.score))
         return ODD;
     size_t queries = join->queries.count;
@@ -1556,120 +1509,59 @@ static int join_row(Lines *lines, const Field *fields)
         if (code != FINE)
             return code;
     }
-    Field id = fields[2];
-    uint64_t hash = hash_of(&lines->seed, id.start, id.length);
-    if (names_find(&join->documents, id.start, id.length, hash) >= 0)
+    int64_t number = names_number(&join->documents, &lines->seed, id.start, id.length);
+    if (number >= 0 && (size_t)number < join->n_rows)
         return TWICE;
-    row.document = join->documents.count;
-    if (names_add(&join->documents, id.start, id.length, hash) < 0 ||
-        scratch_room(&join->ranking, join->n_rows + 1, sizeof(Row)) < 0)
+    if (number < 0 || scratch_room(&join->ranking, join->n_rows + 1, sizeof(Row)) < 0)
         return NO_MEMORY;
-    int32_t rank = rank_of(fields[3]);
-    Row *next = (Row *)join->ranking.items + join->n_rows;
-    if (join->n_rows++) {
-        const Row *before = next - 1;
-        if (rank >= 0 && join->last_rank >= 0)
-            join->conflict |= (rank > join->last_rank && row.score > before->score) ||
-                              (rank < join->last_rank && row.score < before->score);
-        join->sorted = join->sorted && precedes(join, before, &row);
-    }
-    join->last_rank = rank;
-    *next = row;
+    row.document = (size_t)number;
+    join_append(join, &row, digits_of(fields[3].start, fields[3].length, 8));
     return FINE;
 }
 
-/* Finish the last query and give back the memory that is not needed. */
-static int join_finish(Join *join)
+static void join_forget(Join *join) /* what only reading needs */
 {
-    if (join_close(join) < 0)
-        return NO_MEMORY;
-    Scratch *all[] = {&join->lines.text, &join->lines.separators, &join->ranking, &join->spare};
+    Scratch *all[] = {&join->lines.text, &join->lines.separators, &join->cutoffs, &join->ranking, &join->spare};
     for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
-        scratch_free(all[at]);
+        scratch_free(all[at], 1);
     names_free(&join->documents);
-    scratch_shrink(&join->rank, join->n_hits, sizeof(int32_t));
-    scratch_shrink(&join->doc, join->n_hits, sizeof(int32_t));
-    return FINE;
 }
 
 static void join_free(Join *join)
 {
-    Scratch *all[] = {&join->lines.text, &join->lines.separators, &join->cutoffs, &join->tied_at, &join->asked,
-                      &join->length,     &join->judged,           &join->hits,    &join->rank,    &join->doc,
-                      &join->ranking,    &join->spare};
-    for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
-        scratch_free(all[at]);
+    join_forget(join);
+    scratch_free(join->kept, KEPT_OF_JOIN);
     names_free(&join->queries);
-    names_free(&join->documents);
     Py_XDECREF(join->capsule);
     free(join);
 }
 
-/* ------------------------------------------------------------------------------------- what is handed over
- * A column of memory that its owner keeps as it is: never written again, never moved, and there as long as anybody
- * looks at the column.
+/* ------------------------------------------------------------------------- readers as Python sees them
+ * Never true: that a reader reads on after a code other than 0, at its end, or in two threads at once; that anything
+ * writes into what was handed over.
  */
-typedef struct {
-    PyObject_HEAD
-    PyObject *owner;
-    const void *items;
-    Py_ssize_t length, width;
-    char format[2];
-} Shown;
-
-typedef struct {
-    PyObject *shown; /* its type */
-} State;
-
-static int shown_get(PyObject *self, Py_buffer *view, int flags)
+static size_t width_of(char format)
 {
-    Shown *shown = (Shown *)self;
-    if (PyBuffer_FillInfo(view, self, (void *)shown->items, shown->length * shown->width, 1, flags) < 0)
-        return -1;
-    view->itemsize = shown->width;
-    view->format = flags & PyBUF_FORMAT ? shown->format : NULL;
-    view->shape = flags & PyBUF_ND ? &shown->length : NULL;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? &shown->width : NULL;
-    return 0;
+    return format == 'q' ? 8 : format == 'i' ? 4 : 1;
 }
 
-static void shown_dealloc(PyObject *self)
+/* Hand columns over as bytes, with views of their items; they are freed one by one, so nothing is there twice for
+ * long. 0: no memory. */
+static int hand_over(Scratch *columns, const char *formats, int count, PyObject **bytes, PyObject **views)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(((Shown *)self)->owner);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
+    int all = 1;
+    for (int at = 0; at < count; at++) {
+        size_t length = columns[at].count * width_of(formats[at]);
+        bytes[at] = all ? PyBytes_FromStringAndSize(columns[at].items, (Py_ssize_t)length) : NULL;
+        PyObject *view = bytes[at] ? PyMemoryView_FromObject(bytes[at]) : NULL;
+        views[at] = view ? PyObject_CallMethod(view, "cast", "C", formats[at]) : NULL;
+        Py_XDECREF(view);
+        scratch_free(&columns[at], 1);
+        all = views[at] != NULL;
+    }
+    return all;
 }
 
-static PyType_Slot shown_slots[] = {
-    {Py_tp_dealloc, (void *)shown_dealloc},
-    {Py_bf_getbuffer, (void *)shown_get},
-    {0, NULL},
-};
-
-static PyType_Spec shown_spec = {
-    "rageval._kernel.Shown", sizeof(Shown), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, shown_slots,
-};
-
-static PyObject *show(PyObject *module, PyObject *owner, const Scratch *items, size_t count, char format)
-{
-    PyTypeObject *type = (PyTypeObject *)((State *)PyModule_GetState(module))->shown;
-    Shown *shown = (Shown *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    if (!shown)
-        return NULL;
-    Py_INCREF(owner);
-    shown->owner = owner;
-    shown->items = items->items ? items->items : shown->format;
-    shown->length = (Py_ssize_t)count;
-    shown->width = format == 'q' ? 8 : format == 'i' ? 4 : 1;
-    shown->format[0] = format;
-    PyObject *view = PyMemoryView_FromObject((PyObject *)shown);
-    Py_DECREF(shown);
-    return view;
-}
-
-/* ------------------------------------------------------------------------- readers as Python sees them */
 #define QRELS_NAME "rageval._kernel.qrels"
 #define JOIN_NAME "rageval._kernel.join"
 
@@ -1682,7 +1574,7 @@ static inline int lines_feed(Lines *lines, int (*row)(Lines *, const Field *), c
     while (length) {
         size_t taken = 0;
         int code = lines_take(lines, chunk, length, &taken), blank;
-        while (code == FINE && lines->next < lines->n_separators) {
+        while (code == FINE && lines->next < lines->separators.count) {
             code = lines_next(lines, fields, &blank);
             if (code == FINE && !blank)
                 code = row(lines, fields);
@@ -1705,42 +1597,47 @@ static int join_feed_all(Lines *lines, const unsigned char *chunk, size_t length
     return lines_feed(lines, join_row, chunk, length);
 }
 
-static int lines_ready(const Lines *lines)
+static Lines *reader_in(PyObject *capsule, const char *name) /* if it can read on */
 {
     static const char *const why[] = {"", "another thread is feeding", "it has given a code other than 0",
                                       "it is at its end"};
-    if (lines->state == READING)
-        return 1;
-    PyErr_Format(PyExc_RuntimeError, "nothing more can be read here: %s", why[lines->state]);
-    return 0;
+    Lines *lines = PyCapsule_GetPointer(capsule, name);
+    if (lines && lines->state != READING) {
+        PyErr_Format(PyExc_RuntimeError, "nothing more can be read here: %s", why[lines->state]);
+        return NULL;
+    }
+    return lines;
 }
 
 static PyObject *feed(PyObject *args, const char *name, int (*feed_all)(Lines *, const unsigned char *, size_t))
 {
     PyObject *capsule;
     Py_buffer chunk;
-    int code;
     if (!PyArg_ParseTuple(args, "Oy*:feed", &capsule, &chunk))
         return NULL;
-    Lines *lines = PyCapsule_GetPointer(capsule, name);
-    if (!lines || !lines_ready(lines)) {
-        PyBuffer_Release(&chunk);
-        return NULL;
+    Lines *lines = reader_in(capsule, name);
+    int code = NO_MEMORY;
+    if (lines) {
+        lines->state = BUSY;
+        lines->thread = PyEval_SaveThread();
+        code = feed_all(lines, chunk.buf, (size_t)chunk.len);
+        PyEval_RestoreThread(lines->thread);
+        lines->state = code == FINE ? READING : FAILED;
     }
-    lines->state = BUSY;
-    lines->thread = PyEval_SaveThread();
-    code = feed_all(lines, chunk.buf, (size_t)chunk.len);
-    PyEval_RestoreThread(lines->thread);
-    lines->state = code == FINE ? READING : FAILED;
     PyBuffer_Release(&chunk);
-    return code == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(code);
+    return !lines ? NULL : code == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(code);
 }
 
-static int start(Scratch *column) /* with a 0 */
+static int settle(Lines *lines, int width, Py_ssize_t id_limit, Py_ssize_t line_limit, int tabbed)
 {
-    if (scratch_room(column, 1, sizeof(int64_t)) < 0)
+    if (id_limit < 0 || line_limit < 0) {
+        PyErr_SetString(PyExc_ValueError, "expected limits of 0 or more");
         return -1;
-    *(int64_t *)column->items = 0;
+    }
+    lines->id_limit = (size_t)id_limit;
+    lines->line_limit = (size_t)line_limit;
+    lines->width = width;
+    lines->tabbed = tabbed;
     return 0;
 }
 
@@ -1766,33 +1663,30 @@ PyDoc_STRVAR(qrels_new_doc,
 
 static PyObject *qrels_new(PyObject *Py_UNUSED(module), PyObject *args)
 {
+    static const int from_0[] = {DOCS, PAIRS, DOC_ID_ENDS, NUGGET_ID_ENDS, TABLES};
     long long floor, grade_limit;
     Py_ssize_t id_limit, line_limit, seed_length;
-    const unsigned char *seed;
-    int tabbed;
+    const char *seed;
+    int tabbed, failed = 0;
     if (!PyArg_ParseTuple(args, "Ly#nnLp:qrels_new", &floor, &seed, &seed_length, &id_limit, &line_limit,
                           &grade_limit, &tabbed))
         return NULL;
-    if (seed_length != 16 || id_limit < 0 || line_limit < 0) {
-        PyErr_SetString(PyExc_ValueError, "expected a seed of 16 bytes and limits of 0 or more");
-        return NULL;
-    }
+    if (seed_length != 16)
+        return PyErr_Format(PyExc_ValueError, "expected a seed of 16 bytes, found %zd", seed_length);
     Qrels *qrels = calloc(1, sizeof(Qrels));
     if (!qrels)
         return PyErr_NoMemory();
-    qrels->lines.seed = (Seed){load64(seed), load64(seed + 8)};
-    qrels->lines.id_limit = (size_t)id_limit;
-    qrels->lines.line_limit = (size_t)line_limit;
-    qrels->lines.width = 4;
-    qrels->lines.tabbed = tabbed;
+    memcpy(&qrels->lines.seed, seed, 16);
     qrels->floor = clamped(floor);
     qrels->grade_limit = clamped(grade_limit);
     qrels->one_nugget_a_document = 1;
-    Scratch *begins[] = {&qrels->docs, &qrels->pairs, &qrels->id_ends, &qrels->nugget_ends, &qrels->tables};
-    int failed = names_empty(&qrels->queries) < 0;
-    for (size_t at = 0; at < sizeof begins / sizeof begins[0]; at++)
-        failed |= start(begins[at]) < 0;
-    PyObject *capsule = failed ? PyErr_NoMemory() : PyCapsule_New(qrels, QRELS_NAME, qrels_drop);
+    for (size_t at = 0; at < sizeof from_0 / sizeof from_0[0]; at++)
+        failed |= push_long(&qrels->kept[from_0[at]], 0) < 0;
+    PyObject *capsule = NULL;
+    if (failed || names_empty(&qrels->queries) < 0)
+        PyErr_NoMemory();
+    else if (settle(&qrels->lines, 4, id_limit, line_limit, tabbed) == 0)
+        capsule = PyCapsule_New(qrels, QRELS_NAME, qrels_drop);
     if (!capsule)
         qrels_free(qrels);
     return capsule;
@@ -1815,28 +1709,29 @@ PyDoc_STRVAR(qrels_end_doc,
              "Return (rows, one_nugget_a_document, query ids, listed, below, docs, pairs, nugget, grade, ids, id_ends,\n"
              "nugget_ids, nugget_ends). From now on runs can be joined.");
 
-static PyObject *qrels_end(PyObject *module, PyObject *capsule)
+static PyObject *qrels_end(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
-    Qrels *qrels = PyCapsule_GetPointer(capsule, QRELS_NAME);
-    if (!qrels || !lines_ready(&qrels->lines))
+    Qrels *qrels = (Qrels *)reader_in(capsule, QRELS_NAME);
+    PyObject *shown[SHOWN_OF_QRELS];
+    if (!qrels)
         return NULL;
     qrels->lines.state = FAILED;
-    if (qrels_finish(qrels) < 0)
+    if (qrels_close(qrels) < 0)
         return PyErr_NoMemory();
-    qrels->lines.state = ENDED;
-    size_t queries = qrels->queries.count;
-    return Py_BuildValue("(LNNNNNNNNNNNN)", (long long)qrels->rows,
-                         PyBool_FromLong(qrels->one_nugget_a_document), names_list(&qrels->queries),
-                         show(module, capsule, &qrels->listed, queries, 'i'),
-                         show(module, capsule, &qrels->below, queries, 'i'),
-                         show(module, capsule, &qrels->docs, queries + 1, 'q'),
-                         show(module, capsule, &qrels->pairs, qrels->n_docs + 1, 'q'),
-                         show(module, capsule, &qrels->nugget, qrels->n_pairs, 'i'),
-                         show(module, capsule, &qrels->grade, qrels->n_pairs, 'i'),
-                         show(module, capsule, &qrels->ids, qrels->n_id_bytes, 'B'),
-                         show(module, capsule, &qrels->id_ends, qrels->n_docs + 1, 'q'),
-                         show(module, capsule, &qrels->nugget_ids, qrels->n_nugget_bytes, 'B'),
-                         show(module, capsule, &qrels->nugget_ends, qrels->n_nuggets + 1, 'q'));
+    qrels_forget(qrels);
+    if (hand_over(qrels->kept, QRELS_FORMATS, SHOWN_OF_QRELS, qrels->held, shown)) {
+        qrels->docs = (const int64_t *)(const void *)PyBytes_AsString(qrels->held[DOCS]);
+        qrels->id_ends = (const int64_t *)(const void *)PyBytes_AsString(qrels->held[DOC_ID_ENDS]);
+        qrels->ids = PyBytes_AsString(qrels->held[DOC_IDS]);
+        for (int at = 0; at < SHOWN_OF_QRELS; at++)
+            if (at != DOCS && at != DOC_IDS && at != DOC_ID_ENDS)
+                Py_CLEAR(qrels->held[at]);
+        qrels->lines.state = ENDED;
+    }
+    return Py_BuildValue("(nNNNNNNNNNNNN)", (Py_ssize_t)qrels->rows, PyBool_FromLong(qrels->one_nugget_a_document),
+                         names_list(&qrels->queries), shown[LISTED], shown[BELOW], shown[DOCS], shown[PAIRS],
+                         shown[NUGGETS], shown[GRADES], shown[DOC_IDS], shown[DOC_ID_ENDS], shown[NUGGET_IDS],
+                         shown[NUGGET_ID_ENDS]);
 }
 
 /* Copy the cut-offs: ranks from 1, ascending. */
@@ -1845,25 +1740,17 @@ static int join_cutoffs(Join *join, PyObject *given)
     Column column;
     memset(&column, 0, sizeof column);
     int failed = column_open(&column, given, "cutoffs", "il", sizeof(int32_t)) < 0;
-    size_t count = failed ? 0 : (size_t)column.length;
-    if (!failed && (scratch_room(&join->cutoffs, count + 1, sizeof(int32_t)) < 0 ||
-                    scratch_room(&join->tied_at, count + 1, sizeof(int64_t)) < 0)) {
-        PyErr_NoMemory();
-        failed = 1;
-    }
-    if (!failed && count) {
-        memcpy(join->cutoffs.items, column.view.buf, count * sizeof(int32_t));
-        memset(join->tied_at.items, 0, count * sizeof(int64_t));
-    }
-    columns_close(&column, 1);
-    for (size_t at = 0; at < count && !failed; at++) {
-        int32_t cutoff = ((int32_t *)join->cutoffs.items)[at];
-        failed = cutoff <= join->largest;
-        if (failed)
+    for (Py_ssize_t at = 0; at < column.length && !failed; at++) {
+        int32_t cutoff = ((const int32_t *)column.view.buf)[at];
+        failed = cutoff <= join->largest || push_int(&join->cutoffs, cutoff) < 0 ||
+                 push_long(&join->kept[TIED_AT], 0) < 0;
+        if (failed && cutoff <= join->largest)
             PyErr_SetString(PyExc_ValueError, "cutoffs: expected ranks from 1, ascending");
+        else if (failed)
+            PyErr_NoMemory();
         join->largest = cutoff;
     }
-    join->n_cutoffs = count;
+    columns_close(&column, 1);
     return failed ? -1 : 0;
 }
 
@@ -1875,7 +1762,7 @@ PyDoc_STRVAR(join_new_doc,
 
 static PyObject *join_new(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *shared, *cutoffs;
+    PyObject *shared, *cutoffs, *capsule = NULL;
     long long deepest;
     Py_ssize_t id_limit, line_limit;
     int tabbed;
@@ -1884,30 +1771,19 @@ static PyObject *join_new(PyObject *Py_UNUSED(module), PyObject *args)
     const Qrels *qrels = PyCapsule_GetPointer(shared, QRELS_NAME);
     if (!qrels)
         return NULL;
-    if (qrels->lines.state != ENDED) {
-        PyErr_SetString(PyExc_RuntimeError, "the judgements are not at their end");
-        return NULL;
-    }
-    if (id_limit < 0 || line_limit < 0) {
-        PyErr_SetString(PyExc_ValueError, "expected limits of 0 or more");
-        return NULL;
-    }
+    if (qrels->lines.state != ENDED)
+        return PyErr_Format(PyExc_RuntimeError, "the judgements are not at their end");
     Join *join = calloc(1, sizeof(Join));
     if (!join)
         return PyErr_NoMemory();
-    join->lines.seed = qrels->lines.seed;
-    join->lines.id_limit = (size_t)id_limit;
-    join->lines.line_limit = (size_t)line_limit;
-    join->lines.width = 6;
-    join->lines.tabbed = tabbed;
-    join->deepest = deepest;
     Py_INCREF(shared);
     join->capsule = shared;
     join->qrels = qrels;
-    PyObject *capsule = NULL;
-    if (names_empty(&join->queries) < 0 || start(&join->hits) < 0)
+    join->lines.seed = qrels->lines.seed;
+    join->deepest = deepest;
+    if (names_empty(&join->queries) < 0 || push_long(&join->kept[HITS], 0) < 0)
         PyErr_NoMemory();
-    else if (join_cutoffs(join, cutoffs) == 0)
+    else if (settle(&join->lines, 6, id_limit, line_limit, tabbed) == 0 && join_cutoffs(join, cutoffs) == 0)
         capsule = PyCapsule_New(join, JOIN_NAME, join_drop);
     if (!capsule)
         join_free(join);
@@ -1931,25 +1807,24 @@ PyDoc_STRVAR(join_end_doc,
              "Return (query ids, asked, length, judged, hits, rank, doc, rows, rank_conflicts, shown, shown_judged,\n"
              "tied_at).");
 
-static PyObject *join_end(PyObject *module, PyObject *capsule)
+static PyObject *join_end(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
-    Join *join = PyCapsule_GetPointer(capsule, JOIN_NAME);
-    if (!join || !lines_ready(&join->lines))
+    Join *join = (Join *)reader_in(capsule, JOIN_NAME);
+    PyObject *bytes[KEPT_OF_JOIN], *shown[KEPT_OF_JOIN];
+    if (!join)
         return NULL;
     join->lines.state = FAILED;
-    if (join_finish(join) < 0)
+    if (join_close(join) < 0)
         return PyErr_NoMemory();
-    join->lines.state = ENDED;
-    size_t asked = join->n_asked;
-    return Py_BuildValue("(NNNNNNNLLLLN)", names_list(&join->queries),
-                         show(module, capsule, &join->asked, asked, 'i'),
-                         show(module, capsule, &join->length, asked, 'q'),
-                         show(module, capsule, &join->judged, asked, 'q'),
-                         show(module, capsule, &join->hits, asked + 1, 'q'),
-                         show(module, capsule, &join->rank, join->n_hits, 'i'),
-                         show(module, capsule, &join->doc, join->n_hits, 'i'), (long long)join->rows,
+    join_forget(join);
+    if (hand_over(join->kept, JOIN_FORMATS, KEPT_OF_JOIN, bytes, shown))
+        join->lines.state = ENDED;
+    for (int at = 0; at < KEPT_OF_JOIN; at++)
+        Py_XDECREF(bytes[at]);
+    return Py_BuildValue("(NNNNNNNLLLLN)", names_list(&join->queries), shown[ASKED], shown[LENGTH], shown[JUDGED_OF],
+                         shown[HITS], shown[RANKS], shown[NUMBERS], (long long)join->rows,
                          (long long)join->rank_conflicts, (long long)join->shown, (long long)join->shown_judged,
-                         show(module, capsule, &join->tied_at, join->n_cutoffs, 'q'));
+                         shown[TIED_AT]);
 }
 
 /* ------------------------------------------------------------------------------------------- the module */
@@ -1966,25 +1841,7 @@ static PyMethodDef functions[] = {
 
 static int fill(PyObject *module)
 {
-    State *state = PyModule_GetState(module);
-    state->shown = PyType_FromModuleAndSpec(module, &shown_spec, NULL);
-    return state->shown ? PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) : -1;
-}
-
-static int visit(PyObject *module, visitproc visit, void *arg)
-{
-    State *state = PyModule_GetState(module);
-    if (state)
-        Py_VISIT(state->shown);
-    return 0;
-}
-
-static int clear(PyObject *module)
-{
-    State *state = PyModule_GetState(module);
-    if (state)
-        Py_CLEAR(state->shown);
-    return 0;
+    return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -1993,8 +1850,7 @@ static PyModuleDef_Slot slots[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "rageval._kernel", "The compiled part of rageval.", sizeof(State), functions, slots,
-    visit, clear, NULL,
+    PyModuleDef_HEAD_INIT, "rageval._kernel", "The compiled part of rageval.", 0, functions, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__kernel(void)
