@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -268,3 +270,22 @@ def test_judgements_of_umbrela_judge_a_run(tmp_path: Path) -> None:
         '{"qid": "q1", "docid": "d1", "judgment": 3}\n{"qid": "q1", "docid": "d2", "judgment": 0}\n'
     )
     assert run(str(run_file), str(judged), "-m", "rr").output == "rr                    \tall\t0.5000\n"
+
+
+def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its_user() -> None:
+    usual = "import gc, rageval.cli, rageval.evaluation\nprint(gc.get_threshold()[0])"
+    code = "import gc, sys\nfrom rageval.__main__ import main\nsys.argv[1:] = ['--version']\n"
+    code += "try: main()\nexcept SystemExit: print(gc.get_threshold()[0], gc.get_freeze_count())"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", each], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for each in (usual, code)
+    ]
+    assert said[0] == [str(gc.get_threshold()[0])]
+    assert said[1][-2:] == ["100000", "0"]  # frozen only when the process ends
+
+
+def test_the_installed_command_is_the_one_of_the_module() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"rageval": "rageval.__main__:main"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from importlib import import_module
@@ -17,7 +16,6 @@ from rageval.version import __version__
 
 # Linear algebra threads cost start-up and bring nothing here; must be said before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-gc.set_threshold(100_000, 20, 50)  # a command makes many objects that stay, and hardly any cycles
 
 COMMANDS = {
     "score": "Score runs against judgements (the default command).",
