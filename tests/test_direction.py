@@ -250,8 +250,9 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     answers = [{"query_id": q, "run_id": name, "answer": TEXTS[name]} for name in SYSTEMS for q in QUERIES]
     judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name)])
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
-    citations = [measure for measure in OF_ANSWERS if measure.name.startswith("citation")]
-    others = [measure for measure in OF_ANSWERS if measure not in citations]
+    averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
+    citations = [measure for measure in averaged if measure.name.startswith("citation")]
+    others = [measure for measure in averaged if measure not in citations]
     return {
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
         "ir_measures": (runs, computed_by_ir_measures(runs)),
