@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"answers", "files", "intervals", "judges", "measures", "sources", "tables"},
         {"numpy", "msgspec"},
     ),
-    "testing": (BASE | {"judges"}, set()),
+    "testing": (BASE | {"conformance", "evaluation", "judges", "measures", "plugins"}, set()),
     "agreement": (BASE | {"files", "intervals", "judges", "measures"}, {"numpy"}),
     "arena": (BASE | {"files", "measures", "scoring"}, {"numpy"}),
     "intervals": (BASE | {"scores"}, {"numpy"}),

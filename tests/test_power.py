@@ -16,10 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import laws
 import oracle
 import rageval
 from oracle import NOVELTY, RIGHT, Rules
+from rageval.testing import laws
 from strategies import ALPHAS, NON_DYADIC, case, mask_case
 
 EXAMPLES, SEEDS, TOLERANCE = 2000, range(5), 1e-9
@@ -207,14 +207,14 @@ def test_laws_find_faults(
     fault: str, measure: str, law: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(laws, "rageval", InsteadOfThePackage(FAULTS[fault]))
+    monkeypatch.setattr(laws, "evaluate", InsteadOfThePackage(FAULTS[fault]).evaluate)
     assert not all(law_holds(law, measure, rng) for _ in range(EXAMPLES)), f"{fault}: not found"
 
 
 @pytest.mark.parametrize(("measure", "law"), sorted({(measure, law) for _, measure, law in BROKEN_LAWS}))
 def test_the_same_laws_hold_without_a_fault(measure: str, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(0)
-    monkeypatch.setattr(laws, "rageval", InsteadOfThePackage(right))
+    monkeypatch.setattr(laws, "evaluate", InsteadOfThePackage(right).evaluate)
     assert all(law_holds(law, measure, rng) for _ in range(50))
 
 
@@ -233,7 +233,7 @@ class InsteadOfThePackage:
     oracle: Evaluate
 
     def evaluate(
-        self, measure: rageval.Measure, run: oracle.Run, qrels: oracle.Qrels
+        self, measure: rageval.Measure, run: oracle.Run, qrels: oracle.Qrels, **_: object
     ) -> dict[rageval.Measure, SimpleNamespace]:
         rows = [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
         given = Instance(rows, qrels, measure.k, str(measure.parameters.get("alpha")), measure.rel or 1)

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 import oracle
 import rageval
-from laws import LAWS, SLACK
 from oracle import RIGHT, Query
 from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures import exact_ideal
+from rageval.testing.laws import LAWS, SLACK
 from strategies import ALPHAS, Case, case, mask_case
 
 DATA = Path(__file__).parents[1] / "examples/data"

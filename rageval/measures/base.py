@@ -282,6 +282,12 @@ class Measure:
         return self.about.limits
 
     @property
+    def bounds(self) -> Bounds | None:
+        """Its bounds over what is unjudged, where they are known with these parameters."""
+        bounds = None if callable(self.aggregate) else self.about.bounds
+        return bounds if bounds is not None and bounds.known_for(self.parameters) else None
+
+    @property
     def wants_nuggets(self) -> bool:
         """Whether it asks which nuggets a document supports."""
         return self.about.sees == "nuggets"

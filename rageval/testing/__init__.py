@@ -1,4 +1,6 @@
-"""For tests of judges, rubrics and plug-ins: a server that speaks both providers' wire formats, and a script.
+"""For tests of measures, judges, rubrics and plug-ins: laws, a server that speaks as providers do, a script.
+
+`check_measure` tries the laws that every measure of runs obeys on random topics.
 
 `LlmServer` listens on this machine and answers the real SDKs, as it should or as badly as it is told.
 `ScriptedModel` needs neither network nor SDK.
@@ -34,6 +36,7 @@ from rageval.testing.bodies import (
     openai_error,
     openai_reply,
 )
+from rageval.testing.laws import check_measure
 from rageval.testing.sayings import Asked, Saying, usual
 from rageval.testing.server import LlmServer
 
@@ -45,6 +48,7 @@ __all__ = [
     "ScriptedModel",
     "anthropic_error",
     "anthropic_reply",
+    "check_measure",
     "openai_decision",
     "openai_error",
     "openai_reply",

@@ -43,13 +43,8 @@ def verdict(
 
 def bounds_of(measure: object) -> Bounds:
     """Return the bounds that a measure declares; `MeasureError` if it declares none."""
-    bounds = measure.about.bounds if isinstance(measure, Measure) else None
-    if (
-        bounds is None
-        or not isinstance(measure, Measure)
-        or callable(measure.aggregate)
-        or not bounds.known_for(measure.parameters)
-    ):
+    bounds = measure.bounds if isinstance(measure, Measure) else None
+    if bounds is None:
         from rageval.measures import builtin
 
         known = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
