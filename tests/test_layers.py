@@ -171,6 +171,11 @@ def test_the_plain_command_imports_nothing_heavy(files: list[str]) -> None:
         assert not loaded_by_command(*files, "-m", measures) & HEAVY
 
 
+def test_short_options_are_known_at_once(files: list[str]) -> None:
+    """click looks for `-m` among the long options first, and loads difflib to suggest another one."""
+    assert "difflib" not in loaded_by_command(*files, "-q", "-m", "rr", "-p", "3", "-l", "1")
+
+
 RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map official:ndeval"
 
 

@@ -25,7 +25,20 @@ COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack",
 TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+class Command(click.Command):
+    """A command that knows a short option when it sees one.
+
+    click looks for it among the long ones first, and loads difflib to say what it may have been meant as.
+    """
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return the parser, with the short options among the long ones."""
+        parser = super().make_parser(ctx)
+        getattr(parser, "_long_opt", {}).update(getattr(parser, "_short_opt", {}))
+        return parser
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]")
 @click.option(
     "-m",

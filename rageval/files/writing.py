@@ -6,20 +6,21 @@ import errno
 import io
 import os
 import re
-import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rageval.errors import OutputError, UsageError
 from rageval.text import visible
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 STDOUT = "-"
 _LINKS = 40  # symbolic links followed to see whether one of them names an open file
-_OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
+_OPEN_FILE = r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)"
 # What a disk says that cannot do what was asked, and need not.
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
 
@@ -42,6 +43,8 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
     are followed; the mode of a file that is there is kept, and so are its other names (hard links). An error
     of the file is an `OutputError` that names it; errors of whoever writes pass through as they are.
     """
+    from pathlib import Path
+
     path = Path(path)
     found = _look(path)
     descriptor = _descriptor(path)
@@ -117,7 +120,7 @@ def _descriptor(path: Path) -> int | None:
     """The open file that a name such as /dev/stdout stands for: opened anew, it would begin at its start."""
     place = os.path.abspath(path)
     for _ in range(_LINKS):
-        if found := _OPEN_FILE.fullmatch(place):
+        if found := re.fullmatch(_OPEN_FILE, place):
             return int(found[1])
         try:
             link = os.readlink(place)
@@ -201,6 +204,8 @@ def _put(part: Path, target: Path, found: os.stat_result | None) -> None:
 
 def _copy_over(part: Path, target: Path) -> None:
     """Copy into a file that stays the same file; room is made first, so that a full disk changes nothing."""
+    from shutil import copyfileobj
+
     with part.open("rb") as source, target.open("r+b") as sink:
         before, size = os.fstat(sink.fileno()).st_size, os.fstat(source.fileno()).st_size
         if size > before and hasattr(os, "posix_fallocate"):
@@ -209,7 +214,7 @@ def _copy_over(part: Path, target: Path) -> None:
             except OSError:
                 sink.truncate(before)
                 raise
-        shutil.copyfileobj(source, sink)
+        copyfileobj(source, sink)
         sink.truncate(size)
         sink.flush()
         _synced(sink.fileno())
