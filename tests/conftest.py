@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from rageval.testing import LlmServer
 
 settings.register_profile("dev", max_examples=40, deadline=None)
 settings.register_profile(
@@ -39,3 +45,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in SCORING:
             item.add_marker("scoring")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to judge in, with a store of its own, and keys that are none."""
+    from fair_judge import SENTINEL
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+    monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SENTINEL)
+    return tmp_path
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
+    """A provider on this machine who judges fairly, and whom both SDKs are pointed at."""
+    from fair_judge import fair
+    from rageval.testing import LlmServer
+
+    with LlmServer(fair) as found:
+        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", found.anthropic)
+        yield found

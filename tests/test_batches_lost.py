@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fair_judge import fair
+from fair_judge import fair, write_lines
 from rageval.errors import BudgetReached, JudgeFailed
 from rageval.judges.base import Lost, Reply, Request, Usage
 from rageval.judges.batches import INTENDED, OPEN
@@ -25,7 +24,7 @@ from rageval.testing import Asked, LlmServer, Saying
 from rageval.testing.sayings import usual
 from test_bad_input import Outcome, command
 from test_batching import FAST, Provider, asked
-from test_judge_command import ANSWERS, QUESTIONS, SENTINEL
+from test_judge_command import ANSWERS, QUESTIONS
 from test_judge_ending import started
 
 CALLS = 4
@@ -42,21 +41,8 @@ LOST = {
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
-    monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", SENTINEL)
-    for name, records in (("questions", QUESTIONS), ("answers", ANSWERS)):
-        Path(name).write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
-    with LlmServer(fair) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", found.anthropic)
-        yield found
+def _files(place: Path) -> None:
+    write_lines(questions=QUESTIONS, answers=ANSWERS)
 
 
 def words(model: str, *more: str) -> tuple[str, ...]:

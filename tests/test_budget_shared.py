@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fair_judge import fair
+from fair_judge import SENTINEL, fair
 from rageval.errors import BudgetReached, UsageError
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.budget import Budget
@@ -27,7 +27,7 @@ from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import assert_refused, command
-from test_judge_command import QUESTIONS, SENTINEL
+from test_judge_command import QUESTIONS
 
 PRICED = "paid:m"
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -51,6 +52,10 @@ JOBS: dict[str, tuple[str, ...]] = {
     "fuse": ("build", "fuse", "run", "run", "-o", "output"),
 }
 ASKING = {"judge", "batch"}
+PAGES = {
+    "README.md": r"more than ([\d,]+) faults and kills",
+    "CONTRIBUTING.md": r"more than ([\d,]+): the disk",
+}
 SAMPLE = 3  # steps of each job that fail in a quick run, in each way; others for each way
 
 
@@ -230,5 +235,15 @@ def test_a_fault_at_every_step(
     zygote: Zygote, undisturbed: dict[str, Undisturbed], tmp_path: Path, name: str, mode: str
 ) -> None:
     expected = undisturbed[name]
-    for step in range(1, expected.points + 1):
-        disturbed(zygote, tmp_path / "job", name, step, MODES[mode], expected)
+    steps = range(1, expected.points + 1)
+    faults = [disturbed(zygote, tmp_path / "job", name, step, MODES[mode], expected) for step in steps]
+    assert any(faults), "some fault was felt"
+
+
+def test_the_readme_says_how_many_steps_there_are(undisturbed: dict[str, Undisturbed]) -> None:
+    """About: a step more or less is nothing to correct a page for."""
+    number = len(MODES) * sum(expected.points for expected in undisturbed.values())
+    pages = ((Path(__file__).parents[1] / name).read_text(encoding="utf-8") for name in PAGES)
+    for page, pattern in zip(pages, PAGES.values(), strict=True):
+        (said,) = (int(found.replace(",", "")) for found in re.findall(pattern, page))
+        assert said <= number < 1.25 * said

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fair_judge import fair, obedient, said
+from fair_judge import SENTINEL, fair, obedient, said, write_lines
 from rageval.judges import gathered, judged_by, rubric_named
 from rageval.testing import Asked, LlmServer, Saying, openai_error, openai_reply
 from test_bad_input import Outcome, assert_refused, command
 
-SENTINEL = "sk-sentinel-0123456789abcdef0123456789"
 QUESTIONS = [
     {"query_id": "q1", "question": "Capital of France?", "answer": "Paris"},
     {"query_id": "q2", "question": "When was the tower built?", "answer": "1889"},
@@ -47,27 +45,9 @@ CALLS = 4 + CANARIES  # two of the six answers are decided by their form
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
-    monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", SENTINEL)
-    for name, records in (
-        ("questions", QUESTIONS),
-        ("answers", ANSWERS),
-        ("nuggets", NUGGETS),
-        ("passages", PASSAGES),
-    ):
-        Path(name).write_text("".join(json.dumps(record) + "\n" for record in records))
+def _files(place: Path) -> None:
+    write_lines(questions=QUESTIONS, answers=ANSWERS, nuggets=NUGGETS, passages=PASSAGES)
     Path("run").write_text("".join(f"q1 Q0 d{at} {at} {99 - at} r\n" for at in range(12)))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
-    with LlmServer(fair) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", found.anthropic)
-        yield found
 
 
 def judged(path: str = "judged") -> list[dict[str, object]]:

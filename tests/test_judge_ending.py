@@ -10,13 +10,12 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fair_judge import fair
+from fair_judge import fair, write_lines
 from rageval.errors import JudgeFailed
 from rageval.judges import panel, scheduler
 from rageval.judges.asking import Patience
@@ -27,7 +26,7 @@ from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_error
 from test_bad_input import command
-from test_judge_command import ANSWERS, QUESTIONS, SENTINEL
+from test_judge_command import ANSWERS, QUESTIONS
 from test_scheduler import asked
 
 CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--canaries", "0")
@@ -38,21 +37,8 @@ STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
-    monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", SENTINEL)
-    for name, records in (("questions", QUESTIONS), ("answers", ANSWERS)):
-        Path(name).write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
-    with LlmServer(fair) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", found.anthropic)
-        yield found
+def _files(place: Path) -> None:
+    write_lines(questions=QUESTIONS, answers=ANSWERS)
 
 
 @pytest.mark.parametrize("how", [(), ("--batch",)])

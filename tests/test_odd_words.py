@@ -162,6 +162,10 @@ def odd_files() -> dict[str, bytes]:
     }
 
 
+NO_FILES_AT_ALL = ("folder.toml", "loop", "dangling", "secret")
+ODD_PATHS = [*(f"odd/{name}" for name in sorted([*odd_files(), *NO_FILES_AT_ALL])), ".", "runs"]
+
+
 @pytest.fixture(autouse=True)
 def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "datasets"))
@@ -234,6 +238,24 @@ def share(odd: Sequence[str], at: int, every: int) -> Sequence[str]:
     return odd[at % every :: every]
 
 
+def with_odd_words(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]:
+    """The line with an odd word at each of its places."""
+    for at in replaced(line):
+        for odd in share(ODD_WORDS, at, every):
+            yield [*line[:at], odd, *line[at + 1 :]]
+
+
+def with_odd_files(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]:
+    """The line with an odd file at each of its places."""
+    for at in replaced(line):
+        for path in share(ODD_PATHS, at, every):
+            if line[at - 1] in ("-o", "--plot", "--fix", "--disagreements"):
+                continue  # may be written over; see the tests of outputs
+            yield [*line[:at], path, *line[at + 1 :]]
+            if line[at].endswith((".toml", ".py")):
+                yield [*line[:at], f"frozen:{path}", *line[at + 1 :]]
+
+
 some_of_all = pytest.mark.parametrize("name", [name for name in LINES if name not in SLOW])
 quick_or_all = pytest.mark.parametrize(
     "every", [pytest.param(4, id="some"), pytest.param(1, marks=pytest.mark.faults, id="all")]
@@ -243,25 +265,17 @@ quick_or_all = pytest.mark.parametrize(
 @quick_or_all
 @some_of_all
 def test_odd_words_are_told_what_is_wrong(name: str, every: int) -> None:
-    line = LINES[name]
-    for at in replaced(line):
-        for odd in share(ODD_WORDS, at, every):
-            assert_civil([*line[:at], odd, *line[at + 1 :]])
+    for words in with_odd_words(LINES[name], every):
+        assert_civil(words)
 
 
 @quick_or_all
 @some_of_all
 def test_odd_files_are_told_what_is_wrong(name: str, every: int) -> None:
-    line = LINES[name]
-    odd = [f"odd/{path.name}" for path in sorted(Path("odd").iterdir())] + [".", "runs"]
+    assert sorted(ODD_PATHS) == sorted([*(str(path) for path in Path("odd").iterdir()), ".", "runs"])
     before = {path: Path("odd", path).read_bytes() for path in odd_files()}
-    for at in replaced(line):
-        for path in share(odd, at, every):
-            if line[at - 1] in ("-o", "--plot", "--fix", "--disagreements"):
-                continue  # may be written over; see the tests of outputs
-            assert_civil([*line[:at], path, *line[at + 1 :]])
-            if line[at].endswith((".toml", ".py")):
-                assert_civil([*line[:at], f"frozen:{path}", *line[at + 1 :]])
+    for words in with_odd_files(LINES[name], every):
+        assert_civil(words)
     if "judgements" not in name:  # an empty file may become a store
         assert {path: Path("odd", path).read_bytes() for path in odd_files()} == before
 

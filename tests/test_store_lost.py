@@ -17,7 +17,6 @@ from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import command
 from test_budget_shared import many_answers
-from test_judge_command import SENTINEL
 from test_scheduler import asked
 
 COUNT = 12
@@ -25,19 +24,10 @@ CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", 
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _files(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("folder").mkdir()
-    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "folder" / "store.sqlite"))
-    monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
+    monkeypatch.setenv("RAGEVAL_STORE", str(place / "folder" / "store.sqlite"))
     many_answers(COUNT)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
-    with LlmServer(fair) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        yield found
 
 
 def delete() -> None:
