@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from rageval.measures.ranks import ndcg
     from rageval.measures.sets import coverage, recall
     from rageval.scores import Scores
+    from rageval.scoring.qrels import Qrels
+    from rageval.scoring.runs import Run
     from rageval.sources import read_qrels, read_run
-    from rageval.tables.qrels import Qrels
-    from rageval.tables.run import Run
 
 _HOMES = {
     "answers": "evaluate_answers read_judgements",
@@ -45,8 +45,8 @@ _HOMES = {
     "measures.sets": "coverage recall",
     "scores": "Scores",
     "sources": "read_qrels read_run",
-    "tables.qrels": "Qrels",
-    "tables.run": "Run",
+    "scoring.qrels": "Qrels",
+    "scoring.runs": "Run",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("interop", "measures")

@@ -21,7 +21,7 @@ from rageval.errors import UsageError
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure
 from rageval.names import suggestion
-from rageval.tables.ranking import Order
+from rageval.scoring.ordering import Order
 
 AnyMeasure = Measure | ForeignMeasure
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import and_
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from rageval import compat
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
@@ -19,24 +20,19 @@ from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.inferred import POOLED
 from rageval.measures.novelty import gap_to_greedy
 from rageval.measures.parsing import AnyMeasure, parse_measures
-from rageval.measures.ranking import Topic
+from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
 from rageval.scores import Score, Scores, require_groups
-from rageval.scoring.joining import Notes, join
-from rageval.scoring.judged import Judged, Judgements
-from rageval.scoring.pieces import Joining
+from rageval.scoring.joining import Joined, Joining, Notes
+from rageval.scoring.ordering import EVERYTHING, Documents, Order, View
+from rageval.scoring.qrels import Qrels
 from rageval.sources import RunSource, as_qrels, run_source, whole_qrels
-from rageval.tables.ids import Bool
-from rageval.tables.names import Names
-from rageval.tables.qrels import EVERYTHING, Qrels
-from rageval.tables.ranked import collapsed, first_documents, nuggets, ranking_of
-from rageval.tables.ranking import Order, View
 from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval.uncertainty.topics import Rankings
+    from rageval.uncertainty.dominance import Rankings
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -162,9 +158,9 @@ class Evaluator:
             for measure in self.measures:
                 bounds_of(measure)
         self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
-        self._judgements = Judgements(self.qrels)
+        self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
-        if not len(self.qrels.queries):
+        if not self.qrels.query_ids:
             raise InputError(f"{self.qrels.name}: holds no judgements")
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
@@ -201,39 +197,39 @@ class Evaluator:
         if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
             source = source.in_memory()
         joined = {view: self._join(source, view) for view in views}
-        notes = joined[views[0]][1]
-        notes.queries_without_relevant = int((~self._has_relevant()).sum())
-        self._refuse_strangers(source.name, source.queries, notes)
+        notes = joined[views[0]].notes
+        notes.queries_without_relevant = self._has_relevant().count(False)
+        self._refuse_strangers(source, notes)
         self._mind_nothing_judged(source, notes)
-        included = self._included(source)
+        included = self._included(notes)
         names = self.qrels.query_ids
-        tied = self._tied(source, joined[views[0]][0]) if expected else None
+        tied = self._tied(source, joined[views[0]]) if expected else None
         scores = []
         for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
+            rankings = joined[view].rankings
             if tied is None:
-                found = [self._values(measure, joined[view][0], source, view)]
-                found += self._completed(measure, found[0].tolist(), joined[view][0])
+                values = self._values(measure, rankings, source, view)
+                found = [values, *self._completed(measure, values, rankings)]
             else:
-                found = self._over_orders(measure, joined[view][0], tied)
+                found = self._over_orders(measure, rankings, tied)
             counted = self._counted(included, measure)
-            query_ids = [names[query] for query in np.flatnonzero(counted).tolist()]
-            values, *ends = (value[counted].tolist() for value in found)
+            query_ids = list(compress(names, counted))
+            values, *ends = (list(compress(value, counted)) for value in found)
             signature, groups = self.rules.signature(measure, view), self._groups(query_ids)
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
             bounds = tuple(replace(score, numbers=end).value for end in ends)
             scores.append(replace(score, bounds=bounds or None))
-        judged = {names[query]: int(notes.judged[query]) for query in np.flatnonzero(notes.judged >= 0)}
+        judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         return Scores(source.name, tuple(scores), notes, judged)
 
     def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
         """That no document of a run is judged, by what its ids differ from those that are, and the way on."""
-        qrels = whole_qrels(self.qrels)
-        common = set(np.flatnonzero(notes.judged >= 0).tolist())
-        theirs: dict[str, list[str]] = {qrels.query_ids[query]: [] for query in sorted(common)}
-        for query, doc in zip(qrels.doc_query.tolist(), qrels.doc_ids.to_str(), strict=True):
-            if query in common:
-                theirs[qrels.query_ids[query]].append(doc)
-        ours = source.each(lambda queries, blocks: first_documents(queries, blocks, set(theirs), _LOOKED_AT))
+        common = {
+            query for query, judged in zip(self.qrels.query_ids, notes.judged, strict=True) if judged >= 0
+        }
+        documents = whole_qrels(self.qrels).documents()
+        theirs = {query: list(docs) for query, docs, _ in documents if query in common}
+        ours = source.each(lambda queries: _first_documents(queries, common))
         return nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
 
     @property
@@ -244,7 +240,7 @@ class Evaluator:
     def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:
         """Return in how many queries the greedy ideal is not the best ranking, and by what share at most."""
         alpha, rel = measure.parameters["alpha"], measure.parameters["rel"]
-        gaps = [gap_to_greedy(topic, measure.k, alpha, rel) for topic in self._judgements.topics]
+        gaps = [gap_to_greedy(topic, measure.k, alpha, rel) for topic in self.qrels.topics]
         return sum(gap > 0 for gap in gaps), max(gaps, default=0.0)
 
     def _with_nuggets(self, qrels: Qrels) -> Qrels:
@@ -282,68 +278,80 @@ class Evaluator:
             return None
         return None if None in cutoffs else max((k for k in cutoffs if k), default=None)
 
-    def _join(self, source: RunSource, view: View) -> tuple[Judged, Notes]:
+    def _join(self, source: RunSource, view: View) -> Joined:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
-        return source.each(Joining(self._judgements, view, cutoffs, self._deepest()))
+        deepest = None if view.judged_only else self._deepest()
+        return source.join(Joining(self.qrels, view, cutoffs, deepest))
 
-    def _refuse_strangers(self, name: str, queries: Names, notes: Notes) -> None:
+    def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
         if notes.queries_in_run == notes.queries_only_in_run:
+            ids = self.qrels.query_ids
             raise InputError(
-                f"{visible(name)}: none of its {notes.queries_in_run:,} queries is judged in"
-                f" {visible(self.qrels.name)} ({len(self.qrels.queries):,} queries, such as"
-                f" {visible(self.qrels.query_ids[0])!r}); expected a run and judgements of the same topics"
-                + near_misses(queries.to_str(), self.qrels.query_ids)
+                f"{visible(source.name)}: none of its {notes.queries_in_run:,} queries is judged in"
+                f" {visible(self.qrels.name)} ({len(ids):,} queries, such as"
+                f" {visible(ids[0])!r}); expected a run and judgements of the same topics"
+                + near_misses(source.query_ids, ids)
             )
 
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
-        if self.rules.nothing_judged == "zero" or (notes.judged > 0).any():
+        if self.rules.nothing_judged == "zero" or any(judged > 0 for judged in notes.judged):
             return
         found = NothingJudged(self.why_nothing_judged(source, notes))
         if self.rules.nothing_judged == "error":
             raise found
         warnings.warn(found, stacklevel=_frames_of_ours())
 
-    def _included(self, source: RunSource) -> Bool:
-        included = np.ones(len(self.qrels.queries), bool)
-        if self.rules.leaves_out:
-            present = map(self.qrels.queries.find, source.queries.to_bytes())
-            included[:] = False
-            included[[query for query in present if query >= 0]] = True
-        return included
+    def _included(self, notes: Notes) -> list[bool]:
+        return [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
 
-    def _counted(self, included: Bool, measure: AnyMeasure) -> Bool:
-        """The queries that a measure's mean is over."""
-        return included & self._has_relevant(measure) if self.rules.zero_rel == "skip" else included
+    def _counted(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
+        """Which queries a measure's mean is over."""
+        if self.rules.zero_rel != "skip":
+            return included
+        return list(map(and_, included, self._has_relevant(measure)))
 
-    def _has_relevant(self, measure: AnyMeasure | None = None) -> Bool:
-        """Whether a query's judgements hold anything that is relevant to the measure."""
+    def _has_relevant(self, measure: AnyMeasure | None = None) -> list[bool]:
+        """Whether each query's judgements hold anything that is relevant to the measure."""
         own, ruled = measure.rel if measure is not None else None, self.rules.rel
-        return self._judgements.relevant(own if own is not None else ruled if ruled is not None else 1)
+        rel = own if own is not None else ruled if ruled is not None else 1
+        found: list[bool] = self._keep(
+            ("relevant", rel), lambda: [topic.relevant(rel) > 0 for topic in self.qrels.topics]
+        )
+        return found
 
-    def _values(self, measure: AnyMeasure, judged: Judged, source: RunSource, view: View) -> Any:
+    def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes of the judgements alone, made once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def _values(
+        self, measure: AnyMeasure, rankings: Sequence[Ranking], source: RunSource, view: View
+    ) -> list[float]:
         if isinstance(measure, ForeignMeasure):
             values = self._foreign_values(measure, source, view)
         else:
-            values = np.array(measure.values(judged.rankings), object)  # a share stays one
+            values = measure.values(rankings)
         return self._defined(measure, values)
 
-    def _defined(self, measure: AnyMeasure, values: Any) -> Any:
-        return (
-            np.where(self._has_relevant(measure), values, np.nan) if self.rules.zero_rel == "nan" else values
-        )
+    def _defined(self, measure: AnyMeasure, values: Sequence[float]) -> list[float]:
+        if self.rules.zero_rel != "nan":
+            return list(values)
+        relevant = self._has_relevant(measure)
+        return [value if known else math.nan for value, known in zip(values, relevant, strict=True)]
 
-    def _tied(self, source: RunSource, judged: Judged) -> dict[int, TiedRanking]:
+    def _tied(self, source: RunSource, joined: Joined) -> dict[int, TiedRanking]:
         """Return the queries that have equal scores, with all their orders."""
         from rageval.uncertainty.groups import tied, tied_ranks
 
-        ranks = source.each(lambda queries, blocks: tied_ranks(blocks, queries, self.qrels))
-        everything = source.each(
-            lambda queries, blocks: join(blocks, queries, self._judgements, View(Order()))[0]
-        )
+        ranks = source.each(lambda queries: tied_ranks(queries, self.qrels))
+        everything = source.join(Joining(self.qrels, View()))
         rules = self.rules
-        return tied(ranks, everything.rankings, judged.rankings, rules.judged_only, rules.depth)
+        return tied(ranks, everything.rankings, joined.rankings, rules.judged_only, rules.depth)
 
-    def _completed(self, measure: Any, values: Any, judged: Judged) -> list[Any]:
+    def _completed(
+        self, measure: Any, values: Sequence[float], rankings: Sequence[Ranking]
+    ) -> list[list[float]]:
         """Return both ends over all ways to judge the unjudged documents, if that was asked for."""
         if not self.rules.bounds:
             return []
@@ -352,42 +360,48 @@ class Evaluator:
 
         bounds, rel = bounds_of(measure), measure.rel if measure.rel is not None else 1
         ends = []
-        for value, ranking in zip(values, judged.rankings, strict=True):
+        for value, ranking in zip(values, rankings, strict=True):
             top = ranked(ranking, measure.k, rel)
             is_open = top.unjudged or top.others
             ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
-        return [self._defined(measure, np.array([end[at] for end in ends], object)) for at in (0, 1)]
+        return [self._defined(measure, [end[at] for end in ends]) for at in (0, 1)]
 
     def rankings(self, source: RunSource) -> Rankings:
         """The documents of every query, best first, as far as they count."""
-        from rageval.uncertainty.topics import rankings
-
-        return rankings(source.run(), Order(self.rules.ties), self.rules.depth)
+        order, depth = Order(self.rules.ties), self.rules.depth
+        return {query: docs[:depth] for query, docs in source.run().ranked(order)}
 
     @property
     def topics(self) -> Mapping[str, Topic]:
         """The judgements of every query."""
-        return {topic.query_id: topic for topic in self._judgements.topics}
+        return {topic.query_id: topic for topic in self.qrels.topics}
 
-    def _over_orders(self, measure: Any, judged: Judged, tied: Mapping[int, TiedRanking]) -> list[Any]:
+    def _over_orders(
+        self, measure: Any, rankings: Sequence[Ranking], tied: Mapping[int, TiedRanking]
+    ) -> list[list[float]]:
         """Return the mean over the orders of equal scores, and both ends if they are known."""
         from rageval.uncertainty.ties import spread
 
-        found = spread(measure, judged.rankings, tied)
-        return [self._defined(measure, np.array(values, object)) for values in found if values is not None]
+        found = spread(measure, rankings, tied)
+        return [self._defined(measure, values) for values in found if values is not None]
 
-    def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> Any:
-        grade, rel = self.qrels.doc_grade, measure.rel
-        measure.refuse(int(grade.min(initial=0)), int(grade.max(initial=0)))
-        qrels: Any
+    def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> list[float]:
+        """Ask ir_measures, in the forms that it takes."""
+        from rageval.scoring.foreign import collapsed, nuggets, ranking_of
+
+        rel = measure.rel
+        measure.refuse(*self.qrels.extremes())
         if measure.wants_nuggets:
-            qrels = self._judgements.keep(("records", rel), lambda: nuggets(self.qrels, rel))
+            qrels = self._keep(("records", rel), lambda: nuggets(self.qrels, rel))
         else:
             form = (rel, EVERYTHING, POOLED) if measure.is_ours else (rel, view.floor)
-            qrels = self._judgements.keep(("documents", *form), lambda: collapsed(self.qrels, *form))
+            qrels = self._keep(("documents", *form), lambda: collapsed(self.qrels, *form))
         values = measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
-        hopeless = np.isnan(values) & ~self._has_relevant(measure)
-        return np.where(hopeless, 0.0, values)  # pyndeval divides 0 by 0
+        relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
+        return [
+            0.0 if math.isnan(value) and not known else float(value)
+            for value, known in zip(values, relevant, strict=True)
+        ]
 
     def _groups(self, query_ids: list[str]) -> Mapping[str, str] | None:
         groups = self.rules.groups
@@ -395,6 +409,20 @@ class Evaluator:
             return None
         require_groups(groups, query_ids, "groups")
         return groups
+
+
+def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> dict[str, list[str]]:
+    """The documents of the wanted queries, as they stand in the run, until there are many."""
+    found: dict[str, list[str]] = {}
+    left = _LOOKED_AT
+    for documents in queries:
+        query = documents.query.decode("utf-8", "surrogatepass")
+        if query in wanted:
+            found[query] = [doc.decode("utf-8", "surrogatepass") for doc in documents.docs[:left]]
+            left -= len(found[query])
+        if not left:
+            break
+    return found
 
 
 def evaluate(measures: object, run: Any, qrels: Any, *, executor: Any = None, **rules: Any) -> Scores:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from types import ModuleType
+from typing import Any
 
 _INTERFACE = 2  # as in _kernel.c; of a file left by another version nothing is used
 
@@ -24,4 +25,6 @@ def _found() -> tuple[ModuleType | None, str]:
     return _kernel, "with the compiled part"
 
 
+kernel: Any
+in_use: str
 kernel, in_use = _found()

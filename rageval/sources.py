@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
-from rageval.files import columnar
-from rageval.files.columnar import is_columnar
+from rageval.files.apart import as_text, together
+from rageval.files.lines import QRELS, RUN
 from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of, start_of
 from rageval.files.remote import is_remote
-from rageval.files.trec import PLAIN, Reading, qrels_blocks, run_blocks
-from rageval.tables.blocks import QrelsBlock, RunBlock, Scattered, whole_queries
-from rageval.tables.names import Names
-from rageval.tables.qrels import EVERYTHING, Qrels, gathered
-from rageval.tables.run import Run, checked
-from rageval.tables.spilling import spilled
+from rageval.files.trec import (
+    PLAIN,
+    QrelsRows,
+    Reading,
+    RunRows,
+    Text,
+    empty,
+    qrels_rows,
+    run_rows,
+    run_rows_of,
+    stretch,
+    texts,
+    told_apart,
+)
+from rageval.kernel import kernel
+from rageval.scoring.joining import APART, Joined, Joining, Piece
+from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
+from rageval.scoring.qrels import SEED, Columns, Qrels, regrouped
+from rageval.scoring.runs import Run
 
 Result = TypeVar("Result")
 SHARE = 2**26  # bytes of rows that are put in order in memory
@@ -34,31 +49,64 @@ class RunSource:
     path: Source | None = None
     reading: Reading = PLAIN
     dedup: str | None = None
-
-    def __post_init__(self) -> None:
-        self.queries = self.table.queries if self.table else Names()
+    query_ids: list[str] = field(default_factory=list)  # once it was scored, and for each that is judged
+    outline: dict[int, tuple[int, int]] = field(default_factory=dict)  # how many documents, and judged ones
 
     def __str__(self) -> str:
         return self.name
 
-    def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
-        """Hand the blocks of whole queries over; a file whose queries are scattered is read once more.
+    def join(self, joining: Joining) -> Joined:
+        """Let the run meet judgements; one whose queries lie scattered is read once more."""
+        return self._noted(joining.together(self._pieces(joining)))
 
-        Then it is held in memory, or on disk if it is large.
-        """
+    def _noted(self, joined: Joined) -> Joined:
+        self.query_ids = [query.decode("utf-8", "surrogatepass") for query in joined.queries]
+        judged = joined.notes.judged
+        self.outline = {at: (length, judged[at]) for at, length in joined.lengths.items()}
+        return joined
+
+    def _pieces(self, joining: Joining) -> list[Piece]:
         if self.table is None and self.path is not None:
             self.path = kept(self.path)
-        if self.table is None and self.path is not None and can_read_again(self.path):
-            self.queries = Names()
             try:
-                return use(self.queries, self._streamed(self.path))
+                piece = compiled_piece(joining, self.path, self.reading)
             except Scattered:
-                self.queries = Names()
-                shares = _shares(self.path)
-                if shares > 1:
-                    return use(self.queries, self._spilled(self.path, shares))
-        run = self.run()
-        return use(run.queries, iter(run.blocks))
+                return self._put_together(self.path, partial(self._piece_of_each, joining))
+            if piece is not None:
+                return [piece]
+        return [self.each(joining.piece)]
+
+    def _piece_of_each(self, joining: Joining, texts: Iterable[Text], reading: Reading) -> list[Piece]:
+        """Join texts one after the other, so that only one of them is in memory."""
+        return [
+            joining.compiled([text], self.name, reading) or joining.piece(self._parted([text], reading))
+            for text in texts
+        ]
+
+    def each(self, use: Callable[[Iterator[Documents]], Result]) -> Result:
+        """Hand over the rows of one query after the other, once more if it turns out that rows lie apart."""
+        if self.table is not None:
+            return use(iter(self.table.queries))
+        if self.path is None:
+            raise UsageError(f"{self.name}: nothing to read")
+        self.path = kept(self.path)
+        try:
+            return use(whole_queries(rows_of(self.path, self.reading), self.dedup))
+        except Scattered:
+            return self._put_together(self.path, lambda *found: use(self._parted(*found)))
+
+    def _parted(self, texts: Iterable[Text], reading: Reading) -> Iterator[Documents]:
+        return whole_queries(run_rows_of(texts, name_of(cast("Source", self.path)), reading), self.dedup)
+
+    def _put_together(self, path: Source, use: Callable[[Iterator[Text], Reading], Result]) -> Result:
+        texts, reading = put_together(path, self.reading)
+        with closing(texts):
+            try:
+                return use(texts, reading)
+            except InputError:
+                for _ in rows_of(path, self.reading):  # what is wrong first in the order of the file
+                    pass
+                raise
 
     def run(self) -> Run:
         """The run, in memory."""
@@ -66,7 +114,6 @@ class RunSource:
             if self.path is None:
                 raise UsageError(f"{self.name}: nothing to read")
             self.table = read_run(self.path, reading=self.reading, dedup=self.dedup)
-            self.queries = self.table.queries
         return self.table
 
     def in_memory(self) -> RunSource:
@@ -79,19 +126,33 @@ class RunSource:
         """Whether it can be read once only, and only by this process."""
         return self.table is None and self.path is not None and not can_read_again(self.path)
 
-    def _spilled(self, path: Source, shares: int) -> Iterator[RunBlock]:
-        for block in spilled(_run_rows(path, self.queries, self.reading), shares):
-            yield checked(block, self.queries, self.dedup)
 
-    def _streamed(self, path: Source) -> Iterator[RunBlock]:
-        for block in whole_queries(_run_rows(path, self.queries, self.reading)):
-            yield checked(block, self.queries, self.dedup)
+def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
+    """Read the rows of a run, whichever form its file has."""
+    if not is_columnar(source):
+        return run_rows(source, reading)
+    from rageval.files import columnar
+
+    return columnar.run_rows(source, reading)
 
 
-def _shares(path: Source) -> int:
-    """Into how many files the rows of a run go, so that each fits in memory."""
-    packed = is_columnar(path) or is_packed(path)
-    return -(-size_of(path) * (PACKED_TO if packed else 1) // SHARE)
+def put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None, None], Reading]:
+    """Read a run whose queries lie scattered over the file, the lines of each query together."""
+    is_table = is_columnar(source)
+    packed = is_table or is_packed(source)
+    shares = -(-size_of(source) * (PACKED_TO if packed else 1) // SHARE)
+    if is_table:
+        lines, reading = as_text(rows_of(source, reading)), Reading("data", reading.limits, tabbed=True)
+    else:
+        lines, reading = told_apart(texts(source, reading), RUN, reading)
+    return together(lines, bool(reading.tabbed), max(1, shares)), reading
+
+
+def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece | None:
+    """Join a run by the compiled reader; None where that cannot read it."""
+    if kernel is None or is_columnar(source):
+        return None
+    return joining.compiled(texts(source, reading), name_of(source), reading)
 
 
 def read_run(
@@ -114,12 +175,11 @@ def read_run(
     if dedup not in (None, "first"):
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments, limits)
-    queries = Names()
     if is_retrieved(source, reading):
         from rageval.files import retrieved
 
-        return Run(run_name(source), queries, [retrieved.run_block(source, queries, reading.limits)], dedup)
-    return Run(run_name(source), queries, _run_rows(source, queries, reading), dedup)
+        return Run.of_rows(run_name(source), [retrieved.run_rows(source, reading.limits)], dedup)
+    return Run.of_rows(run_name(source), rows_of(source, reading), dedup)
 
 
 def read_qrels(
@@ -145,18 +205,50 @@ def read_qrels(
             for _, query, doc, number in retrieved.numbers(source, reading.limits)
         ]
         return Qrels.from_records(records, name_of(source))
-    queries, nuggets = Names(), Names()
-    blocks = _qrels_rows(source, queries, nuggets, reading)
-    if not can_read_again(source):
-        return Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
-    try:
-        qrels = Qrels(name_of(source), queries, nuggets, whole_queries(blocks), floor)
-    except Scattered:
-        queries, nuggets = Names(), Names()
-        blocks = _qrels_rows(source, queries, nuggets, reading)
-        qrels = Qrels(name_of(source), queries, nuggets, gathered(blocks), floor)
+    source = kept(source)
+    qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
     return qrels
+
+
+def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
+    name = name_of(source)
+    try:
+        return Qrels.of_rows(name, _qrels_rows(source, reading), floor)
+    except Scattered:
+        return Qrels.of_rows(name, [regrouped(list(_qrels_rows(source, reading)))], floor)
+
+
+def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | None:
+    """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
+    if kernel is None or is_columnar(source):
+        return None
+    parts, reading = told_apart(texts(source, reading), QRELS, reading)
+    try:
+        return _fed(parts, name_of(source), reading, floor)
+    except Scattered:
+        parts, reading = told_apart(texts(source, reading), QRELS, reading)
+        with closing(together(parts, bool(reading.tabbed))) as ordered:
+            try:
+                return _fed(ordered, name_of(source), reading, floor)
+            except InputError:
+                return None  # the plain reader says what is wrong first in the order of the file
+
+
+def _fed(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrels | None:
+    limits = reading.limits
+    handle = kernel.qrels_new(floor, SEED, limits.id, limits.line, limits.grade, bool(reading.tabbed))
+    for text in parts:
+        refused = kernel.qrels_feed(handle, text.content)
+        if refused == APART:
+            raise Scattered
+        if refused:
+            stretch(text, QRELS, name, reading)
+            return None
+    columns = Columns(*kernel.qrels_end(handle))
+    if not columns.queries:
+        raise empty(name, QRELS)
+    return Qrels(name, columns, floor, handle=handle)
 
 
 def whole_qrels(qrels: Qrels) -> Qrels:
@@ -165,6 +257,23 @@ def whole_qrels(qrels: Qrels) -> Qrels:
         return qrels
     source, reading = qrels.origin
     return read_qrels(source, reading=reading)
+
+
+def portable(qrels: Qrels) -> Qrels:
+    """The judgements as they can be sent to another machine."""
+    if qrels.can_travel:
+        return qrels
+    source, reading = qrels.origin
+    plain = _plain_qrels(source, reading, qrels.floor)
+    plain.declared, plain.origin = qrels.declared, qrels.origin
+    return plain
+
+
+def is_columnar(source: Source) -> bool:
+    """Whether this is Parquet."""
+    from rageval.files import columnar
+
+    return columnar.is_columnar(source)
 
 
 def run_source(run: Any) -> RunSource:
@@ -242,16 +351,13 @@ def run_name(source: Source) -> str:
     return name if name.startswith("<") else Path(name).name
 
 
-def _run_rows(source: Source, queries: Names, reading: Reading) -> Iterator[RunBlock]:
-    """The rows of a run, whichever form its file has."""
-    read = columnar.run_blocks if is_columnar(source) else run_blocks
-    return read(source, queries, reading)
+def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:
+    """Read the rows of judgements, whichever form their file has."""
+    if not is_columnar(source):
+        return qrels_rows(source, reading)
+    from rageval.files import columnar
 
-
-def _qrels_rows(source: Source, queries: Names, nuggets: Names, reading: Reading) -> Iterator[QrelsBlock]:
-    """The rows of judgements, whichever form their file has."""
-    read = columnar.qrels_blocks if is_columnar(source) else qrels_blocks
-    return read(source, queries, nuggets, reading)
+    return columnar.qrels_rows(source, reading)
 
 
 def _reading(comments: str, limits: Any) -> Reading:

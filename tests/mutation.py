@@ -1,6 +1,6 @@
 """Changes one operator, constant or condition at a time and asks whether some test notices.
 
-    python tests/mutation.py rageval/measures rageval/tables/ideal.py --jobs 2
+    python tests/mutation.py rageval/measures rageval/scoring --jobs 2
     python tests/mutation.py rageval/measures --tests QUICK.py --then THOROUGH.py
 
 Each mutant is a copy of the package with one change, tested in a process of its own; those that no test

@@ -16,7 +16,6 @@ from pyarrow import parquet
 import rageval
 from rageval.errors import InputError
 from rageval.files import columnar
-from rageval.tables.names import Names
 
 ROWS = [(f"q{at % 9}", f"dé{at * 7 % 100}", float((100 - at) // 3)) for at in range(90)]
 ROWS.sort(key=lambda row: row[0])
@@ -85,7 +84,7 @@ def test_batches_are_small_and_scattered_queries_are_gathered(
 ) -> None:
     monkeypatch.setattr(columnar, "ROWS", 7)
     run = saved(run_table().take(list(range(0, 90, 2)) + list(range(1, 90, 2))), tmp_path / "run.parquet", 90)
-    sizes = [len(block) for block in columnar.run_blocks(run, Names())]
+    sizes = [len(rows.docs) for rows in columnar.run_rows(run)]
     assert max(sizes) <= 7
     rows = [*ROWS[::2], *ROWS[1::2]]
     text[0].write_text("".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows))

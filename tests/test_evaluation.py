@@ -111,7 +111,7 @@ def test_a_nugget_that_nothing_supports_counts() -> None:
     run = {"q": {"a": 1.0}}
     measures = "coverage@5", "coverage(denominator=attainable)@5"
     assert [score.value for score in rageval.evaluate(measures, run, qrels).values()] == [1 / 3, 1.0]
-    assert Qrels.from_dict(qrels).nuggets_listed.tolist() == [3]
+    assert Qrels.from_dict(qrels).nuggets_listed == [3]
 
 
 def test_a_name_cannot_smuggle_markup() -> None:

@@ -16,8 +16,7 @@ import rageval
 from kernel_topics import NAMES, NUGGETS, Documents, columns_of, drawn, fuzz, greedy, orders, scribbled, table
 from rageval import kernel as compiled
 from rageval.measures.ranking import Topic
-from rageval.scoring.judged import Judgements
-from rageval.tables.qrels import Qrels
+from rageval.scoring.qrels import Qrels
 
 ROOT = Path(__file__).parents[1]
 ALPHAS = [0.0, 0.05, *(tenths / 10 for tenths in range(1, 10)), 1 / 3, 0.95, 1.0]
@@ -82,7 +81,7 @@ def test_judgements_give_the_gains_that_the_heap_gives() -> None:
             for nugget, grade in pairs:
                 name = name.replace("\0", "z")
                 judged.setdefault(query, {}).setdefault(f"n{nugget}", {})[name] = grade
-    topics = Judgements(Qrels.from_dict(judged)).topics
+    topics = Qrels.from_dict(judged).topics
     for k in (2, 3, 1, 9, None, 4):
         for alpha in (0.5, 0.3, 1.0):
             for rel in (1, 2):

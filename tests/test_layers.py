@@ -20,29 +20,28 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "version": (set(), set()),
     "kernel": (set(), set()),
-    "tables": (BASE, {"numpy"}),
     "counting": (BASE, set()),
-    "files": (BASE | {"counting", "tables"}, {"numpy", "msgspec"}),
+    "files": (BASE | {"counting"}, {"numpy", "msgspec"}),
     "plugins": (BASE, set()),
-    "measures": (BASE | {"tables", "plugins"}, {"numpy"}),
-    "scoring": (BASE | {"files", "kernel", "measures", "tables"}, {"numpy"}),
-    "compat": (BASE | {"measures", "tables"}, set()),
+    "measures": (BASE | {"plugins"}, {"numpy"}),
+    "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
+    "compat": (BASE | {"measures", "scoring"}, set()),
     "scores": (BASE, set()),
-    "sources": (BASE | {"files", "tables"}, set()),
+    "sources": (BASE | {"files", "kernel", "scoring"}, set()),
     "plots": (BASE | {"files"}, {"numpy"}),
     "uncertainty": (
-        BASE | {"answers", "files", "intervals", "measures", "scores", "scoring", "tables"},
+        BASE | {"answers", "files", "intervals", "measures", "scores", "scoring"},
         {"numpy"},
     ),
     "evaluation": (
-        BASE | {"compat", "measures", "scores", "scoring", "sources", "tables", "uncertainty"},
+        BASE | {"compat", "measures", "scores", "scoring", "sources", "uncertainty"},
         {"numpy"},
     ),
     "answers": (BASE | {"files", "measures", "scores", "scoring", "slices"}, set()),
     "judges": (BASE | {"clusters", "files", "plugins"}, {"msgspec"}),
     "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
     "building": (
-        BASE | {"answers", "files", "intervals", "judges", "measures", "sources", "tables"},
+        BASE | {"answers", "files", "intervals", "judges", "measures", "scoring", "sources"},
         {"numpy", "msgspec"},
     ),
     "testing": (BASE | {"conformance", "evaluation", "judges", "measures", "plugins"}, set()),
@@ -50,11 +49,11 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "arena": (BASE | {"files", "measures", "scoring"}, {"numpy"}),
     "intervals": (BASE | {"scores"}, {"numpy"}),
     "slices": (BASE | {"intervals", "scores"}, set()),
-    "comparison": (BASE | {"evaluation", "intervals", "measures", "scores", "sources", "tables"}, {"numpy"}),
+    "comparison": (BASE | {"evaluation", "intervals", "measures", "scores", "scoring", "sources"}, {"numpy"}),
     "report": (
         BASE
         | {"agreement", "comparison", "files", "intervals", "judges", "measures", "scores", "slices"}
-        | {"sources", "tables"},
+        | {"scoring", "sources"},
         {"numpy", "msgspec"},
     ),
     "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
@@ -63,7 +62,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "interop": (BASE | {"measures"}, set()),
     "clusters": (BASE, set()),
     "parallel": (
-        BASE | {"clusters", "files", "measures", "scores", "scoring", "sources", "tables"},
+        BASE | {"clusters", "files", "measures", "scores", "scoring", "sources"},
         set(),
     ),
     "__init__": (BASE, set()),
@@ -71,7 +70,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "plots", "scoring", "slices", "sources", "tables", "validation"},
+        | {"comparison", "plots", "scoring", "slices", "sources", "validation"},
         {"click"},
     ),
 }
@@ -215,12 +214,12 @@ def test_a_measure_imports_its_family_and_no_other() -> None:
     assert not modules_loaded_by(code) & families
 
 
-def test_scoring_imports_numpy_and_nothing_heavier() -> None:
+def test_scoring_imports_nothing_heavy() -> None:
     code = (
         "import rageval\n"
         "rageval.evaluate('alpha_ndcg@10, recall, judged', {'q': {'a': 1.0}}, {'q': {'n': {'a': 1}}})"
     )
-    assert modules_loaded_by(code) & FOREIGN == {"numpy"}
+    assert modules_loaded_by(code) & FOREIGN == set()
 
 
 def test_scoring_answers_imports_nothing_heavier_than_msgspec_and_numpy() -> None:
@@ -238,7 +237,7 @@ def test_judging_imports_no_sdk_and_no_cluster_before_it_asks() -> None:
         "from rageval.judges.panel import Settings, judged_by, model_named\n"
         "model_named('openai:m@http://127.0.0.1:9/v1')"
     )
-    assert modules_loaded_by(code) & FOREIGN == {"click", "msgspec", "numpy"}
+    assert modules_loaded_by(code) & FOREIGN == {"click", "msgspec"}
 
 
 def test_help_and_version_do_without_numpy() -> None:

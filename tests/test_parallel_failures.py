@@ -18,10 +18,8 @@ from rageval.cli.remarks import remarks
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
 from rageval.parallel.dividing import piece_of
-from rageval.scoring.joining import View
-from rageval.scoring.judged import Judgements
-from rageval.scoring.pieces import Joining, queries_of
-from rageval.tables.blocks import Scattered
+from rageval.scoring.joining import Joining
+from rageval.scoring.ordering import Scattered, View
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
 
 
@@ -59,12 +57,12 @@ def test_no_part_counts_twice_or_not_at_all(tmp_path: Path, how: str) -> None:
 def test_pieces_that_come_twice_are_not_put_together(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("".join(lines(40)))
-    joining = Joining(Judgements(rageval.Evaluator("rr", QRELS).qrels), View())
+    joining = Joining(rageval.Evaluator("rr", QRELS).qrels, View())
     one, other = (piece_of(joining, part) for part in divided(path, None).parts(Forked(2)))
-    assert len(queries_of([one, other])) == 40
+    assert len(joining.together([one, other]).queries) == 40
     for pieces in ([one, other, one], [one, one], [other, other]):
         with pytest.raises(Scattered):
-            queries_of(pieces)
+            joining.together(pieces)
 
 
 class Blind(Here):

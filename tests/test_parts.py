@@ -23,7 +23,7 @@ from rageval.files.limits import Limits
 from rageval.files.opening import FileChanged, chunks
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked
-from rageval.tables.names import Names
+from rageval.sources import rows_of
 from test_parallel import MEASURES, QRELS, Here, lines, numbers
 
 EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
@@ -64,10 +64,8 @@ def parquet(path: Path, rows: Sequence[str], group: int) -> Path:
 def queries_of(stretches: Sequence[Stretch], reading: Reading = PLAIN) -> list[set[bytes]]:
     found = []
     for stretch in stretches:
-        names = Names()
-        with stretch.rows(names, reading) as blocks:
-            assert sum(map(len, blocks)) > 0
-        found.append(set(names.to_bytes()))
+        with stretch.opened(reading) as opened:
+            found.append({query for rows in rows_of(*opened) for query in rows.queries})
     return found
 
 
@@ -264,8 +262,8 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, form: str) -> 
 def test_rows_of_a_part_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     found: list[int] = []
     for stretch in cut(parquet(tmp_path / "run", ROWS, 31), PLAIN, FINE):
-        with stretch.rows(Names(), PLAIN) as blocks:
-            found += [line for block in blocks for line in block.line.tolist()]
+        with stretch.opened(PLAIN) as opened:
+            found += [line for rows in rows_of(*opened) for line in rows.lines]
     assert found == list(range(1, len(ROWS) + 1))
 
 

@@ -29,7 +29,7 @@ from rageval.files.umbrela import read_umbrela
 from rageval.judges.gathering import read_passages
 from rageval.judges.models.frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric, rubric_named, rubric_text
-from rageval.tables.run import Run
+from rageval.scoring.runs import Run
 
 Reader = Callable[[Path], Any]
 SEGMENT = "msmarco_v2.1_doc_00_1#0_1"

@@ -24,7 +24,7 @@ from rageval.files.remote import RemoteFile, is_remote
 from rageval.files.spans import span_opened
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, Forked
-from rageval.tables.names import Names
+from rageval.sources import rows_of
 from test_parts import seekable
 
 pytest.importorskip("fsspec", reason="files on other machines need the extra 'remote'")
@@ -200,8 +200,8 @@ def test_parquet_is_read_in_ranges(server: Server, tmp_path: Path) -> None:
     from rageval.files import columnar
 
     server.files["/run.parquet"] = parquet_of(RUN, tmp_path / "run", row_group_size=5000)
-    blocks = list(columnar.run_blocks(server.url("run.parquet"), Names()))
-    assert sum(map(len, blocks)) == RUN.count(b"\n")
+    blocks = list(columnar.run_rows(server.url("run.parquet")))
+    assert sum(len(rows.docs) for rows in blocks) == RUN.count(b"\n")
     assert sum(length for _, length in server.asked) < 0.7 * len(server.files["/run.parquet"])
 
 
@@ -227,8 +227,8 @@ def test_parts_of_parquet_fetch_their_groups_of_rows_and_no_more(
     fetched = []
     for stretch in stretches:
         server.asked.clear()
-        with stretch.rows(Names(), PLAIN) as blocks:
-            assert sum(map(len, blocks)) == 6000
+        with stretch.opened(PLAIN) as opened:
+            assert sum(len(rows.docs) for rows in rows_of(*opened)) == 6000
         fetched.append([asked for asked in server.asked if asked[0] + asked[1] < len(content) - 2**16])
         assert len(server.asked) <= 2 * 3 + 3  # three columns of two groups, and what lies at the end
     places = [at for asked in fetched for at, _ in asked]
@@ -247,8 +247,8 @@ def test_parts_of_zstandard_fetch_their_frames_and_no_more(
     assert len(stretches) == 4
     for stretch in stretches:
         server.asked.clear()
-        with stretch.rows(Names(), PLAIN) as blocks:
-            assert sum(map(len, blocks)) > 0
+        with stretch.opened(PLAIN) as opened:
+            assert sum(len(rows.docs) for rows in rows_of(*opened)) > 0
         first, last = stretch.frames[0], stretch.frames[-1]
         assert server.asked == [(first.at, last.at + last.packed - first.at)]
         assert last.at + last.packed - first.at < 0.4 * len(content)

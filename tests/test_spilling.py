@@ -14,11 +14,12 @@ import pytest
 import rageval
 from rageval import sources
 from rageval.errors import InputError
-from rageval.files import keeping
+from rageval.files import apart, keeping
 from rageval.files.keeping import Kept
+from rageval.files.trec import Text
 from rageval.sources import RunSource
-from rageval.tables import spilling
 from test_parallel import MEASURES, QRELS, lines, numbers
+from test_parts import parquet
 
 EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
 
@@ -27,7 +28,6 @@ EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little counts as much."""
     monkeypatch.setattr(sources, "SHARE", 300)
-    monkeypatch.setattr(spilling, "ROWS", 50)
     monkeypatch.setattr(keeping, "_IN_MEMORY", 100)
 
 
@@ -44,9 +44,73 @@ def test_on_disk_as_in_memory(scattered: Path, ties: str, monkeypatch: pytest.Mo
     evaluator = rageval.Evaluator(MEASURES, QRELS, ties=ties)
     expected = numbers(evaluator.evaluate(rageval.read_run(scattered)))
     shares: list[int] = []
-    monkeypatch.setattr(sources, "spilled", lambda b, n: shares.append(n) or spilling.spilled(b, n))
+    monkeypatch.setattr(
+        sources, "together", lambda *given: shares.append(given[-1]) or apart.together(*given)
+    )
     assert numbers(evaluator.evaluate(scattered)) == expected
     assert shares[0] > 5
+
+
+def test_a_table_on_disk_as_in_memory(scattered: Path, tmp_path: Path) -> None:
+    rows = scattered.read_text().splitlines()
+    (tmp_path / "table").mkdir()
+    table = parquet(tmp_path / "table/run", rows, 20)
+    assert numbers(EVALUATOR.evaluate(table)) == numbers(EVALUATOR.evaluate(rageval.read_run(table)))
+    parquet(table, [*rows, rows[3]], 20)
+    with pytest.raises(InputError, match=rf"run:{len(rows) + 1}: document \S+ is ranked twice .* in line 4;"):
+        EVALUATOR.evaluate(table)
+
+
+LINES = [
+    "q1 Q0 d1 1 3 t",
+    "q2 Q0 d1 1 3 t",
+    "",
+    "q1 Q0 d2 2 2 t",
+    " \t",
+    "q2 Q0 d2 2 2 t",
+    "  q1 Q0 d3 3 1 t",
+]
+
+
+@pytest.mark.parametrize("shares", [1, 7])
+@pytest.mark.parametrize("tabbed", [False, True])
+def test_lines_keep_their_content_and_their_numbers(tabbed: bool, shares: int) -> None:
+    lines = [line.strip(" ").replace(" ", "\t").replace("d", "d ") if tabbed else line for line in LINES]
+    texts = [Text("\n".join([*lines[:4], ""]).encode(), 1), Text("\n".join(lines[4:]).encode(), 5)]
+    found = list(apart.together(texts, tabbed, shares))
+    rows = {
+        number: line
+        for text in found
+        for number, line in zip(text.lines, text.content.split(b"\n"), strict=False)
+    }
+    assert rows == {at: line.encode() for at, line in enumerate(lines, 1) if line.strip()}
+    queries = [line.split()[0] for text in found for line in text.content.splitlines()]
+    assert sorted(queries, key=queries.index) == queries
+
+
+@pytest.mark.parametrize("wrong", ["q1 Q0 d9 1 1", "q1 Q0 d9 1 x t"])
+def test_what_is_wrong_first_in_the_file_is_said_first(tmp_path: Path, wrong: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(
+        "".join(f"q{at % 3} Q0 d{at} 1 {at} t\n" for at in range(99)) + f"{wrong}\nq2 Q0 d2 1 1 t\n"
+    )
+    with pytest.raises(InputError, match="run:100: expected"):
+        EVALUATOR.evaluate(path)
+
+
+def test_judgements_that_lie_apart(scattered: Path, tmp_path: Path) -> None:
+    judged = "".join(f"q{at % 60} n{at % 7} d{at % 11} {at % 3}\n" for at in range(400))
+    (tmp_path / "apart").write_text(judged)
+    (tmp_path / "sorted").write_text(
+        "\n".join(sorted(judged.splitlines(), key=lambda line: int(line.split()[0][1:])))
+    )
+    one, other = (rageval.read_qrels(tmp_path / name) for name in ("apart", "sorted"))
+    assert list(one) == list(other)
+    (tmp_path / "apart").write_text(judged + "q0 n0 d0 2\n")
+    with pytest.raises(
+        InputError, match="apart:401: document d0, nugget n0 of query q0 is judged 2 here and 0 in line 1"
+    ):
+        rageval.read_qrels(tmp_path / "apart")
 
 
 def test_nothing_is_left_behind(scattered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from rageval.conformance.peers import PEERS, peer_named
 from rageval.conformance.reasons import reasons_of
 from rageval.conformance.topics import TOPICS
 from rageval.measures import Measure, nuggets
-from rageval.tables.ranking import Order
+from rageval.scoring.ordering import Order
 
 TIES = {
     "trec": "equal scores by document id descending",

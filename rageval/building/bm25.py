@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import InputError
-from rageval.tables.run import Run
+from rageval.scoring.runs import Run
 
 K1, B = 0.9, 0.4
 _WORD = re.compile(r"[^\W_]+")

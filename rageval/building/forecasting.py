@@ -12,7 +12,7 @@ from rageval.judges.prices import estimate
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.tasks import tasks
 from rageval.records import Nugget, Question
-from rageval.tables.run import Run
+from rageval.scoring.runs import Run
 from rageval.text import visible
 
 DEPTHS = (5, 10, 20, 50, 100)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from rageval.errors import UsageError
-from rageval.tables.run import Run
+from rageval.scoring.runs import Run
 
 MINMAX, RRF = "minmax", "rrf"
 DEPTH, K = 100, 60
@@ -61,13 +61,11 @@ def ranked_groups(ranking: Ranking, depth: int) -> Iterator[tuple[int, float, li
 
 def run_lines(run: Run) -> Iterator[str]:
     """The run as lines of a TREC file, best first; scores in full, so that what is unequal stays unequal."""
-    from rageval.tables.ranked import ranked_documents
-    from rageval.tables.ranking import Order
 
     score = {(row.query_id, row.doc_id): row.score for row in run}
     names = {name for row in score for name in row}
     separator = "\t" if any(" " in name for name in names) else " "
-    for query, docs in ranked_documents(run, Order()):
+    for query, docs in run.ranked():
         for rank, doc in enumerate(docs, 1):
             yield separator.join((query, "Q0", doc, str(rank), repr(score[query, doc]), run.name))
 

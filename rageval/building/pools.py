@@ -21,9 +21,7 @@ from rageval.files.forms import Id
 from rageval.files.jsonl import read_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
-from rageval.tables.ranked import ranked_documents
-from rageval.tables.ranking import Order
-from rageval.tables.run import Run
+from rageval.scoring.runs import Run
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20
@@ -55,7 +53,7 @@ def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
     """The top `depth` of every run, in the order of the runs: one that is added later adds behind."""
     pool: Pool = {}
     for source, run in runs.items():
-        for query, docs in ranked_documents(run, Order()):
+        for query, docs in run.ranked():
             found = pool.setdefault(query, {})
             for rank, doc in enumerate(docs[:depth], 1):
                 found.setdefault(doc, {})[source] = rank

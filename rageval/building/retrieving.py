@@ -11,8 +11,8 @@ from rageval.building.plan import Plan
 from rageval.building.variants import Topics
 from rageval.errors import UsageError
 from rageval.judges.gathering import passages_in
+from rageval.scoring.runs import Run
 from rageval.sources import read_run
-from rageval.tables.run import Run
 
 Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 

@@ -17,7 +17,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.records import Nugget
-    from rageval.tables.run import Run
+    from rageval.scoring.runs import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _output = output_option("-o", "--output", metavar="FILE", help="Where to.")

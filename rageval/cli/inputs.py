@@ -100,7 +100,7 @@ class _Dataset:
         self.name, self.dataset = dataset.name, dataset
 
     def load(self) -> Any:
-        from rageval.tables.qrels import Qrels
+        from rageval.scoring.qrels import Qrels
 
         return Qrels.from_records(self.dataset.qrels_iter(), self.name)
 
@@ -113,7 +113,7 @@ class _Umbrela:
 
     def load(self) -> Any:
         from rageval.files.umbrela import read_umbrela
-        from rageval.tables.qrels import Qrels
+        from rageval.scoring.qrels import Qrels
 
         return Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)
 

@@ -147,12 +147,10 @@ def _candidates(runs: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
     if not runs:
         return
     from rageval.sources import read_run
-    from rageval.tables.ranked import ranked_documents
-    from rageval.tables.ranking import Order
 
     seen: dict[tuple[str, str], None] = {}
     for path in runs:
-        for query, docs in ranked_documents(read_run(path), Order()):
+        for query, docs in read_run(path).ranked():
             seen |= dict.fromkeys((query, doc) for doc in docs[:depth])
     yield from seen
 

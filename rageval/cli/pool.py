@@ -16,7 +16,7 @@ from rageval.names import near_misses
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.tables.run import Run
+    from rageval.scoring.runs import Run
 
 DEPTHS = (5, 10, 20, 50, 100)
 _SHOWN = 5

@@ -35,7 +35,7 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         return
     if notes.read_here:
         yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
-    total = len(evaluator.qrels.queries)
+    total = len(evaluator.qrels.query_ids)
     if notes.queries_missing:
         what = "score 0; --intersection leaves them out"
         if evaluator.rules.leaves_out:

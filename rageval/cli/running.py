@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from rageval.cli.inputs import Inputs, judgements, run_sources
 from rageval.cli.remarks import remarks
@@ -15,10 +15,6 @@ from rageval.scores import Scores
 from rageval.sources import RunSource
 from rageval.text import visible
 
-if TYPE_CHECKING:
-    from rageval.comparison.likeness import WatchedSource
-
-AnySource = TypeVar("AnySource", bound=RunSource)
 _ORDERS = "over all orders of equal scores"
 _RULES = (
     *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
@@ -26,11 +22,11 @@ _RULES = (
 )
 
 
-class Found(NamedTuple, Generic[AnySource]):
+class Found(NamedTuple):
     """Runs that were scored, what should be said of them, and why the others have no numbers."""
 
     results: list[Scores]
-    sources: list[AnySource]
+    sources: list[RunSource]
     said: list[str]
     refused: list[str]
 
@@ -50,12 +46,12 @@ def run_scores(
 
 def sorted_by_judged(
     all_scores: Iterable[Scores],
-    sources: Sequence[AnySource],
+    sources: Sequence[RunSource],
     evaluator: Evaluator,
     options: dict[str, Any],
-) -> Found[AnySource]:
+) -> Found:
     """The runs of which some document is judged, and what to say of those of which none is."""
-    found: Found[AnySource] = Found([], [], list(evaluator.remarks), [])
+    found = Found([], [], list(evaluator.remarks), [])
     for scores, source in zip(all_scores, sources, strict=True):
         if options["nothing_judged"] != "zero" and not scores.judged and scores.notes is not None:
             found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
@@ -67,11 +63,9 @@ def sorted_by_judged(
     return found
 
 
-def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> Found[WatchedSource]:
+def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> Found:
     """Runs that are to be compared; refused if the baseline has nothing that is judged, or none is left."""
-    from rageval.comparison.likeness import WatchedSource
-
-    sources = [WatchedSource.of(source.in_memory() if source.is_stream else source) for source in given]
+    sources = [source.in_memory() if source.is_stream else source for source in given]
     found = sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
     known = {source.name for source in found.sources}
     is_lost = options["baseline"] in {source.name for source in sources} - known
@@ -142,7 +136,7 @@ def _said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
     for measure in evaluator.measures:
         if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
             queries, most = evaluator.gap_to_greedy(measure)
-            total = len(evaluator.qrels.queries)
+            total = len(evaluator.qrels.query_ids)
             yield (
                 f"{measure}: the greedy ideal is not the best ranking in {queries:,} of {total:,} queries"
                 + (f", by up to {most:.2%}" if queries else "")

@@ -10,15 +10,13 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison import Comparison
-    from rageval.comparison.likeness import WatchedSource
     from rageval.evaluation import Evaluator
     from rageval.files.judgements import Judgements
     from rageval.scores import Scores
+    from rageval.sources import RunSource
 
 
-def without_nuggets(
-    evaluator: Evaluator, results: list[Scores], sources: list[WatchedSource]
-) -> Iterator[str]:
+def without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[RunSource]) -> Iterator[str]:
     """How often two runs would change places with one nugget less."""
     from rageval.comparison.sensitivity import without_a_nugget
     from rageval.evaluation import EXPECTED
@@ -56,7 +54,7 @@ def among_judges(results: list[Scores], grades: Judgements) -> Iterator[str]:
 
 
 def under_every_completion(
-    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[WatchedSource]
+    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[RunSource]
 ) -> Comparison:
     """The comparison with what holds of each pair whatever the unjudged documents are."""
     from dataclasses import replace

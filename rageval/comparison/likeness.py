@@ -1,71 +1,30 @@
 """Are two runs the same, or the same but for the order of equal scores?
 
-While a run is scored its documents leave a fingerprint: the sum of their hashes over the queries. Only where
-two runs have the same fingerprint are they looked at again, document by document.
+Once scored, a run is known by what it holds of each judged query: how many documents, and how many judged
+ones. Only where two runs are alike in that they are looked at again, document by document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from itertools import combinations, pairwise
-from typing import TypeVar
-
-import numpy as np
 
 from rageval.comparison.results import IDENTICAL, TIES_ONLY
+from rageval.scoring.ordering import Order
+from rageval.scoring.runs import Run
 from rageval.sources import RunSource
-from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.ids import hashes, ids_of, keyed
-from rageval.tables.names import Names
-from rageval.tables.ranked import ranked_documents
-from rageval.tables.ranking import Order
-from rageval.tables.run import Run
-
-Result = TypeVar("Result")
-
-
-@dataclass
-class WatchedSource(RunSource):
-    """A run that takes its own fingerprint while it is read."""
-
-    fingerprint: int = 0
-
-    @classmethod
-    def of(cls, source: RunSource) -> WatchedSource:
-        """The same run, watched."""
-        return cls(source.name, source.table, source.path, source.reading, source.dedup)
-
-    def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
-        def watched(queries: Names, blocks: Iterator[RunBlock]) -> Result:
-            self.fingerprint = 0
-            return use(queries, self._marking(queries, blocks))
-
-        return super().each(watched)
-
-    def _marking(self, queries: Names, blocks: Iterator[RunBlock]) -> Iterator[RunBlock]:
-        for block in blocks:
-            begin = stretches(block.query)
-            names = queries.to_str()
-            of_query = hashes(ids_of(names[query] for query in block.query[begin].tolist()))
-            each = np.repeat(of_query, np.diff(begin, append=len(block)))
-            marks = keyed(block.hashed, each.view(np.int64))
-            self.fingerprint = (self.fingerprint + int(marks.sum(dtype=np.uint64))) % 2**64
-            yield block
 
 
 def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, set[str]]:
     """The judged queries that each run, once scored, was found to say nothing of."""
-    return {source.name: set(queries) - set(source.queries.to_str()) for source in sources}
+    return {source.name: set(queries) - set(source.query_ids) for source in sources}
 
 
-def alike(
-    sources: Sequence[WatchedSource], orders: Sequence[Order] = (Order(),)
-) -> dict[frozenset[str], str]:
+def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) -> dict[frozenset[str], str]:
     """The pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
     found = {}
     for one, other in combinations(sources, 2):
-        if one.fingerprint == other.fingerprint:
+        if one.outline == other.outline:
             likeness = likeness_of(one.run(), other.run(), orders)
             if likeness is not None:
                 found[frozenset((one.name, other.name))] = likeness
@@ -79,7 +38,7 @@ def likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> s
     >>> likeness_of(first, second), likeness_of(first, first)
     ('ties only', 'identical')
     """
-    if all(dict(ranked_documents(one, order)) == dict(ranked_documents(other, order)) for order in orders):
+    if all(dict(one.ranked(order)) == dict(other.ranked(order)) for order in orders):
         return IDENTICAL
     if any(order.by_rank for order in orders):
         return None  # scores say nothing of the order

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rageval.comparison.comparing import compare
-from rageval.comparison.likeness import WatchedSource, absent, alike
+from rageval.comparison.likeness import absent, alike
 from rageval.comparison.results import Comparison
 from rageval.comparison.settings import Settings
 from rageval.evaluation import Evaluator
@@ -34,7 +35,7 @@ def compare_runs(
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     sources = []
     for name, run in named:
-        source = WatchedSource.of(run_source(run))
+        source = replace(run_source(run))
         source.name = source.name if name is None else name
         if source.is_stream:
             source.run()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rageval.evaluation import Evaluator
 from rageval.measures.base import Measure
-from rageval.tables.qrels import Qrels
+from rageval.scoring.qrels import Qrels
 from rageval.text import visible
 
 Float = NDArray[np.float64]
@@ -102,10 +102,8 @@ def _values_without(evaluator: Evaluator, measure: Measure, rankings: Sequence[S
 
 
 def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int]]]:
-    queries, names = qrels.query_ids, qrels.nugget_names.to_str()
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    for query, nugget in zip(qrels.nugget_query.tolist(), qrels.nugget_code.tolist(), strict=True):
-        found.setdefault(queries[query], {})[names[nugget]] = {}
+    found: dict[str, dict[str, dict[str, int]]]
+    found = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
     for query_id, doc_id, grade, nugget_id in qrels:
         found[query_id][nugget_id][doc_id] = grade
     return found

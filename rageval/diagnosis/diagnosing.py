@@ -116,7 +116,9 @@ def _retrieved(path: str, reading: Reading) -> Known:
 
     known = Known(path, kinds.RUNS)
     best: dict[str, list[tuple[float, str]]] = {}
-    for line, query, doc, score in run_rows(path, reading.limits):
+    rows = run_rows(path, reading.limits)
+    ids = ([name.decode("utf-8", "surrogatepass") for name in column] for column in (rows.queries, rows.docs))
+    for line, query, doc, score in zip(rows.lines, *ids, rows.scores, strict=True):
         known.queries.setdefault(query, line)
         known.documents.setdefault(doc, line)
         best.setdefault(query, []).append((score, doc))

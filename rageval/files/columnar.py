@@ -7,28 +7,23 @@ files have lines, errors name rows, counted from 1.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import Limits
 from rageval.files.opening import STDIN, Source, name_of, opened
 from rageval.files.remote import is_remote
-from rageval.files.trec import PLAIN, Reading
+from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
 from rageval.files.writing import whole_file
-from rageval.tables.blocks import QrelsBlock, RunBlock
-from rageval.tables.ids import Ids, hashes, ids_of, padded
-from rageval.tables.names import Names
 from rageval.text import AROUND
 
-_AROUND = np.frombuffer(AROUND.encode(), np.uint8)
+_AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
 QRELS = ("query_id", "doc_id", "relevance")
 NUGGETS = ("iteration", "subtopic_id", "nugget_id")
@@ -36,8 +31,17 @@ MAGIC = b"PAR1"
 ROWS = 2**16  # of a batch
 
 
-def is_columnar(source: Source) -> bool:
+class Rows(NamedTuple):
+    """Some rows of a file, counted from 0."""
+
+    path: str | os.PathLike[str]
+    rows: range
+
+
+def is_columnar(source: Source | Rows) -> bool:
     """Whether this is Parquet: by its first bytes, or by its name where looking would need a network."""
+    if isinstance(source, Rows):
+        return True
     if is_remote(source):
         return str(source).partition("?")[0].endswith((".parquet", ".pq"))
     if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
@@ -56,25 +60,22 @@ def kind_of_columns(source: Source) -> str:
     raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(QRELS)} (judgements)", names)
 
 
-def run_blocks(
-    source: Source, queries: Names, reading: Reading = PLAIN, rows: range | None = None
-) -> Iterator[RunBlock]:
-    """The rows of a run, or some of them, a block a batch."""
+def run_rows(source: Source | Rows, reading: Reading = PLAIN) -> Iterator[RunRows]:
+    """Read the rows of a run, or some of them, a stretch a batch."""
+    rows = None
+    if isinstance(source, Rows):
+        source, rows = source
     for batch in _batches(source, RUN, (), reading.limits, rows):
-        doc = batch.ids("doc_id")
-        query = queries.codes(batch.ids("query_id"))
-        yield RunBlock(batch.source, query, batch.line, doc, hashes(doc), batch.numbers("score"), None)
+        query, doc = batch.ids("query_id"), batch.ids("doc_id")
+        yield RunRows(batch.source, batch.lines, query, doc, batch.numbers("score"))
 
 
-def qrels_blocks(
-    source: Source, queries: Names, nuggets: Names, reading: Reading = PLAIN
-) -> Iterator[QrelsBlock]:
-    """The rows of judgements, a block a batch."""
+def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
+    """Read the rows of judgements, a stretch a batch."""
     for batch in _batches(source, QRELS, NUGGETS, reading.limits):
-        doc = batch.ids("doc_id")
-        query, nugget = queries.codes(batch.ids("query_id")), nuggets.codes(batch.nuggets())
-        grade = batch.grades(reading.limits.grade)
-        yield QrelsBlock(batch.source, query, batch.line, doc, hashes(doc), nugget, grade)
+        query, doc = batch.ids("query_id"), batch.ids("doc_id")
+        grades = batch.grades(reading.limits.grade)
+        yield QrelsRows(batch.source, batch.lines, query, doc, batch.nuggets(), grades)
 
 
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
@@ -99,11 +100,11 @@ class _Batch:
         self.source, self._batch, self._first, self._limits = source, batch, first, limits
 
     @property
-    def line(self) -> NDArray[np.int64]:
-        return np.arange(self._first, self._first + self._batch.num_rows)
+    def lines(self) -> range:
+        return range(self._first, self._first + self._batch.num_rows)
 
-    def ids(self, name: str) -> Ids:
-        """A column of text, its bytes in a buffer with room behind them."""
+    def ids(self, name: str) -> list[bytes]:
+        """A column of text, as bytes."""
         import pyarrow
 
         column = self._whole(name)
@@ -117,26 +118,22 @@ class _Batch:
             column.validate(full=True)
         except pyarrow.ArrowInvalid as error:
             raise InputError(f"{self.source}: {name}: {error}") from None
-        _, offsets, content = column.buffers()
-        ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-        length = np.diff(ends)
-        bad = np.flatnonzero((length == 0) | (length > self._limits.id))
-        if len(bad):
-            raise self._wrong(int(bad[0]), name, f"1 to {self._limits.id:,} bytes (see --limit id=…)", column)
-        everything = np.frombuffer(content or b"", np.uint8)
-        for edge in (ends[:-1], ends[1:] - 1):
-            bad = np.flatnonzero(np.isin(everything[edge], _AROUND))
-            if len(bad):
-                raise self._wrong(int(bad[0]), name, "an id without blanks around it", column)
-        data = everything[ends[0] : ends[-1]]
-        return Ids(padded(data), ends[:-1] - ends[0], length)
+        found: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
+        longest = self._limits.id
+        if not all(found) or len(max(found, key=len, default=b"")) > longest:
+            bad = next(at for at, word in enumerate(found) if not 0 < len(word) <= longest)
+            raise self._wrong(bad, name, f"1 to {longest:,} bytes (see --limit id=…)", column)
+        if [word.strip(_AROUND) for word in found] != found:
+            bad = next(at for at, word in enumerate(found) if word.strip(_AROUND) != word)
+            raise self._wrong(bad, name, "an id without blanks around it", column)
+        return found
 
-    def nuggets(self) -> Ids:
+    def nuggets(self) -> list[bytes]:
         """The column that names the nugget, `0` everywhere if there is none."""
         found = [name for name in NUGGETS if name in self._batch.schema.names]
-        return self.ids(found[-1]) if found else ids_of(["0"] * self._batch.num_rows)
+        return self.ids(found[-1]) if found else [b"0"] * self._batch.num_rows
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str) -> list[float]:
         """A column of finite numbers."""
         import pyarrow
 
@@ -144,29 +141,27 @@ class _Batch:
         kinds = (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal)
         if not any(is_kind(column.type) for is_kind in kinds):
             raise self._wrong(0, name, "numbers", column)
-        number: NDArray[np.float64] = column.cast(pyarrow.float64(), safe=False).to_numpy(
-            zero_copy_only=False
-        )
-        bad = np.flatnonzero(~np.isfinite(number))
-        if len(bad):
-            raise self._wrong(int(bad[0]), name, "a finite number", column)
-        return number
+        numbers: list[float] = column.cast(pyarrow.float64(), safe=False).to_pylist()
+        if not all(map(math.isfinite, numbers)):
+            bad = next(at for at, number in enumerate(numbers) if not math.isfinite(number))
+            raise self._wrong(bad, name, "a finite number", column)
+        return numbers
 
-    def grades(self, largest: int) -> NDArray[np.int32]:
+    def grades(self, largest: int) -> list[int]:
         """The column of grades: whole numbers within the limit."""
-        number = self.numbers("relevance")
-        bad = np.flatnonzero((number != np.trunc(number)) | (np.abs(number) > largest))
-        if len(bad):
-            expected = f"a whole number from -{largest:,} to {largest:,}"
-            raise self._wrong(int(bad[0]), "relevance", expected, self._whole("relevance"))
-        return number.astype(np.int32)
+        numbers = self.numbers("relevance")
+        for at, number in enumerate(numbers):
+            if not number.is_integer() or abs(number) > largest:
+                expected = f"a whole number from -{largest:,} to {largest:,}"
+                raise self._wrong(at, "relevance", expected, self._whole("relevance"))
+        return list(map(int, numbers))
 
     def _whole(self, name: str) -> Any:
         """A column with a value in every row."""
         column = self._batch.column(name)
         if column.null_count:
-            missing = column.is_null().to_numpy(zero_copy_only=False)
-            raise self._wrong(int(np.flatnonzero(missing)[0]), name, "a value in every row", column)
+            missing = column.is_null().to_pylist().index(True)
+            raise self._wrong(missing, name, "a value in every row", column)
         return column
 
     def _wrong(self, row: int, name: str, expected: str, column: Any) -> InputError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from rageval.files.borders import Grain
 from rageval.files.columnar import is_columnar
@@ -14,15 +14,13 @@ from rageval.files.packing import LOOK, ZSTD, packing_of
 from rageval.files.row_groups import row_spans_of
 from rageval.files.spans import Path, spans_of
 from rageval.files.trec import Reading
-from rageval.tables.blocks import RunBlock
-from rageval.tables.names import Names
 
 
 class Stretch(Protocol):
     """Some whole queries of a file; it prints as what to look at if it cannot be read."""
 
-    def rows(self, queries: Names, reading: Reading) -> AbstractContextManager[Iterator[RunBlock]]:
-        """Its rows; `FileChanged` if the file is another one before or after they were read."""
+    def opened(self, reading: Reading) -> AbstractContextManager[tuple[Any, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
 
 
 def cut(path: Path, reading: Reading, grain: Grain) -> Sequence[Stretch]:

@@ -19,13 +19,11 @@ from typing import IO, cast
 from rageval.errors import InputError
 from rageval.files.borders import HEAD, Grain, border, tabs_part
 from rageval.files.limits import Limits
-from rageval.files.opening import CHUNK, is_bomb, name_of, opened, unchanged
+from rageval.files.opening import CHUNK, Source, is_bomb, name_of, opened, unchanged
 from rageval.files.packing import zstandard
 from rageval.files.remote import Stamp
 from rageval.files.spans import Path
-from rageval.files.trec import Reading, run_blocks
-from rageval.tables.blocks import RunBlock
-from rageval.tables.names import Names
+from rageval.files.trec import Reading
 
 _TABLE, _FOOTER = 0x184D2A5E, 0x8F92EAB1
 _HEADER_SIZE, _FOOTER_SIZE = 8, 9
@@ -62,12 +60,12 @@ class FrameSpan:
         return f"{name_of(self.path)}, unpacked bytes {self.begin:,} to {self.end:,}"
 
     @contextmanager
-    def rows(self, queries: Names, reading: Reading) -> Iterator[Iterator[RunBlock]]:
-        """Its rows; `FileChanged` if the file is another one before or after they were read."""
+    def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
         last = self.frames[-1]
         with unchanged(self.path, self.stamp), opened(self.path, last.at + last.packed) as raw:
             stream = cast("IO[bytes]", _Stream(self._content(raw), name_of(self.path)))
-            yield run_blocks(stream, queries, replace(reading, tabbed=self.tabbed))
+            yield stream, replace(reading, tabbed=self.tabbed)
 
     def _content(self, raw: IO[bytes]) -> Iterator[bytes]:
         """What lies between begin and end. The part that holds the end of a frame unpacks it to its end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rageval.errors import UsageError
-from rageval.tables.objects import LARGEST_GRADE
+from rageval.files.objects import LARGEST_GRADE
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 

@@ -1,22 +1,20 @@
-"""Lines one by one, the plain way: what is unusual but right is read, what is wrong is explained.
+"""Lines of columns one by one: what is unusual but right is read, what is wrong is explained.
 
-The fast road (`files.tokens`) hands over every chunk it does not understand. This is also the oracle
-it is tested against.
+This is the specification of TREC's lines. `files.trec` reads ordinary stretches of them as a whole, and the
+compiled reader does, too; both hand over whatever they do not understand.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.tokens import Fields
-from rageval.tables import numbers
 
+SCORE = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+GRADE = re.compile(rb"[+-]?\d{1,7}", re.ASCII)
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
 _BOM = b"\xef\xbb\xbf"
@@ -72,39 +70,52 @@ def refuse_bom(text: bytes, name: str, first_line: int) -> None:
 
 
 def read_lines(
-    text: bytes,
+    lines: Iterable[tuple[int, bytes]],
     kind: Kind,
     source: str,
-    first_line: int,
     comments: str = "error",
     limits: Limits = DEFAULT,
     tabbed: bool = False,
-) -> Fields:
-    """Start and end of every field, and the number of each line from 0; `InputError` if one is wrong."""
-    spans: list[list[tuple[int, int]]] = []
-    lines: list[int] = []
+) -> tuple[list[int], list[list[bytes]]]:
+    """Return number and fields of every line, given each with its number; `InputError` if one is wrong."""
+    numbers: list[int] = []
+    rows: list[list[bytes]] = []
     findings = Findings()
-    line = -1
-    for line, start, end in _lines(text):
-        content = text[start:end]
+    for number, ended in lines:
+        content = ended.removesuffix(b"\r")
         if _holds_nothing(content, comments):
             continue
         found = spans_of(content, kind, tabbed)
         problem = problem_in(content, found, kind, comments, limits)
         if problem:
-            findings.add(f"{source}:{first_line + line}: {problem}")
+            findings.add(f"{source}:{number}: {problem}")
         else:
-            spans.append([(start + left, start + right) for left, right in found])
-            lines.append(line)
+            numbers.append(number)
+            rows.append([content[left:right] for left, right in found])
     findings.raise_if_any()
-    table = np.array(spans, np.int64).reshape(-1, kind.width, 2)
-    return Fields(table[:, :, 0], table[:, :, 1], np.array(lines, np.int64), line + 1)
+    return numbers, rows
+
+
+def score(text: bytes) -> float | None:
+    """One score, or None if it is no finite decimal number in ASCII."""
+    if not SCORE.fullmatch(text):
+        return None
+    number = float(text)
+    return number if abs(number) != float("inf") else None
+
+
+def grade(text: bytes, largest: int) -> int | None:
+    """One grade, or None."""
+    if not GRADE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if abs(number) <= largest else None
 
 
 def first_is_tabbed(text: bytes, width: int, comments: str) -> bool | None:
     """Whether tabs part the fields of the first row, which decides for its file; None if there is no row."""
-    for _, start, end in _lines(text):
-        content = text[start:end].removesuffix(b"\r")
+    for line in text.split(b"\n"):
+        content = line.removesuffix(b"\r")
         if not _holds_nothing(content, comments):
             return is_tabbed(content, width)
     return None
@@ -120,17 +131,6 @@ def spans_of(content: bytes, kind: Kind, tabbed: bool) -> list[tuple[int, int]]:
     if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
         return _by_tabs(content)
     return found
-
-
-def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
-    """Number, start and end of every line."""
-    start = line = 0
-    while start < len(text):
-        end = text.find(b"\n", start)
-        if end < 0:
-            end = len(text)
-        yield line, start, end
-        start, line = end + 1, line + 1
 
 
 def is_tabbed(content: bytes, width: int) -> bool:
@@ -220,9 +220,9 @@ def _bad_value(values: list[bytes], kind: Kind, limits: Limits) -> str | None:
             )
     text = values[kind.number]
     if kind.columns[kind.number] == "score":
-        if numbers.score(text) is None:
+        if score(text) is None:
             return f"expected a finite decimal number as score, found {quoted(text)}"
-    elif numbers.grade(text, limits.grade) is None:
+    elif grade(text, limits.grade) is None:
         largest = f"{limits.grade:,}"
         return f"expected a whole number from -{largest} to {largest} as grade, found {quoted(text)}"
     return None

@@ -12,19 +12,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from rageval.errors import InputError
 from rageval.files.forms import Form, Id, Unfit, has, identifier, once, read_forms
 from rageval.files.keys import REPEATED, repeated_in
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import refuse_bom
+from rageval.files.objects import finite, ids
 from rageval.files.opening import Source, chunks, name_of, start_of
+from rageval.files.trec import RunRows
 from rageval.records import Question
-from rageval.tables.blocks import RunBlock, regroup
-from rageval.tables.ids import hashes, ids_of
-from rageval.tables.names import Names
-from rageval.tables.objects import finite
 
 RUN, EITHER = "run", "numbers"
 _BOM = b"\xef\xbb\xbf"
@@ -119,7 +116,7 @@ def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[
     return once(records, source, lambda line: f"line for query {line.query.qid}")
 
 
-def run_rows(source: Source, limits: Limits = DEFAULT) -> Iterator[Row]:
+def _scored(source: Source, limits: Limits) -> Iterator[Row]:
     """What was retrieved, with scores; candidates without scores count down from their number."""
     if b'"candidates"' not in start_of(source, limits):
         yield from numbers(source, limits)
@@ -178,17 +175,16 @@ def _id(word: str, name: str, line: int, limits: Limits) -> str:
         raise InputError(f"{name}:{line}: {error}") from None
 
 
-def run_block(source: Source, queries: Names, limits: Limits = DEFAULT) -> RunBlock:
-    """The rows of a run; query ids get codes in `queries`."""
-    rows = list(run_rows(source, limits))
+def run_rows(source: Source, limits: Limits = DEFAULT) -> RunRows:
+    """Read the rows of a run."""
+    rows = list(_scored(source, limits))
     name = name_of(source)
     if not rows:
         raise InputError(f"{name}: is empty, expected documents and scores")
-    line, query, doc, score = zip(*rows, strict=True)
-    ids = ids_of(list(doc))
-    codes = queries.codes(ids_of(list(query)))
-    number = finite(score, name, "score")
-    return regroup([RunBlock(name, codes, np.array(line, np.int64), ids, hashes(ids), number, None)])
+    lines, query, doc, score = zip(*rows, strict=True)
+    return RunRows(
+        name, lines, ids(query, name, "query"), ids(doc, name, "docid"), finite(score, name, "score")
+    )
 
 
 def text_of(candidate: Candidate) -> str:

@@ -14,8 +14,6 @@ from rageval.files.opening import name_of, unchanged
 from rageval.files.remote import Stamp
 from rageval.files.spans import Path
 from rageval.files.trec import Reading
-from rageval.tables.blocks import RunBlock
-from rageval.tables.names import Names
 
 _QUERY = columnar.RUN[0]
 
@@ -33,10 +31,10 @@ class RowSpan:
         return f"{name_of(self.path)}, rows {self.begin + 1:,} to {self.end:,}"
 
     @contextmanager
-    def rows(self, queries: Names, reading: Reading) -> Iterator[Iterator[RunBlock]]:
-        """Its rows; `FileChanged` if the file is another one before or after they were read."""
+    def opened(self, reading: Reading) -> Iterator[tuple[columnar.Rows, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
         with unchanged(self.path, self.stamp):
-            yield columnar.run_blocks(self.path, queries, reading, range(self.begin, self.end))
+            yield columnar.Rows(self.path, range(self.begin, self.end)), reading
 
 
 def row_spans_of(path: Path, stamp: Stamp, grain: Grain) -> list[RowSpan]:

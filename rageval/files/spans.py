@@ -12,11 +12,9 @@ from itertools import pairwise
 from typing import IO, cast
 
 from rageval.files.borders import HEAD, Grain, border, tabs_part
-from rageval.files.opening import name_of, opened, unchanged
+from rageval.files.opening import Source, name_of, opened, unchanged
 from rageval.files.remote import Stamp
-from rageval.files.trec import Reading, run_blocks
-from rageval.tables.blocks import RunBlock
-from rageval.tables.names import Names
+from rageval.files.trec import Reading
 
 _LOOK = 2**18  # bytes looked at in one go
 Path = str | os.PathLike[str]
@@ -36,10 +34,10 @@ class Span:
         return f"{name_of(self.path)}, bytes {self.begin:,} to {self.end:,}"
 
     @contextmanager
-    def rows(self, queries: Names, reading: Reading) -> Iterator[Iterator[RunBlock]]:
-        """Its rows; `FileChanged` if the file is another one before or after they were read."""
+    def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
         with span_opened(self) as stream:
-            yield run_blocks(stream, queries, replace(reading, tabbed=self.tabbed))
+            yield stream, replace(reading, tabbed=self.tabbed)
 
 
 def spans_of(raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:

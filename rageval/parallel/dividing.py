@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rageval.errors import InputError
 from rageval.files.borders import Grain
@@ -14,13 +13,10 @@ from rageval.files.opening import FileChanged, can_read_again
 from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
 from rageval.parallel.engines import Engine, paired
-from rageval.scoring.pieces import Joining, Piece, queries_of
-from rageval.sources import RunSource
-from rageval.tables.blocks import RunBlock, Scattered, whole_queries
-from rageval.tables.names import Names
-from rageval.tables.run import checked
+from rageval.scoring.joining import Joined, Joining, Piece
+from rageval.scoring.ordering import Scattered, whole_queries
+from rageval.sources import RunSource, compiled_piece, portable, rows_of
 
-Result = TypeVar("Result")
 BY_WORKERS = "by the workers"
 LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
 SMALLEST = 2**22  # below this a process of its own costs more than it saves
@@ -40,10 +36,12 @@ class Part:
 
 def piece_of(joining: Joining, part: Part) -> Piece:
     """What a part holds; the same whenever, wherever and however often it is asked for."""
-    queries = Names()
-    with part.stretch.rows(queries, part.reading) as rows:
-        blocks = whole_queries(rows)
-        return joining.piece(queries, (checked(block, queries, part.dedup) for block in blocks))
+    with part.stretch.opened(part.reading) as (source, reading):
+        piece = compiled_piece(joining, source, reading)
+    if piece is not None:
+        return piece
+    with part.stretch.opened(part.reading) as (source, reading):
+        return joining.piece(whole_queries(rows_of(source, reading), part.dedup))
 
 
 def why_not(by: str, error: InputError) -> str:
@@ -69,26 +67,26 @@ class Divided(RunSource):
     @classmethod
     def of(cls, source: RunSource, engine: Engine) -> Divided:
         """The same run, for an engine."""
-        return cls(source.name, source.table, source.path, source.reading, source.dedup, engine)
+        return cls(source.name, source.table, source.path, source.reading, source.dedup, engine=engine)
 
-    def each(self, use: Callable[[Names, Iterator[RunBlock]], Result]) -> Result:
+    def join(self, joining: Joining) -> Joined:
         """In parts, if parts can be put together. Where one fails, the run is read in one piece, as without
         an engine: that tells which line is wrong, or gathers queries that lie scattered over parts."""
-        if not isinstance(use, Joining) or self.engine is None:
-            return super().each(use)
+        if self.engine is None:
+            return super().join(joining)
         by, reason = "in parts", ""
         try:
             parts = self.parts(self.engine)
             if len(parts) > 1:
                 by = BY_WORKERS
-                return cast("Result", self._together(use, self.engine, parts))
+                return self._together(joining, self.engine, parts)
         except Scattered:
             pass
         except InputError as error:
             reason = why_not(by, error)
-        judged, notes = super().each(use)
-        notes.read_here = reason
-        return cast("Result", (judged, notes))
+        joined = super().join(joining)
+        joined.notes.read_here = reason
+        return joined
 
     def parts(self, engine: Engine) -> list[Part]:
         """The parts of the file; none if it is no file, or one that cannot be cut."""
@@ -102,8 +100,7 @@ class Divided(RunSource):
         stretches = cut(path, self.reading, Grain(engine.width, self.smallest, LARGEST))
         return [Part(stretch, self.reading, self.dedup) for stretch in stretches]
 
-    def _together(self, joining: Joining, engine: Engine, parts: list[Part]) -> object:
-        results = engine.results(piece_of, joining.for_workers(), parts)
-        pieces = [piece for _, piece in paired(parts, results)]
-        self.queries = queries_of(pieces)
-        return joining.together(pieces)
+    def _together(self, joining: Joining, engine: Engine, parts: list[Part]) -> Joined:
+        sent = joining if engine.inherits else replace(joining, qrels=portable(joining.qrels))
+        pieces = [piece for _, piece in paired(parts, engine.results(piece_of, sent, parts))]
+        return self._noted(joining.together(pieces))

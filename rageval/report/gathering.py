@@ -9,7 +9,7 @@ from typing import Any
 
 from rageval.agreement.passport import read
 from rageval.comparison import Comparison, Settings
-from rageval.comparison.likeness import WatchedSource, absent, alike
+from rageval.comparison.likeness import absent, alike
 from rageval.files.judgements import Judgements
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
@@ -22,8 +22,9 @@ from rageval.report.measured import measured
 from rageval.report.notes import read_notes, shortened
 from rageval.report.slicing import Groups, most_telling, sliced
 from rageval.scores import Scores
-from rageval.tables.qrels import Qrels
-from rageval.tables.ranking import Order
+from rageval.scoring.ordering import Order
+from rageval.scoring.qrels import Qrels
+from rageval.sources import RunSource
 
 FORMAT = "rageval-report/1"
 Report = dict[str, Any]
@@ -54,7 +55,7 @@ class Beside:
 def report_of_runs(
     results: Sequence[Scores],
     settings: Settings,
-    sources: Sequence[WatchedSource],
+    sources: Sequence[RunSource],
     qrels: Qrels,
     orders: Sequence[Order],
     extra: Beside,

@@ -12,19 +12,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from rageval.files.judgements import FAILED, JudgementLine, Judgements
 from rageval.measures.scales import FAULTS
 from rageval.records import Nugget
 from rageval.report.notes import Notes, shortened
+from rageval.scoring.ordering import Documents, Order
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import documents_of
 from rageval.sources import RunSource
-from rageval.tables.blocks import RunBlock
-from rageval.tables.names import Names
-from rageval.tables.qrels import Qrels
-from rageval.tables.ranked import ranked_documents
-from rageval.tables.ranking import Order
-from rageval.tables.run import Run
 
 Record = dict[str, Any]
 Bank = Mapping[tuple[str, str], Nugget]  # by query and nugget id
@@ -36,17 +31,13 @@ def rankings(
     source: RunSource, queries: Sequence[str], order: Order, depth: int
 ) -> Mapping[str, Sequence[str]]:
     """The first documents of some queries, best first; the file is read once more for it."""
-    wanted = [query.encode("utf-8", "surrogatepass") for query in queries]
+    wanted = {query.encode("utf-8", "surrogatepass") for query in queries}
 
-    def some(names: Names, blocks: Iterator[RunBlock]) -> Run:
-        kept = []
-        for block in blocks:
-            codes = [names.find(query) for query in wanted]
-            rows = np.flatnonzero(np.isin(block.query, codes))
-            kept += [block.take(rows)] if len(rows) else []
-        return Run(source.name, names, kept)
+    def some(found: Iterator[Documents]) -> dict[str, Sequence[str]]:
+        kept = (documents for documents in found if documents.query in wanted)
+        return {query: docs[:depth] for query, docs in documents_of(kept, order)}
 
-    return {query: docs[:depth] for query, docs in ranked_documents(source.each(some), order)}
+    return source.each(some)
 
 
 def of_documents(
@@ -124,18 +115,12 @@ def _support(
     queries: Sequence[str], qrels: Qrels
 ) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str, int]]]]:
     """The nuggets of each query, and (document, nugget, grade) of everything that is supported."""
-    wanted = {qrels.queries.find(query.encode("utf-8", "surrogatepass")): query for query in queries}
-    names = qrels.nugget_names.to_str()
-    nuggets: dict[str, list[str]] = {}
-    for at in np.flatnonzero(np.isin(qrels.nugget_query, list(wanted))).tolist():
-        nuggets.setdefault(wanted[int(qrels.nugget_query[at])], []).append(names[qrels.nugget_code[at]])
-    pairs = np.flatnonzero(np.isin(qrels.doc_query[qrels.pair_doc], list(wanted)) & (qrels.pair_grade > 0))
-    docs = qrels.doc_ids.take(qrels.pair_doc[pairs]).to_str()
+    nuggets = {query: qrels.nuggets(query) for query in queries}
     support: dict[str, list[tuple[str, str, int]]] = {}
-    for pair, doc in zip(pairs.tolist(), docs, strict=True):
-        query = wanted[int(qrels.doc_query[qrels.pair_doc[pair]])]
-        nugget = names[qrels.nugget_code[qrels.pair_nugget[pair]]]
-        support.setdefault(query, []).append((doc, nugget, int(qrels.pair_grade[pair])))
+    wanted = set(queries)
+    for row in qrels:
+        if row.query_id in wanted and row.relevance > 0:
+            support.setdefault(row.query_id, []).append((row.doc_id, row.iteration, row.relevance))
     return nuggets, support
 
 

@@ -1,23 +1,60 @@
-"""A run meets the judgements: which retrieved documents are judged, and at which ranks."""
+"""A run meets the judgements: which retrieved documents are judged, and at which ranks.
+
+A run is joined whole or in pieces of whole queries, wherever these are read. What comes of a piece is not a
+mean and not even a value, but what the values are computed from: a rank and a number for each judged
+document, counts that add up. Putting pieces together is putting rows under one another, so no split can
+change a digit.
+"""
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import compress
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from rageval.scoring.judged import Hits, Judged, Judgements
-from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.ids import Bool, Int, keyed, same
-from rageval.tables.names import Names
-from rageval.tables.qrels import EVERYTHING, Qrels
-from rageval.tables.ranking import View, rank_rows, single
+from rageval.files.lines import RUN
+from rageval.files.trec import Reading, Text, empty, stretch, told_apart
+from rageval.kernel import kernel
+from rageval.measures.ranking import Ranking
+from rageval.scoring.ordering import (
+    EVERYTHING,
+    Documents,
+    Order,
+    Scattered,
+    View,
+    contradicts,
+    ranked,
+)
+from rageval.scoring.qrels import NOT_JUDGED, Qrels, owned
 
 NOT_ASKED = -1
-NOT_KEPT, NOT_JUDGED = -1, -2
+APART = 2  # what the compiled reader says of a query whose rows lie apart
+
+
+class Piece(NamedTuple):
+    """What a stretch of whole queries holds: its queries, and where judged documents stand in their rankings.
+
+    `asked` are the numbers of the judged queries; a row each have `length`, how many documents are ranked,
+    and `judged`, how many of these are, at whatever rank and grade. Documents whose judgements are kept stand
+    from hits[i] to hits[i + 1], by `rank`, `doc` being their numbers.
+    """
+
+    queries: list[bytes]
+    asked: Sequence[int]
+    length: Sequence[int]
+    judged: Sequence[int]
+    hits: Sequence[int]
+    rank: Sequence[int]
+    doc: Sequence[int]
+    rows: int
+    rank_conflicts: int
+    shown: int  # documents down to the deepest cut-off, and how many of them are judged
+    shown_judged: int
+    tied_at: Sequence[int]  # a count a cut-off
 
 
 @dataclass(slots=True)
@@ -35,9 +72,9 @@ class Notes:
     rows: int = 0
     rank_conflicts: int = 0
     retrieved: int = 0  # documents, of the queries that are judged
-    shown: int = 0  # of these the ones down to the deepest cut-off, and how many of them are judged
+    shown: int = 0
     shown_judged: int = 0
-    judged: Int = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)
+    judged: list[int] = field(default_factory=list, compare=False)
     tied_at: Counter[int] = field(default_factory=Counter)
     read_here: str = ""  # how it could not be read, and why, where this process had to
 
@@ -47,166 +84,158 @@ class Notes:
         return 0 < self.queries_without_relevant == len(self.judged)
 
 
-def join(
-    blocks: Iterable[RunBlock],
-    run_queries: Names,
-    judgements: Judgements,
-    view: View,
-    cutoffs: tuple[int, ...] = (),
-    deepest: int | None = None,
-) -> tuple[Judged, Notes]:
-    """Rank the blocks (of whole queries) and look their documents up among the judged ones.
+class Joined(NamedTuple):
+    """A run met with judgements: a ranking for each judged query, and what should be said of it."""
+
+    queries: list[bytes]
+    lengths: dict[int, int]  # how many documents it holds for each judged query
+    rankings: list[Ranking]
+    notes: Notes
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """How a run meets the judgements; it can be sent to where a piece is read.
 
     Hits below rank `deepest` are forgotten at once: no measure will ask for them.
     """
-    qrels = judgements.qrels
-    codes = _Codes(run_queries, qrels)
-    retrieved = np.zeros(len(qrels.queries), np.int64)
-    notes = Notes(judged=np.full(len(qrels.queries), NOT_ASKED))
-    parts = [_empty()]
-    for block in blocks:
-        begin = stretches(block.query)
-        query = codes.of(block.query[begin])
-        notes.rows += len(block)
-        notes.queries_in_run += len(begin)
-        notes.queries_only_in_run += int((query < 0).sum())
-        length = np.diff(begin, append=len(block))
-        known = _lookup(block, np.repeat(query, length), qrels)
-        _count(known, query, length, notes)
-        if deepest is not None and not view.judged_only and not view.order.by_rank:
-            known = known.within(~_out_of_reach(block, begin, length, deepest))
-        hits = _block_hits(block, known, qrels, view, cutoffs, notes)
-        if cutoffs:
-            notes.shown += int(np.minimum(length[query >= 0], _top_of(cutoffs, view)).sum())
-        retrieved[query[query >= 0]] = length[query >= 0]
-        parts.append(hits if deepest is None or view.judged_only else _top(hits, deepest))
-    notes.queries_missing = len(qrels.queries) - (notes.queries_in_run - notes.queries_only_in_run)
-    hits = Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    return _judged(judgements, hits, retrieved, view), notes
 
+    qrels: Qrels
+    view: View
+    cutoffs: tuple[int, ...] = ()
+    deepest: int | None = None
 
-class _Known(NamedTuple):
-    """Judged rows of a block: the row, its query, and which judged document it is (-1: it is not kept).
-
-    A document whose judgements are not kept is known by the hash of its id alone; it is only counted.
-    """
-
-    row: Int
-    query: Int
-    doc: Int
-
-    def within(self, wanted: Bool) -> _Known:
-        """Those among the wanted rows of the block."""
-        kept = wanted[self.row]
-        return _Known(*(column[kept] for column in self))
-
-
-def _lookup(block: RunBlock, query: Int, qrels: Qrels) -> _Known:
-    """The rows whose document is judged for their query."""
-    if (query >= 0).all():
-        row, doc = qrels.doc_index.find(keyed(block.hashed, query))
-    else:
-        candidates = np.flatnonzero(query >= 0)
-        row, doc = qrels.doc_index.find(keyed(block.hashed[candidates], query[candidates]))
-        row = candidates[row]
-    kept = np.flatnonzero(doc < len(qrels.doc_query))
-    equal = qrels.doc_query[doc[kept]] == query[row[kept]]
-    equal &= same(block.doc.take(row[kept]), qrels.doc_ids.take(doc[kept]))
-    found = np.full(len(block), NOT_JUDGED)
-    found[row[doc >= len(qrels.doc_query)]] = NOT_KEPT
-    found[row[kept[equal]]] = doc[kept[equal]]
-    row = np.flatnonzero(found != NOT_JUDGED)
-    return _Known(row, query[row], found[row])
-
-
-def _count(known: _Known, query: Int, length: Int, notes: Notes) -> None:
-    """Count what is judged of each query of a block."""
-    common = query[query >= 0]
-    notes.retrieved += int(length[query >= 0].sum())
-    notes.judged[common] = np.bincount(known.query, minlength=len(notes.judged))[common]
-
-
-def _top_of(cutoffs: tuple[int, ...], view: View) -> int:
-    return min(max(cutoffs), view.depth or max(cutoffs))
-
-
-def _block_hits(
-    block: RunBlock, known: _Known, qrels: Qrels, view: View, cutoffs: tuple[int, ...], notes: Notes
-) -> Hits:
-    """The documents among the judged rows whose judgements are kept, by query and rank."""
-    ranked = rank_rows(block, known.row, view.order, cutoffs)
-    notes.rank_conflicts += ranked.rank_conflicts
-    notes.tied_at.update(ranked.tied_at)
-    if cutoffs:
-        notes.shown_judged += int((ranked.rank <= _top_of(cutoffs, view)).sum())
-    kept = known.doc != NOT_KEPT
-    hits = Hits(known.query[kept], ranked.rank[kept], known.doc[kept])
-    same_query = hits.query[1:] == hits.query[:-1]
-    if (same_query & (hits.rank[1:] < hits.rank[:-1])).any():
-        by_rank = np.lexsort((hits.rank, hits.query))
-        hits = Hits(*(column[by_rank] for column in hits))
-    return hits
-
-
-def _out_of_reach(block: RunBlock, begin: Int, length: Int, deepest: int) -> Bool:
-    """Rows that stand below the deepest rank anybody asks for, whatever the rule for ties."""
-    score = block.score
-    deep = np.flatnonzero(length > deepest)
-    out = np.zeros(len(block), bool)
-    if not len(deep):
-        return out
-    same_query = block.query[1:] == block.query[:-1]
-    if (same_query & (score[1:] > score[:-1])).any():
-        return out  # not sorted by score as it stands: no short cut
-    last_in = np.repeat(score[begin[deep] + (deepest - 1)], length[deep])
-    rows = np.repeat(begin[deep] - (np.cumsum(length[deep]) - length[deep]), length[deep]) + np.arange(
-        len(last_in)
-    )
-    out[rows] = single(score[rows]) < single(last_in)
-    return out
-
-
-def _judged(judgements: Judgements, hits: Hits, retrieved: Int, view: View) -> Judged:
-    if view.floor != EVERYTHING:
-        kept = judgements.qrels.doc_grade[hits.doc] >= view.floor
-        hits = Hits(*(column[kept] for column in hits))
-    if view.judged_only:
-        new = (
-            np.concatenate(([True], hits.query[1:] != hits.query[:-1]))
-            if len(hits.query)
-            else np.zeros(0, bool)
+    def piece(self, queries: Iterable[Documents]) -> Piece:
+        """Join whole queries, one after the other."""
+        names: list[bytes] = []
+        asked, rank, doc, length, judged, hits = (array(kind) for kind in "iiiqqq")
+        tied: Counter[int] = Counter()
+        rows = conflicts = shown_judged = 0
+        hits.append(0)
+        for found in queries:
+            names.append(found.query)
+            rows += len(found.docs)
+            order = ranked(found, self.view.order)
+            conflicts += contradicts(found, order)
+            tied.update(cutoff for cutoff in self.cutoffs if order.tied_at(cutoff))
+            query = self.qrels.find(found.query)
+            if query < 0:
+                continue
+            numbers = self.qrels.numbers(query, [found.docs[row] for row in order.rows])
+            unjudged = numbers.count(NOT_JUDGED)
+            asked.append(query)
+            length.append(len(numbers))
+            judged.append(len(numbers) - unjudged)
+            top = numbers[: self._top]
+            shown_judged += len(top) - top.count(NOT_JUDGED)
+            if unjudged < len(numbers):
+                kept = [(at, number) for at, number in enumerate(numbers[: self.deepest], 1) if number >= 0]
+                rank.extend([at for at, _ in kept])
+                doc.extend([number for _, number in kept])
+            hits.append(len(rank))
+        counts = array("q", [tied[cutoff] for cutoff in self.cutoffs])
+        return Piece(
+            names,
+            asked,
+            length,
+            judged,
+            hits,
+            rank,
+            doc,
+            rows,
+            conflicts,
+            self._shown(length),
+            shown_judged,
+            counts,
         )
-        begin = np.flatnonzero(new)
-        length = np.diff(begin, append=len(hits.query))
-        rank = np.arange(1, len(hits.query) + 1) - np.repeat(begin, length)
-        hits = hits._replace(rank=rank)
-        retrieved = np.bincount(hits.query, minlength=len(retrieved))
+
+    def compiled(self, texts: Iterable[Text], name: str, reading: Reading) -> Piece | None:
+        """Join a run's text by the compiled reader; None if there is none, or what only the plain one reads.
+
+        `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
+        """
+        judged = self.qrels.compiled() if self._is_usual else None
+        if judged is None or kernel is None:
+            return None
+        texts, reading = told_apart(texts, RUN, reading)
+        limits, deepest = reading.limits, -1 if self.deepest is None else self.deepest
+        cutoffs = array("i", self.cutoffs)
+        handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
+        for text in texts:
+            refused = kernel.join_feed(handle, text.content)
+            if refused == APART:
+                raise Scattered
+            if refused:
+                stretch(text, RUN, name, reading)
+                return None
+        piece = Piece._make(map(owned, kernel.join_end(handle)))
+        if not piece.rows:
+            raise empty(name, RUN)
+        return piece._replace(shown=self._shown(piece.length))
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether the compiled reader knows what is asked for."""
+        depth = self.view.depth
+        return self.view.order == Order() and (depth is None or depth >= max(self.cutoffs, default=0))
+
+    @property
+    def _top(self) -> int:
+        """The deepest rank that is looked at for holes."""
+        return min(max(self.cutoffs, default=0), self.view.depth or 2**31)
+
+    def _shown(self, length: Iterable[int]) -> int:
+        top = self._top
+        return sum(min(number, top) for number in length)
+
+    def together(self, pieces: Sequence[Piece]) -> Joined:
+        """Return the whole, from its pieces in their order; `Scattered` if a query lies in two of them."""
+        qrels, view = self.qrels, self.view
+        topics = qrels.topics
+        rankings = [Ranking(topic, (), (), 0) for topic in topics]
+        notes = Notes(judged=[NOT_ASKED] * len(topics))
+        names: dict[bytes, None] = {}
+        lengths: dict[int, int] = {}
+        for piece in pieces:
+            _add(notes, piece, self.cutoffs)
+            names.update(dict.fromkeys(piece.queries))
+            lengths.update(zip(piece.asked, piece.length, strict=True))
+            rows = zip(piece.asked, piece.length, piece.judged, piece.hits, piece.hits[1:], strict=False)
+            for query, length, judged, first, last in rows:
+                notes.judged[query] = judged
+                ranks, docs = _list(piece.rank[first:last]), _list(piece.doc[first:last])
+                rankings[query] = _seen(Ranking(topics[query], ranks, docs, length), view)
+        if len(names) < notes.queries_in_run:
+            raise Scattered
+        notes.queries_missing = len(topics) - (notes.queries_in_run - notes.queries_only_in_run)
+        return Joined(list(names), lengths, rankings, notes)
+
+
+def _list(column: Any) -> list[int]:
+    found: list[int] = column.tolist()
+    return found
+
+
+def _add(notes: Notes, piece: Piece, cutoffs: Sequence[int]) -> None:
+    notes.queries_in_run += len(piece.queries)
+    notes.queries_only_in_run += len(piece.queries) - len(piece.asked)
+    notes.rows += piece.rows
+    notes.rank_conflicts += piece.rank_conflicts
+    notes.retrieved += sum(piece.length)
+    notes.shown += piece.shown
+    notes.shown_judged += piece.shown_judged
+    notes.tied_at.update(dict(zip(cutoffs, piece.tied_at, strict=True)))
+
+
+def _seen(ranking: Ranking, view: View) -> Ranking:
+    """Return what a view shows of a ranking."""
+    topic, ranks, documents, retrieved = ranking.topic, ranking.ranks, ranking.documents, ranking.retrieved
+    if view.floor != EVERYTHING:
+        judged = [topic.grade(document) >= view.floor for document in documents]
+        ranks, documents = list(compress(ranks, judged)), list(compress(documents, judged))
+    if view.judged_only:
+        ranks, retrieved = list(range(1, len(documents) + 1)), len(documents)
     if view.depth is not None:
-        hits = _top(hits, view.depth)
-        retrieved = np.minimum(retrieved, view.depth)
-    return Judged(judgements, hits, retrieved)
-
-
-def _top(hits: Hits, k: int) -> Hits:
-    return Hits(*(column[hits.rank <= k] for column in hits))
-
-
-class _Codes:
-    """The qrels' code of each of the run's query codes; -1 for a query that is not judged."""
-
-    def __init__(self, run_queries: Names, qrels: Qrels) -> None:
-        self._run_queries = run_queries
-        self._qrels = qrels
-        self._code = np.zeros(0, np.int64)
-
-    def of(self, query: Int) -> Int:
-        if len(self._code) < len(self._run_queries):
-            names = self._run_queries.to_bytes()[len(self._code) :]
-            more = np.fromiter(map(self._qrels.queries.find, names), np.int64, len(names))
-            self._code = np.concatenate((self._code, more))
-        return self._code[query]
-
-
-def _empty() -> Hits:
-    nothing = np.zeros(0, np.int64)
-    return Hits(nothing, nothing, nothing)
+        inside = bisect_right(ranks, view.depth)
+        ranks, documents, retrieved = ranks[:inside], documents[:inside], min(retrieved, view.depth)
+    return Ranking(topic, ranks, documents, retrieved)

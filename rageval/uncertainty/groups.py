@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import groupby
 
 from rageval.measures.ranking import Ranking
 from rageval.measures.ties import Group, TiedRanking
-from rageval.tables.blocks import RunBlock, stretches
-from rageval.tables.names import Names
-from rageval.tables.qrels import Qrels
+from rageval.scoring.ordering import Documents
+from rageval.scoring.qrels import Qrels
 
 
-def tied_ranks(blocks: Iterable[RunBlock], queries: Names, qrels: Qrels) -> dict[int, list[tuple[int, int]]]:
+def tied_ranks(queries: Iterable[Documents], qrels: Qrels) -> dict[int, list[tuple[int, int]]]:
     """(before, size) of the groups of two or more, for the judged queries that have any."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for block in blocks:
-        begin = stretches(block.query).tolist()
-        names = queries.to_bytes()
-        for first, last in zip(begin, [*begin[1:], len(block)], strict=True):
-            query = qrels.queries.find(names[int(block.query[first])])
-            ranks = _ranks(block.score[first:last]) if query >= 0 else []
-            if ranks:
-                found[query] = ranks
+    ranks = ((qrels.find(found.query), _ranks(found.scores)) for found in queries)
+    return {query: several for query, several in ranks if query >= 0 and several}
+
+
+def _ranks(scores: Sequence[float]) -> list[tuple[int, int]]:
+    found, before = [], 0
+    for _, equal in groupby(sorted(scores, reverse=True)):
+        size = len(list(equal))
+        if size > 1:
+            found.append((before, size))
+        before += size
     return found
-
-
-def _ranks(score: NDArray[np.float64]) -> list[tuple[int, int]]:
-    ordered = np.sort(score)[::-1]
-    begin = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    size = np.diff(begin, append=len(ordered))
-    several = np.flatnonzero(size > 1)
-    return list(zip(begin[several].tolist(), size[several].tolist(), strict=True))
 
 
 def tied(

@@ -40,12 +40,10 @@ def soft_scores(run: Any, chances: Chances, k: int | None = None, alpha: float =
     (0.5, 0.75)
     """
     from rageval.sources import run_source
-    from rageval.tables.ranking import Order
-    from rageval.uncertainty.topics import rankings
 
     if not 0 <= alpha <= 1:
         raise InputError(f"alpha={alpha!r}: expected a number from 0 to 1")
-    ranked = rankings(run_source(run).run(), Order(), k)
+    ranked = {query: docs[:k] for query, docs in run_source(run).run().ranked()}
     found = {}
     for query, nuggets in chances.items():
         _check(query, nuggets)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rageval.errors import InputError
 from rageval.text import AROUND, problem_of_id
@@ -72,40 +70,42 @@ def _digits(value: Any, where: str, column: str) -> str:
     )
 
 
-def finite(values: Iterable[Any], table: str, column: str) -> NDArray[np.float64]:
-    """Numbers, none of them NaN or infinite."""
-    values = list(values)
+def ids(values: Iterable[Any], table: str, column: str) -> list[bytes]:
+    """Return ids as the bytes of their UTF-8, which is how ids of files are compared and ordered."""
+    found = text(values, table, column)
     try:
-        if any(isinstance(value, str) for value in values):
-            raise TypeError  # numpy would read the text as a number
-        numbers = np.array(values, np.float64).reshape(len(values))
-    except (TypeError, ValueError, OverflowError):
-        numbers = np.array([_number(value) for value in values], np.float64)
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        number = int(bad[0]) if len(bad) else 0
-        raise InputError(
-            f"{table}:{number + 1}: expected a finite number as {column}, found {values[number]!r:.80}"
-        )
+        return list(map(str.encode, found))
+    except UnicodeEncodeError:  # half of a character
+        return [name.encode("utf-8", "surrogatepass") for name in found]
+
+
+def finite(values: Iterable[Any], table: str, column: str) -> list[float]:
+    """Return numbers, none of them NaN or infinite."""
+    given = list(values)
+    numbers = given if set(map(type, given)) == {float} else list(map(_number, given))
+    if not all(map(math.isfinite, numbers)):
+        at = next(at for at, number in enumerate(numbers) if not math.isfinite(number))
+        raise InputError(f"{table}:{at + 1}: expected a finite number as {column}, found {given[at]!r:.80}")
     return numbers
 
 
 def _number(value: Any) -> float:
     try:
-        return float(value) if not isinstance(value, str) else float("nan")
+        return float(value) if not isinstance(value, str | bytes) else math.nan
     except (TypeError, ValueError, OverflowError):
-        return float("nan")
+        return math.nan
 
 
-def whole(values: Iterable[Any], table: str, column: str, largest: int) -> NDArray[np.int32]:
-    """Grades: whole numbers within the limit."""
-    values = list(values)
-    numbers = finite(values, table, column)
-    bad = np.flatnonzero((numbers != np.trunc(numbers)) | (np.abs(numbers) > largest))
-    if len(bad):
-        number = int(bad[0])
-        raise InputError(
-            f"{table}:{number + 1}: expected a whole number from -{largest:,} to {largest:,} as {column},"
-            f" found {values[number]!r:.80}"
-        )
-    return numbers.astype(np.int32)
+def whole(values: Iterable[Any], table: str, column: str, largest: int) -> list[int]:
+    """Return grades: whole numbers within the limit."""
+    given = list(values)
+    if set(map(type, given)) == {int} and -largest <= min(given) and max(given) <= largest:
+        return given
+    numbers = finite(given, table, column)
+    for at, number in enumerate(numbers):
+        if not number.is_integer() or abs(number) > largest:
+            raise InputError(
+                f"{table}:{at + 1}: expected a whole number from -{largest:,} to {largest:,} as {column},"
+                f" found {given[at]!r:.80}"
+            )
+    return list(map(int, numbers))

@@ -1,0 +1,567 @@
+"""Judgements in memory: which document supports which nugget of which query, and how well."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import cached_property, partial
+from itertools import accumulate, chain, compress, pairwise
+from operator import sub
+from os import urandom
+from typing import Any, NamedTuple
+
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT
+from rageval.files.objects import LARGEST_GRADE, columns_of, ids, mappings, whole
+from rageval.files.trec import QrelsRows
+from rageval.kernel import kernel
+from rageval.measures.ranking import Topic
+from rageval.records import Qrel
+from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
+from rageval.text import visible
+
+_FIELDS = ("query_id", "doc_id", "relevance")
+_NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+NOT_KEPT, NOT_JUDGED = -1, -2
+_DEEP = 2**31 - 1  # deeper than any ranking of one query
+_SENT = ("name", "floor", "declared", "_below", "_number")
+SEED = urandom(16)  # so that nobody can craft ids that share a place
+
+
+class Columns(NamedTuple):
+    """What a reader makes of a judgement file.
+
+    Queries are numbered in order of appearance; the documents of a query, and its nuggets, within it. `docs`
+    says where each query's documents begin, `pairs` where each document's judgements do; these are by nugget.
+    Judgements below the floor are counted and not kept: `below` is how many documents of a query have no
+    other.
+    """
+
+    rows: int
+    one_nugget_a_document: bool
+    queries: list[bytes]
+    listed: Sequence[int]  # nuggets a query, whatever their grades
+    below: Sequence[int]
+    docs: Sequence[int]
+    pairs: Sequence[int]
+    nugget: Sequence[int]
+    grade: Sequence[int]
+    ids: bytes | memoryview
+    id_ends: Sequence[int]
+    nugget_ids: bytes | memoryview
+    nugget_ends: Sequence[int]
+
+
+class Qrels:
+    """Judgements of documents. Make one with `read_qrels`, `from_dict`, `from_records` or `from_pandas`.
+
+    Iterating gives each judgement as a `Qrel`; those below `floor` were checked and counted, but not kept.
+
+    >>> qrels = Qrels.from_dict({"q1": {"n1": {"a": 1, "b": 0}, "n2": {"a": 1}}})
+    >>> len(qrels), qrels.query_ids, qrels.nuggets("q1")
+    (3, ['q1'], ['n1', 'n2'])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        columns: Columns,
+        floor: int = EVERYTHING,
+        below: Sequence[frozenset[bytes]] | None = None,
+        handle: Any = None,
+    ) -> None:
+        """Take what a reader made: the plain one with the ids `below` the floor, or the other's `handle`."""
+        self.name = name
+        self.floor = floor
+        self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
+        self.origin: Any = None  # from where, and how, it can be read again
+        self._columns = columns
+        self._below = below
+        self._handle = handle
+        self._number = {query: number for number, query in enumerate(columns.queries)}
+        self._places: dict[int, dict[bytes, int]] = {}
+
+    @classmethod
+    def from_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str = "qrels") -> Qrels:
+        """Judgements from `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`.
+
+        A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
+        """
+        rows: list[tuple[Any, Any, Any, Any]] = []
+        unsupported: list[tuple[Any, Any]] = []
+        for query, inner in mappings(judgements, name, "{doc: grade}"):
+            for key, value in inner.items():
+                if not isinstance(value, Mapping):
+                    rows.append((query, key, value, "0"))
+                elif value:
+                    rows.extend((query, doc, grade, key) for doc, grade in value.items())
+                else:
+                    unsupported.append((query, key))
+        empty = ids(judgements, name, "query_id"), _pairs_of(unsupported, name)
+        qrels = cls._from_columns(list(zip(*rows, strict=True)), name, *empty)
+        qrels.declared = True
+        return qrels
+
+    @classmethod
+    def from_records(cls, records: Iterable[Any], name: str = "qrels") -> Qrels:
+        """Judgements from records (or dicts) with `query_id`, `doc_id`, `relevance` and perhaps a nugget,
+        called `iteration`, `subtopic_id` or `nugget_id`."""
+        records = list(records)
+        nugget = _nugget_field(records[0]) if records else None
+        columns = columns_of(records, (*_FIELDS, nugget) if nugget else _FIELDS)
+        qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(records)], name)
+        qrels.declared = nugget != _NUGGET_NAMES[0]
+        return qrels
+
+    @classmethod
+    def from_pandas(cls, frame: Any, name: str = "qrels") -> Qrels:
+        """Judgements from a DataFrame with the columns `from_records` takes as fields."""
+        missing = [column for column in _FIELDS if column not in frame.columns]
+        if missing:
+            raise InputError(
+                f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}"
+            )
+        nugget = [column for column in _NUGGET_NAMES if column in frame.columns]
+        columns = [frame[column].tolist() for column in (*_FIELDS, *nugget[-1:])]
+        qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
+        qrels.declared = nugget[-1:] != [_NUGGET_NAMES[0]]
+        return qrels
+
+    @classmethod
+    def _from_columns(
+        cls,
+        columns: list[Any],
+        name: str,
+        queries: Sequence[bytes] = (),
+        unsupported: Sequence[tuple[bytes, bytes]] = (),
+    ) -> Qrels:
+        query, doc, relevance, nugget = columns or ((), (), (), ())
+        docs = ids(doc, name, "doc_id")
+        rows = QrelsRows(
+            name,
+            range(1, len(docs) + 1),
+            ids(query, name, "query_id"),
+            docs,
+            ids(nugget, name, "nugget"),
+            whole(relevance, name, "relevance", LARGEST_GRADE),
+        )
+        return cls.of_rows(
+            name, [regrouped([rows])] if docs else [], queries=queries, unsupported=unsupported
+        )
+
+    @classmethod
+    def of_rows(
+        cls,
+        name: str,
+        stretches: Iterable[QrelsRows],
+        floor: int = EVERYTHING,
+        queries: Sequence[bytes] = (),
+        unsupported: Sequence[tuple[bytes, bytes]] = (),
+    ) -> Qrels:
+        """Make judgements of rows, those of a query together; `Scattered` where they are not.
+
+        Queries may be known that have none, and nuggets (query, nugget) that no document was judged for.
+        """
+        topics: Iterable[_Topic] = (_Topic(rows, floor) for rows in _whole_queries(stretches))
+        if queries or unsupported:
+            topics = _with_unsupported(list(topics), name, queries, unsupported)
+        columns, below = _together(topics)
+        return cls(name, columns, floor, below)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """The judged queries, in order of first appearance."""
+        return list(map(_text, self._columns.queries))
+
+    @property
+    def judgements(self) -> int:
+        """How many judgements there are, kept or not."""
+        return self._columns.rows
+
+    def find(self, query: bytes) -> int:
+        """Return the number of a query, -1 if it is not judged."""
+        return self._number.get(query, -1)
+
+    @property
+    def nuggets_listed(self) -> list[int]:
+        """How many nuggets each query has in the judgements, supported or not."""
+        return list(self._columns.listed)
+
+    def nuggets(self, query: str) -> list[str]:
+        """Return the nuggets that a query has in the judgements, supported or not."""
+        number, columns = self.find(query.encode("utf-8", "surrogatepass")), self._columns
+        if number < 0:
+            return []
+        first = self._first_nugget[number]
+        return [
+            _text(name)
+            for name in _named(columns.nugget_ids, columns.nugget_ends, first, self._first_nugget[number + 1])
+        ]
+
+    @cached_property
+    def topics(self) -> list[Topic]:
+        """The judgements of each query, in order."""
+        return [self._topic(number) for number in range(len(self._columns.queries))]
+
+    def numbers(self, query: int, docs: Sequence[bytes]) -> Sequence[int]:
+        """Return the number of each document within a query; -1 where nothing is kept, -2 if unjudged."""
+        if self._handle:
+            return memoryview(kernel.qrels_numbers(self._handle, query, docs)).cast("i").tolist()
+        places = self._places.get(query)
+        if places is None:
+            places = self._places[query] = self._places_of(query)
+        return [places.get(doc, NOT_JUDGED) for doc in docs]
+
+    def compiled(self) -> Any:
+        """Return these judgements as the compiled reader looks documents up in; None where there is none."""
+        if self._handle is None and kernel is not None:
+            self._handle = self._fed()
+        return self._handle or None
+
+    @property
+    def has_nuggets(self) -> bool:
+        """Whether some query has more than one nugget; otherwise these are plain qrels."""
+        return max(self._columns.listed, default=0) > 1
+
+    @property
+    def looks_plain(self) -> bool:
+        """Whether what stands in the nuggets' column is probably none: numbers, one a document everywhere."""
+        if self.declared or not self.has_nuggets or not self._columns.one_nugget_a_document:
+            return False
+        return all(_NUMBER.fullmatch(name) for query in self.query_ids for name in self.nuggets(query))
+
+    def without_nuggets(self) -> Qrels:
+        """The same judgements as of documents alone; grades of one document that differ are an error."""
+        columns = self._columns
+        lowest = [min(columns.grade[first:last]) for first, last in pairwise(columns.pairs)]
+        for at, (least, most) in enumerate(zip(lowest, self._grades, strict=True)):
+            if least != most:
+                query = next(number for number, end in enumerate(columns.docs[1:]) if at < end)
+                doc = _text(bytes(columns.ids[columns.id_ends[at] : columns.id_ends[at + 1]]))
+                raise InputError(
+                    f"{visible(self.name)}: document {visible(doc)!r} of query"
+                    f" {visible(self.query_ids[query])!r} has the grades {least} and {most}; expected one"
+                    " grade a document where the second column is no nugget (--nuggets-in-qrels yes if it is"
+                    " one)"
+                )
+        queries, total = len(columns.queries), len(lowest)
+        plain = copy(self)
+        plain._columns = columns._replace(
+            listed=array("i", [min(1, number) for number in columns.listed]),
+            pairs=array("q", range(total + 1)),
+            nugget=array("i", bytes(4 * total)),
+            grade=array("i", lowest),
+            nugget_ids=b"0" * queries,
+            nugget_ends=array("q", range(queries + 1)),
+        )
+        for kept in ("topics", "_grades", "_first_nugget", "_ideals"):
+            plain.__dict__.pop(kept, None)
+        return plain
+
+    def share_below(self, rel: int) -> float:
+        """The share of judgements that say a document is not relevant."""
+        kept = self._columns.grade
+        dropped = self._columns.rows - len(kept)
+        below = dropped if self.floor >= rel else dropped + sum(grade < rel for grade in kept)
+        return below / max(self._columns.rows, 1)
+
+    def documents(self) -> Iterator[tuple[str, Sequence[str], Sequence[int]]]:
+        """Return each query with its documents and their grades: the highest that any nugget gives."""
+        for number, query in enumerate(self.query_ids):
+            first, last = self._columns.docs[number], self._columns.docs[number + 1]
+            yield query, self._names(first, last), self._grades[first:last]
+
+    def extremes(self) -> tuple[int, int]:
+        """Return the lowest and the highest grade of a document; 0 is among them."""
+        return min(0, *self._grades, 0), max(0, *self._grades, 0)
+
+    @cached_property
+    def _grades(self) -> list[int]:
+        columns = self._columns
+        if len(columns.grade) == len(columns.pairs) - 1:
+            return list(columns.grade)
+        return [max(columns.grade[first:last]) for first, last in pairwise(columns.pairs)]
+
+    def __len__(self) -> int:
+        return self._columns.rows
+
+    def __iter__(self) -> Iterator[Qrel]:
+        columns = self._columns
+        for number, query in enumerate(self.query_ids):
+            first, nuggets = columns.docs[number], self.nuggets(query)
+            docs = self._names(first, columns.docs[number + 1])
+            for at in sorted(range(len(docs)), key=docs.__getitem__):
+                for pair in range(columns.pairs[first + at], columns.pairs[first + at + 1]):
+                    yield Qrel(query, docs[at], columns.grade[pair], nuggets[columns.nugget[pair]])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Qrels {self.name!r}: {len(self):,} judgements of {len(self._columns.queries):,} queries"
+            f" and {sum(self._columns.listed):,} nuggets>"
+        )
+
+    @property
+    def can_travel(self) -> bool:
+        """Whether all that is known can be sent: not what the compiled reader alone knows."""
+        return self._below is not None or not any(self._columns.below)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name in _SENT}
+        columns = Columns._make(map(owned, self._columns))
+        return state | {"_columns": columns, "_handle": None, "_places": {}}
+
+    def _topic(self, number: int) -> Topic:
+        columns = self._columns
+        first, last = columns.docs[number], columns.docs[number + 1]
+        begin, end = columns.pairs[first], columns.pairs[last]
+        own = [at - begin for at in columns.pairs[first : last + 1]]
+        names = partial(self._names, first, last)
+        order = partial(self._ideals.order, number) if self._ideals else None
+        nugget, grade = columns.nugget[begin:end], columns.grade[begin:end]
+        return Topic(columns.listed[number], own, nugget, grade, names, _text(columns.queries[number]), order)
+
+    @cached_property
+    def _ideals(self) -> Ideals | None:
+        return Ideals(self._columns) if kernel is not None else None
+
+    @cached_property
+    def _first_nugget(self) -> list[int]:
+        return [0, *accumulate(self._columns.listed)]
+
+    def _names(self, first: int, last: int) -> list[str]:
+        return list(map(_text, _named(self._columns.ids, self._columns.id_ends, first, last)))
+
+    def _places_of(self, query: int) -> dict[bytes, int]:
+        columns = self._columns
+        names = _named(columns.ids, columns.id_ends, columns.docs[query], columns.docs[query + 1])
+        places = dict.fromkeys(self._below[query] if self._below else (), NOT_KEPT)
+        places.update((name, number) for number, name in enumerate(names))
+        return places
+
+    def _fed(self) -> Any:
+        """Hand every document to the compiled reader as if it had read it; False if ids cannot be lines."""
+        columns = self._columns
+        handle = kernel.qrels_new(1, SEED, DEFAULT.record, DEFAULT.record, LARGEST_GRADE, True)
+        for number, query in enumerate(columns.queries):
+            names = _named(columns.ids, columns.id_ends, columns.docs[number], columns.docs[number + 1])
+            lines = [b"%s\t0\t%s\t1\n" % (query, name) for name in names]
+            below = self._below[number] if self._below else ()
+            lines += [b"%s\t0\t%s\t0\n" % (query, name) for name in below]
+            if not lines:  # the query counts all the same: a document that no run can hold
+                lines = [b"%s\t0\t%s\t0\n" % (query, urandom(16).hex().encode())]
+            if kernel.qrels_feed(handle, b"".join(lines)):
+                return False
+        kernel.qrels_end(handle)
+        return handle
+
+
+def _pairs_of(pairs: Sequence[tuple[Any, Any]], name: str) -> list[tuple[bytes, bytes]]:
+    queries, nuggets = ([pair[at] for pair in pairs] for at in (0, 1))
+    return list(zip(ids(queries, name, "query_id"), ids(nuggets, name, "nugget"), strict=True))
+
+
+def owned(column: Any) -> Any:
+    """Return a column that holds its content itself, as one that is sent has to."""
+    if not isinstance(column, memoryview):
+        return column
+    if column.format == "B":
+        return bytes(column)
+    found: array[int] = array(column.format)
+    found.frombytes(column.cast("B"))
+    return found
+
+
+def _nugget_field(record: Any) -> str | None:
+    """Which field names the nugget; a nugget or subtopic id says more than an iteration."""
+    if isinstance(record, Mapping):
+        names = [name for name in _NUGGET_NAMES if name in record]
+    else:
+        names = [name for name in _NUGGET_NAMES if hasattr(record, name)]
+    return names[-1] if names else None
+
+
+def regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
+    """Put the rows of each query together, otherwise in their old order."""
+    of_query: dict[bytes, list[tuple[Any, ...]]] = {}
+    for rows in stretches:
+        for row in zip(*rows[1:], strict=True):
+            of_query.setdefault(row[1], []).append(row)
+    together = zip(*(row for rows in of_query.values() for row in rows), strict=True)
+    return QrelsRows._make((stretches[0].source, *together))
+
+
+def _whole_queries(stretches: Iterable[QrelsRows]) -> Iterator[QrelsRows]:
+    """Part rows at their queries; one that goes on in the next stretch is put together."""
+    waiting: list[QrelsRows] = []
+    for rows in stretches:
+        first, *others = begins(rows.queries)
+        for last in (*others, len(rows.queries)):
+            part = QrelsRows._make((rows.source, *(column[first:last] for column in rows[1:])))
+            if waiting and waiting[0].queries[0] != part.queries[0]:
+                yield _joined(waiting)
+                waiting = []
+            waiting.append(part)
+            first = last
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: list[QrelsRows]) -> QrelsRows:
+    if len(parts) == 1:
+        return parts[0]
+    columns = zip(*(part[1:] for part in parts), strict=True)
+    return QrelsRows._make((parts[0].source, *([*chain.from_iterable(column)] for column in columns)))
+
+
+class _Topic:
+    """The judgements of one query: documents and nuggets numbered, pairs of these by document."""
+
+    def __init__(self, rows: QrelsRows, floor: int) -> None:
+        self.query = rows.queries[0]
+        kept = _without_repetitions(rows)
+        self.rows = len(kept.docs)
+        self.nuggets = _numbered(kept.nuggets)
+        every = set(kept.docs)
+        self.one_nugget_a_document = len(every) == self.rows
+        if floor != EVERYTHING:
+            above = [grade >= floor for grade in kept.grades]
+            kept = QrelsRows._make((rows.source, *(list(compress(column, above)) for column in kept[1:])))
+        self.docs = _numbered(kept.docs)
+        self.below = frozenset(every - self.docs.keys()) if len(every) > len(self.docs) else frozenset()
+        width = len(self.nuggets)
+        keys = [
+            self.docs[doc] * width + self.nuggets[name]
+            for doc, name in zip(kept.docs, kept.nuggets, strict=True)
+        ]
+        grades = dict(zip(keys, kept.grades, strict=True))
+        keys.sort()
+        self.nugget = [key % width for key in keys]
+        self.grade = [grades[key] for key in keys]
+        count = Counter(key // width for key in keys)
+        self.sizes = [count[number] for number in range(len(self.docs))]  # how many pairs each document has
+
+
+def _numbered(names: Sequence[bytes]) -> dict[bytes, int]:
+    """Number names in order of first appearance."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _without_repetitions(rows: QrelsRows) -> QrelsRows:
+    """Return the rows with equal judgements once; `InputError` if two of them contradict one another."""
+    pairs = list(zip(rows.nuggets, rows.docs, strict=True))
+    if len(set(pairs)) == len(pairs):
+        return rows
+    first: dict[tuple[bytes, bytes], int] = {}
+    again = [(row, first[pair]) for row, pair in enumerate(pairs) if first.setdefault(pair, row) != row]
+    unlike = [(row, earlier) for row, earlier in again if rows.grades[row] != rows.grades[earlier]]
+    if unlike:
+        raise InputError(listed(_conflict(rows, row, earlier) for row, earlier in unlike))
+    kept = list(first.values())
+    return QrelsRows._make((rows.source, *([column[row] for row in kept] for column in rows[1:])))
+
+
+def _conflict(rows: QrelsRows, row: int, earlier: int) -> str:
+    return (
+        f"{rows.source}:{rows.lines[row]}: document {visible(rows.docs[row])}, nugget"
+        f" {visible(rows.nuggets[row])} of query {visible(rows.queries[row])} is judged {rows.grades[row]}"
+        f" here and {rows.grades[earlier]} in line {rows.lines[earlier]}; expected one judgement, remove the"
+        " wrong one"
+    )
+
+
+def _with_unsupported(
+    topics: list[_Topic], name: str, queries: Sequence[bytes], unsupported: Sequence[tuple[bytes, bytes]]
+) -> list[_Topic]:
+    found = {topic.query: topic for topic in topics}
+    for query in (*queries, *(query for query, _ in unsupported)):
+        if query not in found:
+            found[query] = _Topic(QrelsRows(name, (), (query,), (), (), ()), EVERYTHING)
+    for query, nugget in unsupported:
+        found[query].nuggets.setdefault(nugget, len(found[query].nuggets))
+    return list(found.values())
+
+
+def _together(topics: Iterable[_Topic]) -> tuple[Columns, list[frozenset[bytes]]]:
+    """Put the judgements of all queries under one another; what is below the floor stands beside."""
+    rows, plain = 0, True
+    seen: dict[bytes, None] = {}
+    below: list[frozenset[bytes]] = []
+    listed, lost, nugget, grade = (array("i") for _ in range(4))
+    docs, pairs, ids, nugget_ids = (array("q", [0]) for _ in range(4))  # ends
+    texts: list[bytes] = []
+    nugget_texts: list[bytes] = []
+    for topic in topics:
+        if topic.query in seen:
+            raise Scattered
+        seen[topic.query] = None
+        rows, plain = rows + topic.rows, plain and topic.one_nugget_a_document
+        below.append(topic.below)
+        listed.append(len(topic.nuggets))
+        lost.append(len(topic.below))
+        nugget.extend(topic.nugget)
+        grade.extend(topic.grade)
+        docs.append(docs[-1] + len(topic.docs))
+        pairs.extend(_ends(topic.sizes, pairs[-1]))
+        for names, ends, kept in ((topic.docs, ids, texts), (topic.nuggets, nugget_ids, nugget_texts)):
+            ends.extend(_ends(map(len, names), ends[-1]))
+            kept.append(b"".join(names))
+    columns = (docs, pairs, nugget, grade, b"".join(texts), ids, b"".join(nugget_texts), nugget_ids)
+    return Columns(rows, plain, list(seen), listed, lost, *columns), below
+
+
+def _ends(sizes: Iterable[int], before: int) -> Iterator[int]:
+    """Return where each of these ends, behind so much that was before."""
+    ends = accumulate(sizes, initial=before)
+    next(ends)
+    return ends
+
+
+def _named(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int) -> list[bytes]:
+    """Return the ids from one number to another."""
+    places = list(ends[first : last + 1])
+    return [bytes(blob[begin:end]) for begin, end in pairwise(places)]
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
+
+
+class _Found(NamedTuple):
+    """The orders of all queries under one another, to some rank, and where each query's begin."""
+
+    depth: int
+    document: memoryview[int]
+    begin: list[int]
+
+
+class Ideals:
+    """The order of each query's documents in its greedy ideal ranking, by the compiled part.
+
+    It is as deep as anybody has asked for yet.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._most = max(map(sub, columns.docs[1:], columns.docs), default=0)
+        self._found: dict[tuple[float, int], _Found] = {}
+
+    def order(self, query: int, k: int | None, alpha: float, rel: int) -> list[int]:
+        """Return the documents of a query's greedy ideal ranking, to rank k or deeper."""
+        found = self._found.get((alpha, rel))
+        if found is None or found.depth < min(_DEEP if k is None else k, self._most):
+            found = self._found[alpha, rel] = self._to(k, alpha, rel, 0 if found is None else found.depth)
+        return found.document[found.begin[query] : found.begin[query + 1]].tolist()
+
+    def _to(self, k: int | None, alpha: float, rel: int, before: int) -> _Found:
+        """Find all orders to rank k, and at least twice as deep as before."""
+        depth = self._most if k is None else min(max(k, 2 * before), self._most)
+        stay = 1.0 - alpha
+        worth = array("d", [stay**seen for seen in range(depth)])
+        c = self._columns
+        columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
+        document, ends = kernel.ideal_orders(*columns, worth, max(c.listed, default=0), rel, depth)
+        return _Found(depth, memoryview(document).cast("i"), [0, *memoryview(ends).cast("q")])

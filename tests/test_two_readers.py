@@ -1,0 +1,169 @@
+"""The plain reader by the line and by the chunk, and the two readers: nobody can tell them apart."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernel_files as files
+import rageval
+from rageval import sources
+from rageval.errors import InputError
+from rageval.files import trec
+from rageval.files.limits import Limits
+from rageval.files.lines import QRELS, RUN, Kind, grade, read_lines, refuse_bom, score
+from rageval.files.trec import Reading, Text
+from rageval.kernel import kernel
+from rageval.scoring import joining, qrels
+from rageval.scoring.joining import Joining
+from rageval.scoring.ordering import EVERYTHING, View
+
+pytestmark = pytest.mark.scoring
+BOTH = (sources, joining, qrels)
+needed = pytest.mark.skipif(kernel is None, reason="the compiled part is not in use")
+
+
+def outcome(read: Any) -> Any:
+    try:
+        return read()
+    except InputError as error:
+        return str(error)
+
+
+@contextmanager
+def plain() -> Iterator[None]:
+    """Meanwhile, nothing is compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in BOTH:
+            patch.setattr(module, "kernel", None)
+        yield
+
+
+def line_by_line(text: bytes, kind: Kind, reading: Reading) -> Any:
+    refuse_bom(text, "f", 7)
+    lines = enumerate(text.split(b"\n"), 7)
+    numbers, rows = read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
+    read = score if kind is RUN else lambda word: grade(word, reading.limits.grade)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    if columns:
+        columns[kind.number] = list(map(read, columns[kind.number]))  # type: ignore[arg-type]
+    return numbers, columns
+
+
+def as_a_whole(text: bytes, kind: Kind, reading: Reading) -> Any:
+    numbers, columns = trec.stretch(Text(text, 7), kind, "f", reading)
+    return list(numbers), [list(column) for column in columns]
+
+
+def same(kind: Kind, text: bytes, reading: Reading) -> None:
+    assert outcome(lambda: as_a_whole(text, kind, reading)) == outcome(
+        lambda: line_by_line(text, kind, reading)
+    )
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(["error", "skip", "data"]))
+def test_a_stretch_is_read_as_its_lines_are(rng: random.Random, comments: str) -> None:
+    (judged, run), tabbed = files.drawn_files(rng)
+    limits = Limits(id=rng.choice((6, 1024)), line=rng.choice((20, 2**20)), grade=rng.choice((1, 10**6)))
+    for kind, text, by_tabs in ((QRELS, judged, tabbed[0]), (RUN, run, tabbed[1])):
+        for content in (text, files.mutated(rng, text), text.replace(b"q", b"#", 1)):
+            same(kind, content, Reading(comments, limits, by_tabs))
+
+
+ORDINARY = [
+    b"q Q0 d 1 2.0 t\n",
+    b"q\tQ0\td\t1\t2.0\tt\n",
+    b"q  Q0   d 1 2.0 t\r\n q Q0 e 2 1.0 t\r\n",
+    b"q\tQ0\ta doc\t1\t2.0\tmy tag\n",
+    "q Q0 dé 1 1e-3 t".encode(),
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_lines_are_never_read_one_by_one(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(trec, "read_lines")
+    assert as_a_whole(text, RUN, Reading(tabbed=b"\t" in text))[0]
+
+
+def drawn(rng: random.Random, folder: Path, mutate: bool) -> tuple[Path, Path, Reading]:
+    texts, _ = files.drawn_files(rng)
+    paths = folder / "qrels", folder / "run"
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(files.mutated(rng, text) if mutate and rng.random() < 0.7 else text)
+    limits = Limits(id=rng.choice((6, 1024, 1024)), grade=rng.choice((1, 10**6, 10**6)))
+    return *paths, Reading(rng.choice(("error", "error", "skip", "data")), limits)
+
+
+def columns_of(path: Path, reading: Reading, floor: int) -> Any:
+    """What a reader makes of judgements, or what it says of them."""
+    found = outcome(lambda: sources.read_qrels(path, reading=reading, floor=floor))
+    if isinstance(found, str):
+        return found
+    columns = [list(column) if hasattr(column, "__len__") else column for column in found._columns]
+    return columns, list(found), found.looks_plain, [found.share_below(rel) for rel in (0, 1, 2)]
+
+
+def joined_of(judged: Path, run: Path, reading: Reading, rng: random.Random) -> Any:
+    """What a run comes to beside judgements, or what is said of it."""
+    floor, deepest = rng.choice((EVERYTHING, 1, 2)), rng.choice((None, 1, 3))
+    view = View(depth=rng.choice((None, None, 2)), judged_only=deepest is None and rng.random() < 0.3)
+
+    def found() -> Any:
+        read = sources.read_qrels(judged, reading=reading, floor=floor)
+        source = sources.source_of_run("run", run, reading, rng.choice((None, "first")))
+        joined = source.join(Joining(read, view, (1, 3), deepest))
+        rows = [(list(r.ranks), list(r.documents), r.retrieved) for r in joined.rankings]
+        return joined.queries, joined.lengths, rows, joined.notes, joined.notes.judged
+
+    return outcome(found)
+
+
+@needed
+@pytest.mark.parametrize("mutate", [False, True])
+@given(seed=st.integers(0, 2**32))
+def test_the_two_readers_find_the_same_and_say_the_same(
+    tmp_path_factory: pytest.TempPathFactory, mutate: bool, seed: int
+) -> None:
+    rng, folder = random.Random(seed), tmp_path_factory.mktemp("files")
+    judged, run, reading = drawn(rng, folder, mutate)
+    floor = rng.choice((EVERYTHING, 0, 1, 2))
+    compiled = columns_of(judged, reading, floor), joined_of(judged, run, reading, random.Random(seed))
+    with plain():
+        assert (
+            columns_of(judged, reading, floor),
+            joined_of(judged, run, reading, random.Random(seed)),
+        ) == compiled
+
+
+MEASURES = "alpha_ndcg@3, coverage, recall@2, ndcg@5, ap, rr, judged@3"
+
+
+@needed
+@given(st.randoms(use_true_random=False))
+def test_dicts_and_files_give_the_same_bits_with_and_without_it(rng: random.Random) -> None:
+    judged = {
+        f"q{q}": {
+            f"n {n}": {f"d {rng.randrange(9)}": rng.choice((-1, 0, 1, 2)) for _ in range(4)} for n in range(3)
+        }
+        for q in range(rng.randint(1, 4))
+    }
+    run = {f"q{q}": {f"d {d}": rng.choice((1.0, 2.0, rng.random())) for d in range(9)} for q in range(1, 5)}
+    expected = values(run, judged)
+    with plain():
+        assert values(run, judged) == expected
+
+
+def values(run: Any, judged: Any) -> Any:
+    def found() -> list[list[float]]:
+        scores = rageval.evaluate(MEASURES, run, judged, nothing_judged="zero").values()
+        return [[x for x in score.by_query.values() if not math.isnan(x)] for score in scores]
+
+    return outcome(found)
