@@ -184,7 +184,8 @@ def by_judge(
                 if value != value and known and compat == "nuggetizer":
                     value = Share(0, 0) if each.measure.gives_shares else 0.0
                 each.values.setdefault(judge, []).append(value)
-                each.lost.update(answer.lost)
+                if answer.lost:
+                    each.lost.update(answer.lost)
                 each.scales += [scale for scale in answer.scales if scale not in each.scales]
         for each in heard:
             whole = next(one for one in found if one.measure is each.measure)

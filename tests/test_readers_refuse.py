@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -21,7 +22,8 @@ from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.facts import read_facts, read_groups
-from rageval.files.keys import repeated_keys
+from rageval.files.judgements import JudgementLine
+from rageval.files.keys import Shape, repeated_keys
 from rageval.files.metrics import SCORES, read_metrics
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
@@ -198,6 +200,135 @@ def test_counting_keys_finds_what_decoding_finds(large: int, monkeypatch: pytest
         assert bool(list(repeated_keys(line))) == said_twice(line), line
         twice += said_twice(line)
     assert 500 < twice < 3500
+
+
+LIKELY = {
+    "query_id": "q",
+    "run_id": "r",
+    "aspect": "n",
+    "label": "support",
+    "judge": "openai:m",
+    "latency": 0.5,
+}
+VALUES = [
+    0,
+    1.5,
+    None,
+    "x",
+    "a: b",
+    ":",
+    '":',
+    "a \\",
+    '{"a": 1}',
+    "\u00e9:",
+    {},
+    {"a": 1},
+    {"a": {"b": 2}},
+    [{"a": 1}],
+    ["x"],
+]
+
+
+def line_like_others(rng: random.Random) -> bytes:
+    """A judgement as a program writes it, now and then with something odd."""
+    pairs = [[json.dumps(key), json.dumps(value)] for key, value in LIKELY.items()]
+    pairs.append(['"usage"', json.dumps({"in": rng.randint(1, 9), "out": 1})])
+    if rng.random() < 0.2:
+        pairs.append(['"raw"', json.dumps(rng.choice(VALUES))])
+    if rng.random() < 0.1:
+        pairs.pop(rng.randrange(len(pairs)))
+    if rng.random() < 0.1:
+        pairs[rng.randrange(len(pairs))][1] = json.dumps(rng.choice(VALUES), ensure_ascii=rng.random() < 0.5)
+    if rng.random() < 0.1:
+        pairs.append([rng.choice(pairs)[0], json.dumps(rng.choice(VALUES))])
+    if rng.random() < 0.1:
+        pairs.append([json.dumps(rng.choice(["new", "a:", 'b"', "c\\", "l\u0061bel", "in"])), "1"])
+    if rng.random() < 0.05:
+        pairs = [
+            [rng.choice(['"\\u006cabel"', '"label"']), '"support"'] if pair[0] == '"label"' else pair
+            for pair in pairs
+        ]
+    if rng.random() < 0.1:
+        rng.shuffle(pairs)
+    colon = rng.choice([": "] * 8 + [" : ", ":", "\t:", ":\t"])
+    return ("{" + ", ".join(key + colon + value for key, value in pairs) + "}").encode()
+
+
+def test_lines_that_look_alike_are_read_as_each_alone() -> None:
+    """What is told by counting for many lines at once is what is found by looking at each."""
+    rng = random.Random(11)
+    decode = msgspec.json.Decoder(JudgementLine).decode
+    plain = wrong = 0
+    for _ in range(300):
+        shape = Shape(JudgementLine)
+        for _ in range(12):
+            lines = [line_like_others(rng) for _ in range(rng.choice((1, 2, 5)))]
+            if rng.random() < 0.1:
+                lines.insert(rng.randrange(len(lines)), rng.choice([b"", b"{}", lines[0] * 2, b"[]", b"{"]))
+            text = b"\n".join(lines) + rng.choice([b"\n", b""])
+            records = shape.records(text)
+            if records is None:
+                shape.learn(text)
+                wrong += any(line.startswith(b'{"') and said_twice_or_broken(line) for line in lines)
+                continue
+            plain += 1
+            assert not any(map(said_twice, lines)), text
+            for record, line in zip(records, lines, strict=True):
+                alone = decode(line)
+                assert [getattr(record, name) for name in FIELDS] == [getattr(alone, name) for name in FIELDS]
+    assert plain > 300
+    assert wrong > 300
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        r'"aspect": "n", "judge": "openai\u003am", "aspect": "m"',  # as many colons as without the second
+        r'"aspect": "a: b", "judge": "openai:m", "aspect" : "m"',
+        r'"aspect": "n", "judge": "openai:m", "x\\": 1, "x\\": 2',  # no quote within a text
+        r'"aspect": "n", "judge": "openai:m", "x": {"a": 1}, "x": {}',
+        r'"judge": "openai:m", "aspect": "n", "\u0061spect": "m"',
+    ],
+)
+def test_a_key_that_hides_is_found(odd: str) -> None:
+    shape = Shape(JudgementLine)
+    start = '{"query_id": "q", "run_id": "r", "label": "support", '
+    usual = f'{start}"aspect": "n", "judge": "openai:m"}}\n'.encode()
+    shape.learn(usual)
+    assert shape.records(usual * 3) is not None
+    line = f"{start}{odd}}}".encode()
+    assert said_twice(line)
+    assert shape.records(usual + line) is None
+
+
+FIELDS = [field.name for field in msgspec.structs.fields(JudgementLine)]
+
+
+def said_twice_or_broken(line: bytes) -> bool:
+    try:
+        return said_twice(line)
+    except ValueError:
+        return True
+
+
+@pytest.mark.parametrize("usual", [True, False])
+def test_files_that_look_alike_are_read_the_quick_way(usual: bool) -> None:
+    """Some lines have a cost and a raw reply, and some no label, as `judge` writes them."""
+    shape = Shape(JudgementLine)
+    rows = []
+    for at in range(60):
+        row = {**LIKELY, "aspect": f"n{at}", "latency": at / 7}
+        row |= (
+            {"usage": {"in": 1}, "raw": '{"label": "support"}' if at % 2 else "a: b"} if at % 20 < 2 else {}
+        )
+        row |= {"status": "error"} if at % 7 == 0 else {}
+        rows.append({key: value for key, value in row.items() if key != "label" or at % 7})
+    text = "\n".join(json.dumps(row, separators=None if usual else (",", ":")) for row in rows).encode()
+    assert shape.records(text) is None
+    shape.learn(text)
+    records = shape.records(text)
+    assert records is not None
+    assert [record.aspect for record in records] == [f"n{at}" for at in range(60)]
 
 
 RUN = b"q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n"

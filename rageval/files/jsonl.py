@@ -14,7 +14,7 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.keys import REPEATED, repeated_keys
+from rageval.files.keys import REPEATED, Shape, repeated_keys
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import Findings, quoted, refuse_bom
 from rageval.files.opening import Source, chunks, name_of
@@ -56,14 +56,19 @@ def read_batches(
 
     A stretch is decoded at once; unless that gives one record a line, it is read again line by line.
     """
-    decoder = msgspec.json.Decoder(form)
+    decoder, shape = msgspec.json.Decoder(form), Shape(form)
     name = name_of(source)
     for first_line, text in stretches(source, limits):
+        plain = shape.records(text)
+        if plain is not None:
+            yield range(first_line, first_line + len(plain)), plain
+            continue
         try:
             records = decoder.decode_lines(text)
         except (ValueError, RecursionError):
             records = []
         refuse_repeated_keys(name, first_line, text, records if form == dict[str, Any] else ())
+        shape.learn(text)
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
             yield range(first_line, first_line + lines), records

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 REPEATED = "the key {!r} stands twice in one object; expected it once, so take out the wrong one"
 _SPACED = re.compile(rb'(?<!\\)"[ \t]+:')
 _LARGE = 2**14  # bytes of a line, on average, from which on its values are not built
 _NESTED = {dict, list}
+_LEARNED, _MOST_KEYS = 20, 100  # how often, and of how many keys, the shape of lines is learned
+_SCALAR = str | int | float | bool | None
 _built = msgspec.json.Decoder().decode_lines
 _raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 _record = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -32,6 +36,112 @@ def repeated_keys(text: bytes, records: Iterable[Any] = ()) -> Iterator[tuple[in
         key = _repeated(line) if line.lstrip().startswith((b"{", b"[")) else None
         if key is not None:
             yield number, key
+
+
+class Shape:
+    """What the lines of a file look like: where they all look so it is cheap to see that no key stands twice.
+
+    A line has as many different keys at least as fields that are always there, or that differ from their
+    default, and as many keys at most as colons that are in no value, or that stand behind quotes. Where these
+    are equal every key stands once.
+    """
+
+    def __init__(self, form: Any) -> None:
+        """Know nothing yet of lines that are to be read as `form`; nothing ever where that is no struct."""
+        self._form = form
+        is_struct = isinstance(form, type) and issubclass(form, msgspec.Struct)
+        fields = msgspec.structs.fields(form) if is_struct else ()
+        self._fields = {field.encode_name: field for field in fields}
+        self._always: set[str] | None = None  # keys that every line has
+        self._is_nested: dict[str, bool] = {}  # of all keys
+        self._left = _LEARNED if is_struct else 0
+        self._decode: Callable[[bytes], Any] | None = None
+        self._counted: list[tuple[Callable[[Any], Any], Any]] = []  # how to get a field, and its default
+        self._nested: list[Callable[[Any], Any]] = []
+        self._colons: set[str] = set()  # keys of values with a colon
+        self._with_colons: list[Callable[[Any], Any]] = []
+
+    def records(self, text: bytes) -> list[Any] | None:
+        """Return the records of a text, one a line; None if it is not plain to see that all is in order."""
+        if self._decode is None or self._always is None:
+            return None
+        try:
+            records = list(map(self._decode, text.removesuffix(b"\n").split(b"\n")))
+        except (ValueError, RecursionError):
+            return None
+        different = len(self._always) * len(records)
+        for get, default in self._counted:
+            different += len(records) - list(map(get, records)).count(default)
+        for get in self._nested:
+            different += _different(map(get, records))
+        if b"\\" not in text and different == self._colons_between(text, records):
+            return records
+        return records if different == _most_keys(text) else None
+
+    def _colons_between(self, text: bytes, records: list[Any]) -> int:
+        """Return how many colons stand there, but for those in values that are known to hold some."""
+        within = ("".join(map(str, map(get, records))).count(":") for get in self._with_colons)
+        return text.count(b":") - sum(within)
+
+    def learn(self, text: bytes) -> None:
+        """Look at lines that do not look like those before."""
+        if not self._left or len(text) > _LARGE * (text.count(b"\n") + 1):
+            return
+        self._left -= 1
+        try:
+            records = _built(text)
+        except (ValueError, RecursionError):
+            return
+        for record in records:
+            if record.__class__ is not dict or len(self._is_nested) > _MOST_KEYS:
+                self._left = 0
+                return
+            self._always = set(record) if self._always is None else self._always & record.keys()
+            for key, value in record.items():
+                self._is_nested[key] = self._is_nested.get(key, False) or value.__class__ in _NESTED
+                if value.__class__ is str and ":" in value:
+                    self._colons.add(key)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make a form of all keys, without a default for those that are always there."""
+        fields: list[Any] = []
+        names: dict[str, str] = {}
+        self._counted, self._nested, self._with_colons = [], [], []
+        for at, (key, is_nested) in enumerate(self._is_nested.items()):
+            own, is_always = self._fields.get(key), key in (self._always or ())
+            name = own.name if own else f"unknown_{at}"
+            if own and is_nested:  # whose keys would be skipped without being counted
+                self._left, self._decode = 0, None
+                return
+            if not own:
+                names[name] = key
+                fields.append((name, Any if is_nested else _SCALAR, *(() if is_always else (UNSET,))))
+            elif is_always:
+                fields.append((name, own.type))
+            if not is_always:
+                self._counted.append((attrgetter(name), own.default if own else UNSET))
+            if is_nested:
+                self._nested.append(attrgetter(name))
+            elif key in self._colons:
+                self._with_colons.append(attrgetter(name))
+        try:
+            form: Any = msgspec.defstruct(
+                "Line", fields, bases=(self._form,), rename=names, kw_only=True, gc=False
+            )
+        except ValueError:  # a key that no field can have, with a quote or a backslash
+            self._left, self._decode = 0, None
+            return
+        self._decode = msgspec.json.Decoder(form).decode
+
+
+def _most_keys(text: bytes) -> int | None:
+    """Return how many keys there are at most in lines of JSON; None if that is not plain to see."""
+    tight = text.translate(None, b" \t\r")  # a blank less within a value makes no key less
+    keys = tight.count(b'":')
+    if b"\\" not in tight:
+        return keys
+    return None if b'\\\\"' in tight else keys - tight.count(b'\\":')
 
 
 def repeated_in(text: bytes) -> str | None:

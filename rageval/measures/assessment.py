@@ -13,7 +13,6 @@ out or taken for the worst or the best, as whoever asks for the score decides. A
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
@@ -119,9 +118,7 @@ class Assessment:
         self.judge = judge
         self.cited = cited
         self.sentences = sentences if cited is None else len(cited)
-        self.lost: Counter[str] = (
-            Counter()
-        )  # by status: judgements the measure asked for and that are missing
+        self.lost: dict[str, int] = {}  # by status: judgements the measure asked for and that are missing
         self.scales: list[Scale] = []  # that the measure asked for
         self.was_judged = False  # the judge said something on them
         self._lengths = lengths
@@ -133,7 +130,7 @@ class Assessment:
     def asked_by(self, measure: object) -> Self:
         """Return it for one measure, what others asked for forgotten."""
         self._asker = measure
-        self.lost, self.scales, self.was_judged = Counter(), [], False
+        self.lost, self.scales, self.was_judged = {}, [], False
         return self
 
     def judged(
@@ -151,8 +148,8 @@ class Assessment:
         if scale not in self.scales:
             self.scales.append(scale)
             self.was_judged = self.was_judged or seen.own
-            if seen.lost:
-                self.lost.update(seen.lost)
+            for status, number in seen.lost.items():
+                self.lost[status] = self.lost.get(status, 0) + number
         if failed or not seen.lost or not self.skips:
             return seen.judgements
         return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
@@ -178,7 +175,7 @@ class Assessment:
 
     def missing(self, status: str) -> float:
         """Count a judgement that a measure misses by itself; return what stands for it: 0 to 1, or NaN."""
-        self.lost[status] += 1
+        self.lost[status] = self.lost.get(status, 0) + 1
         return self._sight.stand_in()
 
 

@@ -10,7 +10,13 @@ from rageval.measures.base import Between, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import SUPPORT, Scale
 
-_COUNTED = {"vital": {"vital": 1.0}, "okay": {"okay": 1.0}, "weighted": {"vital": 1.0, "okay": 0.5}}
+# What a vital nugget counts, one that is okay, and one of which nobody says.
+_COUNTED: dict[str, dict[str | None, float]] = {
+    "all": {"vital": 1.0, "okay": 1.0, None: 1.0},
+    "vital": {"vital": 1.0, "okay": 0.0, None: 0.0},
+    "okay": {"vital": 0.0, "okay": 1.0, None: 0.0},
+    "weighted": {"vital": 1.0, "okay": 0.5, None: 0.0},
+}
 _ALLOWANCE = 100.0  # non-space characters a nugget, TREC 2003
 
 
@@ -146,10 +152,11 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
 
 def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
     """Return (weight, judgement) of the judgements on a scale: what each counts by its importance."""
+    counted = _COUNTED[importance]
     judged = answer.judged(scale, needs=None if importance == "all" else "importance")
-    return [(counted(importance, judgement), judgement) for judgement in judged]
+    return [(counted[judgement.importance], judgement) for judgement in judged]
 
 
-def counted(importance: str, judgement: Judgement) -> float:
-    """Return what a judgement counts where nuggets of this importance do: `all` or, for one, `weighted`."""
-    return 1.0 if importance == "all" else _COUNTED[importance].get(judgement.importance or "", 0.0)
+def counts(importance: str, judgement: Judgement) -> float:
+    """Return what a judgement counts in a measure of nuggets of this importance."""
+    return _COUNTED[importance][judgement.importance]

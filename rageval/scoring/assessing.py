@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -53,6 +53,17 @@ class OnScale:
         self._forms = [
             self._form(said) if scale.aspects or self._is_named(said, named) else None
             for said in table.said.words
+        ]
+        is_any = self._aspects is None and not self._others
+        # What rows say that did not fail and have a label of the scale: their judgements' fields, by number.
+        self._plain = {
+            code
+            for code, form in enumerate(self._forms)
+            if is_any and form is not None and not form.failed and form.grade is not None
+        }
+        self._columns = [
+            [getattr(form, name, None) for form in self._forms]
+            for name in ("grade", "label", "importance", "weight")
         ]
         self._banks: dict[int, list[Judgement]] = {}
         self._judges: dict[int, bool] = {}
@@ -117,16 +128,14 @@ class OnScale:
 
     def of(self, answer: int) -> tuple[list[Judgement], list[tuple[int, str]]]:
         """Return the judgements of an answer, and (number, status) of those among them that failed."""
-        table, begin, end = self._table, self._table.begin[answer], self._table.end[answer]
-        aspects, items, forms = table.aspects.words, table.items.words, self._forms
+        table, forms = self._table, self._forms
+        rows = slice(table.begin[answer], table.end[answer])
+        codes = table.row_said[rows]
+        if self._plain and self._plain.issuperset(codes):
+            return self._of_plain(rows, codes), []
         is_any = self._aspects is None and not self._others
-        columns = zip(
-            table.row_said[begin:end],
-            table.row_aspect[begin:end],
-            table.row_item[begin:end],
-            table.grades(answer),
-            strict=True,
-        )
+        columns = zip(codes, table.row_aspect[rows], table.row_item[rows], table.grades(answer), strict=True)
+        aspects, items = table.aspects.words, table.items.words
         found: list[Judgement] = []
         failed: list[tuple[int, str]] = []
         for said, aspect, item, own in columns:
@@ -142,6 +151,13 @@ class OnScale:
                 label = self._by_grade[own] if self.scale.labels else label
             found.append(_judgement((grade, label, aspects[aspect], items[item], importance, weight)))
         return found, failed
+
+    def _of_plain(self, rows: slice, codes: Sequence[int]) -> list[Judgement]:
+        """Return the judgements of rows that all have a label, column by column."""
+        grade, label, importance, weight = (map(column.__getitem__, codes) for column in self._columns)
+        aspect = map(self._table.aspects.words.__getitem__, self._table.row_aspect[rows])
+        item = map(self._table.items.words.__getitem__, self._table.row_item[rows])
+        return list(map(_judgement, zip(grade, label, aspect, item, importance, weight, strict=True)))
 
     def bank(self, query: int) -> list[Judgement]:
         """Return a judgement without a grade for each aspect of a query that anybody was judged on."""
@@ -284,7 +300,7 @@ class JudgeOfRun:
             failed = [(number, ABSENT) for number in range(len(found))]
         if failed and not self.skips:
             self._fill(found, failed, scale, needs)
-        return Seen(found, Counter(status for _, status in failed), own)
+        return Seen(found, Counter(status for _, status in failed) if failed else _NONE, own)
 
     def _lacks(self, scale: Scale, query: int) -> bool:
         """Whether an answer of which nothing was said lacks what others were judged on."""
@@ -347,6 +363,7 @@ class JudgeOfRun:
 
 
 _NOTHING = AnswerFacts()
+_NONE: dict[str, int] = {}
 Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
 
 

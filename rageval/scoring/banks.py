@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -78,19 +79,14 @@ def _nuggets(table: Judgements) -> dict[int, dict[int, frozenset[_Nugget]]]:
 def _all_alike(table: Judgements) -> bool:
     """Whether it is plain to see that all answers to a query were judged by the same: row by row they are."""
     first: dict[int, int] = {}
-    kinds = {
-        said: at for at, said in enumerate({(said.importance, said.weight) for said in table.said.words})
-    }
-    kind = [kinds[said.importance, said.weight] for said in table.said.words]
+    numbers: dict[tuple[str | None, float | None], int] = {}
+    of_code = [numbers.setdefault((said.importance, said.weight), len(numbers)) for said in table.said.words]
+    kind = array("i", map(of_code.__getitem__, table.row_said))  # rows that speak of nuggets alike
     for answer, query in enumerate(table.query):
         other = first.setdefault(query, answer)
         here, there = (slice(table.begin[at], table.end[at]) for at in (answer, other))
-        if table.row_aspect[here] != table.row_aspect[there]:
+        if table.row_aspect[here] != table.row_aspect[there] or kind[here] != kind[there]:
             return False
-        if len(kinds) > 1:
-            said, before = ([kind[code] for code in table.row_said[rows]] for rows in (here, there))
-            if said != before:
-                return False
     return True
 
 

@@ -14,7 +14,7 @@ from rageval.answers import Rules, evaluate_all
 from rageval.files.judgements import JudgementLine, Judgements
 from rageval.measures.assessment import Judgement
 from rageval.measures.base import Measure
-from rageval.measures.nuggets import counted
+from rageval.measures.nuggets import counts
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
@@ -119,7 +119,7 @@ def _one(_: Measure, __: Judgement) -> float:
 
 
 def _by_importance(measure: Measure, judgement: Judgement) -> float:
-    return counted(measure.parameters["importance"], judgement)
+    return counts(measure.parameters["importance"], judgement)
 
 
 def _positive(_: Measure, judgement: Judgement) -> float:
