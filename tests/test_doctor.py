@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval.diagnosis.diagnosing import diagnose
+from rageval.files.limits import DEFAULT
 from rageval.judges.rubric import rubric_named
+from rageval.validation.run import validate_run
 from test_bad_input import HOSTILE, assert_refused, command
 from test_readme import ROOT
 
@@ -378,3 +382,46 @@ def test_the_bundled_samples_are_told_apart() -> None:
     assert (kinds["nuggets.jsonl"], kinds["rubrics.jsonl"]) == ("nuggets", "nuggets")
     assert kinds["assignments.jsonl"] == "assignments"
     assert kind_of_file(str(folder / "run.trec")) == "run"
+
+
+def drawn(rng: random.Random) -> tuple[str, str]:
+    """A run and judgements, with ties, repetitions, contradictions, scattered queries and wrong lines."""
+    run, qrels = [], []
+    for query in range(rng.randint(1, 4)):
+        score = 50
+        for rank in range(1, rng.randint(2, 9)):
+            score -= rng.choice([0, 1, 1, -2])
+            doc = rng.choice([rank, rank, rng.randint(0, 9)])
+            place = rng.choice([str(rank)] * 9 + ["x"])
+            run.append(f"q{query} Q0 d{doc} {place} {score} {rng.choice('ttttttttu')}")
+        for _ in range(rng.randint(1, 9)):
+            nugget, doc, grade = rng.randint(0, 2), rng.randint(0, 9), rng.choice([-1, 0, 1, 1, 2])
+            qrels.append(f"q{query} n{nugget} d{doc} {grade}")
+    for lines in (run, qrels):
+        if rng.random() < 0.3:
+            rng.shuffle(lines)
+        if rng.random() < 0.3:
+            lines.insert(rng.randint(0, len(lines)), rng.choice(["", "x", "q0 Q0 d1 1 nan t", "# said"]))
+    return "\n".join(run) + "\n", "\n".join(qrels) + "\n"
+
+
+@pytest.mark.parametrize("size", [40, 2**20])
+def test_rows_read_together_and_one_by_one_give_the_same_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    from rageval.validation import rows
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rageval.files.opening.chunks.__defaults__", (DEFAULT, size))
+    Path("corpus").write_text('{"_id": "d1", "text": "of the first"}\n')
+    rng = random.Random(5)
+    for _ in range(50):
+        for name, text in zip(("run", "qrels"), drawn(rng), strict=True):
+            Path(name).write_text(text)
+        found = []
+        for way in (rows.ordinary, lambda *_: None):
+            with monkeypatch.context() as patch:
+                patch.setattr(rows, "ordinary", way)
+                said = [*diagnose([("run", "run"), ("qrels", "qrels"), ("corpus", "corpus")], [1, 2, 5])]
+                found.append((said, list(validate_run("run"))))
+        assert found[0] == found[1]

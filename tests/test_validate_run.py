@@ -154,10 +154,10 @@ def test_the_whole_output(check: Checker) -> None:
 def test_memory_is_that_of_one_topic(tmp_path: Path) -> None:
     rows = b"".join(b"topic Q0 document-%05d 1 %d t\n" % (at, 1000 - at) for at in range(500))
     with (tmp_path / "run").open("wb") as stream:
-        for topic in range(50):
+        for topic in range(500):
             stream.write(rows.replace(b"topic", b"%d" % topic))
     tracemalloc.start()
     assert list(validate_run(str(tmp_path / "run"))) == []
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 5 * 2**20
+    assert peak < 24 * 2**20  # a stretch of the file, of which there are seven

@@ -115,12 +115,12 @@ def _retrieved(path: str, reading: Reading) -> Known:
     from rageval.files.retrieved import run_rows
 
     known = Known(path, kinds.RUNS)
-    best: dict[str, list[tuple[float, str]]] = {}
     rows = run_rows(path, reading.limits)
-    ids = ([name.decode("utf-8", "surrogatepass") for name in column] for column in (rows.queries, rows.docs))
-    for line, query, doc, score in zip(rows.lines, *ids, rows.scores, strict=True):
+    best: dict[str, list[tuple[float, bytes]]] = {}
+    for line, name, doc, score in zip(rows.lines, rows.queries, rows.docs, rows.scores, strict=True):
+        query = name.decode("utf-8", "surrogatepass")
         known.queries.setdefault(query, line)
-        known.documents.setdefault(doc, line)
+        known.docs.setdefault(query, {}).setdefault(doc, line)
         best.setdefault(query, []).append((score, doc))
     known.ranked = {query: [doc for _, doc in sorted(docs)[::-1]] for query, docs in best.items()}
     return known

@@ -31,18 +31,26 @@ class Finding(NamedTuple):
 class Known:
     """What a file holds, each thing with the line where it stands first.
 
-    `ranked` are the documents of a query, best first; `judged` pairs of a query and a document; `nuggets`
-    pairs of a query and a nugget, with `texts` where these are known.
+    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first;
+    `nuggets` pairs of a query and a nugget, with `texts` where these are known.
     """
 
     source: str
     kind: str
     queries: dict[str, Line] = field(default_factory=dict)
     documents: dict[str, Line] = field(default_factory=dict)
-    ranked: dict[str, list[str]] = field(default_factory=dict)
-    judged: dict[tuple[str, str], Line] = field(default_factory=dict)
+    docs: dict[str, dict[bytes, Line]] = field(default_factory=dict)
+    ranked: dict[str, list[bytes]] = field(default_factory=dict)
     nuggets: dict[tuple[str, str], Line] = field(default_factory=dict)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def every_document(self) -> dict[str, Line]:
+        """Return the documents whatever the query, which are many and seldom asked for."""
+        lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
+        found = dict(self.documents)
+        for line, doc in lines:
+            found.setdefault(doc.decode("utf-8", "surrogatepass"), line)
+        return found
 
 
 def once(

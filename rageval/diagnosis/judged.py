@@ -2,49 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rageval.diagnosis.findings import ERROR, WARNING, Finding, Known, in_query, once, shown
 from rageval.diagnosis.rows import Rows
 from rageval.files.lines import QRELS
 from rageval.files.trec import Reading
+from rageval.validation.rows import Lines
 
 _PLAIN = ({"0"}, {"Q0"})  # what plain qrels have in place of a nugget
 _SHOWN = 10
-Grades = dict[tuple[str, str, str], tuple[int, int]]  # (query, nugget, document) -> (grade, line)
+
+
+class _Nugget:
+    """The judgements of a nugget: the grade of each document, and where it stands."""
+
+    def __init__(self) -> None:
+        self.grades: dict[bytes, int] = {}
+        self.rows: list[tuple[Lines, Sequence[bytes]]] = []  # whose lines nobody has asked for yet
+        self._lines: dict[bytes, int] = {}
+
+    def line_of(self, doc: bytes) -> int:
+        """Return the line in which a document was first judged."""
+        for lines, docs in self.rows:
+            for line, name in zip(lines, docs, strict=True):
+                self._lines.setdefault(name, line)
+        self.rows.clear()
+        return self._lines[doc]
+
+
+class _Qrels:
+    """What is remembered of judgements whose rows pass."""
+
+    def __init__(self, source: str) -> None:
+        self.known = Known(source, "qrels")
+        self.nuggets: dict[tuple[str, str], _Nugget] = {}
+        self.again: dict[str, int] = {}
+        self.conflicts: list[Finding] = []
+        self.negative: dict[bytes, int] = {}
+
+    def add(self, key: tuple[str, str], lines: Lines, docs: Sequence[bytes], grades: Sequence[int]) -> None:
+        """Take rows of one nugget that stand together."""
+        found = self.nuggets.setdefault(key, _Nugget())
+        found.rows.append((lines, docs))
+        fresh = dict(zip(docs, grades, strict=True))
+        if len(fresh) < len(docs) or not found.grades.keys().isdisjoint(fresh):
+            self._add_some(key, found, zip(lines, docs, grades, strict=True))
+        else:
+            found.grades.update(fresh)
+            if min(grades) < 0:
+                rows = zip(lines, docs, grades, strict=True)
+                self.negative |= {doc: line for line, doc, grade in rows if grade < 0}
+        known = self.known
+        known.queries.setdefault(key[0], lines[0])
+        known.nuggets.setdefault(key, lines[0])
+        of_query = known.docs.setdefault(key[0], {})
+        for doc, line in zip(docs, lines, strict=True):
+            if doc not in of_query:
+                of_query[doc] = line
+
+    def _add_some(self, key: tuple[str, str], found: _Nugget, rows: Iterable[tuple[int, bytes, int]]) -> None:
+        """Take rows of which some were there before."""
+        for line, doc, grade in rows:
+            first = found.grades.setdefault(doc, grade)
+            before = found.line_of(doc)
+            if before == line:
+                if grade < 0:
+                    self.negative[doc] = line
+            elif first == grade:
+                self.again.setdefault(f"{key[0]} {key[1]} {doc.decode()}", line)
+            else:
+                self.conflicts.append(self._conflict(key, line, doc, grade, first, before))
+
+    def _conflict(
+        self, key: tuple[str, str], line: int, doc: bytes, grade: int, first: int, before: int
+    ) -> Finding:
+        message = (
+            f"grade {grade} for document {shown(doc.decode())}, nugget {shown(key[1])} of query"
+            f" {shown(key[0])}, which has {first} in line {before}"
+        )
+        return Finding(self.known.source, line, ERROR, message, _CONFLICT)
 
 
 def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     """The findings of judgements of documents, and what they hold."""
     rows = Rows(path, QRELS, reading)
-    grades: Grades = {}
-    again: dict[str, int] = {}
-    conflicts: list[Finding] = []
-    known = Known(rows.source, "qrels")
-    for line, (query, nugget, doc, grade) in rows:
-        first = grades.setdefault((query, nugget, doc), (int(grade), line))
-        if first[1] != line and first[0] == int(grade):
-            again.setdefault(f"{query} {nugget} {doc}", line)
-        elif first[1] != line:
-            message = (
-                f"grade {int(grade)} for document {shown(doc)}, nugget {shown(nugget)} of query"
-                f" {shown(query)}, which has {first[0]} in line {first[1]}"
-            )
-            conflicts.append(Finding(rows.source, line, ERROR, message, _CONFLICT))
-        known.queries.setdefault(query, line)
-        known.documents.setdefault(doc, line)
-        known.judged.setdefault((query, doc), line)
-        known.nuggets.setdefault((query, nugget), line)
+    qrels = _Qrels(rows.source)
+    for lines, (queries, nuggets, docs, grades) in rows:
+        begin = 0
+        for key, same in groupby(zip(queries, nuggets, strict=True)):
+            end = begin + len(list(same))
+            part = slice(begin, end)
+            qrels.add((key[0].decode(), key[1].decode()), lines[part], docs[part], grades[part])
+            begin = end
     effect = "nothing: equal rows count once"
+    negative = {doc.decode(): line for doc, line in qrels.negative.items()}
+    below = "they count as judged and not relevant; ndeval refuses grades below -1"
     findings = [
         *rows.findings,
-        *conflicts[:_SHOWN],
-        *once(rows.source, again, WARNING, "rows that are there twice: {n}, first {name}", effect),
-        *_one_nugget(known),
-        *_without_support(known, grades),
-        *_negative(known.source, grades),
+        *qrels.conflicts[:_SHOWN],
+        *once(rows.source, qrels.again, WARNING, "rows that are there twice: {n}, first {name}", effect),
+        *_one_nugget(qrels.known),
+        *_without_support(qrels.known, qrels.nuggets),
+        *once(rows.source, negative, WARNING, "documents with a negative grade: {n}, first {name}", below),
     ]
-    return findings, known
+    return findings, qrels.known
 
 
 _CONFLICT = "refused; elsewhere the last row wins, and every measure changes with the order of lines"
@@ -61,8 +124,8 @@ def _one_nugget(known: Known) -> Iterator[Finding]:
     yield Finding(known.source, next(iter(known.queries.values())), WARNING, message, effect)
 
 
-def _without_support(known: Known, grades: Grades) -> Iterator[Finding]:
-    supported = {(query, nugget) for (query, nugget, _), (grade, _) in grades.items() if grade > 0}
+def _without_support(known: Known, nuggets: dict[tuple[str, str], _Nugget]) -> Iterator[Finding]:
+    supported = {key for key, found in nuggets.items() if max(found.grades.values()) > 0}
     answered = {query for query, _ in supported}
     nowhere = {query: line for query, line in known.queries.items() if query not in answered}
     effect = "every measure is 0 there, and the query counts (--zero-rel skip leaves it out)"
@@ -78,9 +141,3 @@ def _without_support(known: Known, grades: Grades) -> Iterator[Finding]:
     yield from once(
         known.source, open_, WARNING, "nuggets that no document supports: {n}, first {name}", effect
     )
-
-
-def _negative(name: str, grades: Grades) -> Iterator[Finding]:
-    places = {doc: line for (_, _, doc), (grade, line) in grades.items() if grade < 0}
-    effect = "they count as judged and not relevant; ndeval refuses grades below -1"
-    yield from once(name, places, WARNING, "documents with a negative grade: {n}, first {name}", effect)

@@ -4,35 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, pairwise
 
 from rageval.diagnosis.findings import ERROR, WARNING, Finding, Known, in_query, once, shown
 from rageval.diagnosis.rows import Rows
 from rageval.files.lines import RUN
 from rageval.files.trec import Reading
+from rageval.validation.rows import Last, Lines, contradiction
 
+Ranked = tuple[float, bytes, int]  # score, document, line
 _TIED = "the order of equal scores is the evaluator's"
 
 
 @dataclass(slots=True)
 class _Query:
-    """The rows of a query: (score, document, line), and the ranks beside them."""
+    """The rows of a query, documents ranked twice left out: each document with its line, and the scores."""
 
-    rows: list[tuple[float, bytes, int]] = field(default_factory=list)
-    lines: dict[str, int] = field(default_factory=dict)
-    last: tuple[int, float] | None = None
+    lines: dict[bytes, int] = field(default_factory=dict)
+    scores: list[float] = field(default_factory=list)
+    last: Last = None
     conflict: int | None = None
 
-    def add(self, line: int, doc: str, rank: str, score: float) -> None:
-        self.lines[doc] = line
-        self.rows.append((score, doc.encode(), line))
-        if rank.isascii() and rank.isdigit():
-            before, least = self.last or (int(rank), score)
-            if (int(rank) > before and score > least) or (int(rank) < before and score < least):
-                self.conflict = self.conflict or line
-            self.last = int(rank), score
+    def add(
+        self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
+    ) -> dict[bytes, int]:
+        """Take rows that stand together; return the documents that are there again."""
+        fresh = dict(zip(docs, lines, strict=True))
+        again: dict[bytes, int] = {}
+        if len(fresh) < len(docs) or not self.lines.keys().isdisjoint(fresh):
+            rows = zip(lines, docs, ranks, scores, strict=True)
+            new = [row for row in rows if not self._is_known(row[1], row[0], again)]
+            lines, docs, ranks, scores = map(list, zip(*new, strict=True)) if new else ([], [], [], [])
+        else:
+            self.lines.update(fresh)
+        self.scores.extend(scores)
+        if docs:
+            conflict, self.last = contradiction(self.last, lines, ranks, scores)
+            self.conflict = self.conflict or conflict
+        return again
 
-    def ranked(self) -> list[tuple[float, bytes, int]]:
-        return sorted(self.rows, key=lambda row: row[:2], reverse=True)
+    def _is_known(self, doc: bytes, line: int, again: dict[bytes, int]) -> bool:
+        if doc in self.lines:
+            again.setdefault(doc, line)
+            return True
+        self.lines[doc] = line
+        return False
+
+    @property
+    def first(self) -> int:
+        """The line of its first row."""
+        return next(iter(self.lines.values()))
+
+    def ranked(self) -> list[Ranked]:
+        """Return score, document and line, best first."""
+        return sorted(zip(self.scores, self.lines, self.lines.values(), strict=True), reverse=True)
 
 
 def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
@@ -41,29 +66,40 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     queries: dict[str, _Query] = {}
     twice: dict[str, int] = {}
     scattered: dict[str, int] = {}
-    tags: dict[str, int] = {}
+    tags: dict[bytes, int] = {}
     now = None
-    for line, (query, _, doc, rank, score, tag) in rows:
-        tags.setdefault(tag, line)
-        if query != now and query in queries:
-            scattered.setdefault(query, line)
-        now = query
-        found = queries.setdefault(query, _Query())
-        if doc in found.lines:
-            twice.setdefault(in_query(doc, query), line)
-        else:
-            found.add(line, doc, rank, float(score))
+    for lines, (names, _, docs, ranks, scores, of_row) in rows:
+        if tags.keys() != set(of_row):
+            for line, tag in zip(lines, of_row, strict=True):
+                tags.setdefault(tag, line)
+        begin = 0
+        for name, same in groupby(names):
+            query, end = name.decode(), begin + len(list(same))
+            if query != now and query in queries:
+                scattered.setdefault(query, lines[begin])
+            now = query
+            part = slice(begin, end)
+            found = queries.setdefault(query, _Query())
+            for doc, line in found.add(lines[part], docs[part], ranks[part], scores[part]).items():
+                twice.setdefault(in_query(doc.decode(), query), line)
+            begin = end
     name = rows.source
+    further = [(tag.decode(), line) for tag, line in tags.items()][1:]
+    ranked = {query: found.ranked() for query, found in queries.items()}
     findings = [
         *rows.findings,
         *once(name, twice, ERROR, "documents ranked twice: {n}, first {name}", _TWICE),
         *once(name, scattered, WARNING, "queries whose rows are scattered: {n}, first {name}", _SCATTERED),
-        *once(name, list(tags.items())[1:], WARNING, "further run tags: {n}, first {name}", _TAGS),
-        *_ties(name, queries, cutoffs),
+        *once(name, further, WARNING, "further run tags: {n}, first {name}", _TAGS),
+        *_ties(name, queries, ranked, cutoffs),
         *_conflicts(name, queries),
         *_depth(name, queries, cutoffs),
     ]
-    return findings, _known(name, queries)
+    known = Known(name, "run")
+    known.queries = {query: found.first for query, found in queries.items()}
+    known.docs = {query: found.lines for query, found in queries.items()}
+    known.ranked = {query: [doc for _, doc, _ in rows] for query, rows in ranked.items()}
+    return findings, known
 
 
 _TWICE = (
@@ -74,21 +110,22 @@ _SCATTERED = "nothing here; ir_measures' alpha_ndcg sees the last stretch of eac
 _TAGS = "nothing; two runs may have been put into one file"
 
 
-def _ties(name: str, queries: dict[str, _Query], cutoffs: Sequence[int]) -> Iterator[Finding]:
+def _ties(
+    name: str, queries: dict[str, _Query], ranked: dict[str, list[Ranked]], cutoffs: Sequence[int]
+) -> Iterator[Finding]:
     across: dict[int, dict[str, int]] = {cutoff: {} for cutoff in cutoffs}
     tied: dict[str, int] = {}
-    flat = [len({row[0] for row in found.rows}) == 1 < len(found.rows) for found in queries.values()]
-    for query, found in queries.items():
-        ranked = found.ranked()
-        scores = [row[0] for row in ranked]
-        if len(set(scores)) < len(scores):
-            again = next(at for at in range(1, len(scores)) if scores[at] == scores[at - 1])
-            tied[query] = ranked[again][2]
+    flat = []
+    for query, rows in ranked.items():
+        different = len(set(queries[query].scores))
+        flat.append(different == 1 < len(rows))
+        if different < len(rows):
+            tied[query] = next(lower[2] for upper, lower in pairwise(rows) if upper[0] == lower[0])
         for cutoff in cutoffs:
-            if len(scores) > cutoff and scores[cutoff] == scores[cutoff - 1]:
-                across[cutoff][query] = ranked[cutoff][2]
+            if len(rows) > cutoff and rows[cutoff][0] == rows[cutoff - 1][0]:
+                across[cutoff][query] = rows[cutoff][2]
     if queries and all(flat):
-        first = next(iter(queries.values())).rows[0][2]
+        first = next(iter(queries.values())).first
         yield Finding(
             name, first, ERROR, "all scores of each query are equal", f"{_TIED}: every measure is of it"
         )
@@ -110,20 +147,10 @@ def _conflicts(name: str, queries: dict[str, _Query]) -> Iterator[Finding]:
 
 
 def _depth(name: str, queries: dict[str, _Query], cutoffs: Sequence[int]) -> Iterator[Finding]:
-    deepest = max((len(found.rows) for found in queries.values()), default=0)
+    deepest = max((len(found.lines) for found in queries.values()), default=0)
     beyond = [cutoff for cutoff in sorted(cutoffs) if cutoff > deepest]
     if queries and beyond:
         query, found = next(iter(queries.items()))
         message = f"at most {deepest:,} documents a query (the first: {shown(query)})"
         effect = f"recall and coverage @{beyond[0]} and beyond are those @{deepest}"
-        yield Finding(name, found.rows[0][2], WARNING, message, effect)
-
-
-def _known(name: str, queries: dict[str, _Query]) -> Known:
-    known = Known(name, "run")
-    for query, found in queries.items():
-        known.queries[query] = found.rows[0][2]
-        known.ranked[query] = [doc.decode() for _, doc, _ in found.ranked()]
-        for doc, line in found.lines.items():
-            known.documents.setdefault(doc, line)
-    return known
+        yield Finding(name, found.first, WARNING, message, effect)

@@ -34,9 +34,9 @@ def diagnose_together(known: list[Known]) -> Iterator[Finding]:
                 yield from _dangling(one, one.queries, topics, topics.queries, "queries", _EFFECTS[one.kind])
     for corpus in of.get("corpus", ()):
         for one in known:
-            if one is not corpus and one.documents and one.kind != "topics":
+            if one is not corpus and one.kind != "topics" and (documents := one.every_document()):
                 effect = "no judge can see their text; if ids differ only in spelling, nothing matches"
-                yield from _dangling(one, one.documents, corpus, corpus.documents, "documents", effect)
+                yield from _dangling(one, documents, corpus, corpus.documents, "documents", effect)
     for run in of.get("run", ()):
         for qrels in of.get("qrels", ()):
             yield from _run_and_qrels(run, qrels)
@@ -75,12 +75,9 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         yield from found
         return
     top = {query: docs[:_TOP] for query, docs in run.ranked.items() if query in qrels.queries}
-    holes = {
-        query: run.queries[query]
-        for query, docs in top.items()
-        if any((query, doc) not in qrels.judged for doc in docs)
-    }
-    unjudged = sum((query, doc) not in qrels.judged for query, docs in top.items() for doc in docs)
+    open_ = {query: sum(doc not in qrels.docs[query] for doc in docs) for query, docs in top.items()}
+    holes = {query: run.queries[query] for query, number in open_.items() if number}
+    unjudged = sum(open_.values())
     share = unjudged / max(1, sum(map(len, top.values())))
     if share >= _HOLES_FROM:
         message = (
@@ -93,15 +90,16 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
 def _nothing_judged(run: Known, qrels: Known) -> Iterator[Finding]:
     """That no document of the run is judged, and what its ids differ by."""
     ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
-    if any((query, doc) in qrels.judged for query, docs in ranked.items() for doc in docs):
+    if not all(qrels.docs[query].keys().isdisjoint(docs) for query, docs in ranked.items()):
         return
-    judged: dict[str, list[str]] = {query: [] for query in ranked}
-    for query, doc in qrels.judged:
-        if query in judged:
-            judged[query].append(doc)
-    message = unlike(shown(run.source), sum(map(len, ranked.values())), ranked, judged)
+    ours, theirs = ({query: _decoded(of[query]) for query in ranked} for of in (ranked, qrels.docs))
+    message = unlike(shown(run.source), sum(map(len, ranked.values())), ours, theirs)
     first = {query: run.queries[query] for query in ranked}
     yield from once(run.source, first, ERROR, message, "score refuses it (--nothing-judged zero scores it)")
+
+
+def _decoded(docs: Iterable[bytes]) -> list[str]:
+    return [doc.decode("utf-8", "surrogatepass") for doc in docs]
 
 
 def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:

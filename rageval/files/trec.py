@@ -148,7 +148,7 @@ def stretch(text: Text, kind: Kind, name: str, reading: Reading) -> tuple[Sequen
         refuse_bom(content, name, first)
     if not content.strip(b" \t\n"):
         return [], []
-    columns = _ordinary(content, kind, reading)
+    columns = ordinary(content, kind, reading)
     if columns is not None:
         count = len(columns[0])
         return range(first, first + count) if isinstance(first, int) else first[:count], columns
@@ -159,10 +159,10 @@ def stretch(text: Text, kind: Kind, name: str, reading: Reading) -> tuple[Sequen
         zip(numbers, lines, strict=False), kind, name, reading.comments, limits, bool(reading.tabbed)
     )
     columns = list(zip(*rows, strict=True))
-    return found, _with_numbers(columns, kind, limits) or [] if columns else []
+    return found, with_numbers(columns, kind, limits) or [] if columns else []
 
 
-def _ordinary(content: bytes, kind: Kind, reading: Reading) -> Columns | None:
+def ordinary(content: bytes, kind: Kind, reading: Reading) -> Columns | None:
     """Return the columns of lines that are all as most are, or None if that is not plain to see."""
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n")
@@ -173,7 +173,7 @@ def _ordinary(content: bytes, kind: Kind, reading: Reading) -> Columns | None:
     columns = _evenly_parted(content, kind.width) or _parted(content, kind.width, bool(reading.tabbed))
     if columns is None or _too_long(content, columns, kind, reading.limits):
         return None
-    return _with_numbers(columns, kind, reading.limits)
+    return with_numbers(columns, kind, reading.limits)
 
 
 def _evenly_parted(content: bytes, width: int) -> Columns | None:
@@ -214,7 +214,7 @@ def _too_long(content: bytes, columns: Columns, kind: Kind, limits: Limits) -> b
     return any(len(max(columns[at], key=len)) > limits.id for at in kind.ids)
 
 
-def _with_numbers(columns: Columns, kind: Kind, limits: Limits) -> Columns | None:
+def with_numbers(columns: Columns, kind: Kind, limits: Limits) -> Columns | None:
     """Return the columns, that of scores or grades as numbers; None if one is none."""
     words = columns[kind.number]
     numbers = _scores(words) if kind is RUN else _grades(words, limits.grade)

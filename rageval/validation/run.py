@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from rageval.errors import InputError
-from rageval.files.lines import RUN, is_tabbed, problem_in, quoted, spans_of
+from rageval.files.lines import RUN, quoted
 from rageval.files.opening import Source, can_read_again, name_of
-from rageval.files.trec import PLAIN, Reading
+from rageval.files.trec import PLAIN, Columns, Reading
 from rageval.sources import read_run
-from rageval.validation.findings import ERROR, Finding, Remark, counted, error, warning
-from rageval.validation.validating import Tally, Validation, numbered_lines
+from rageval.validation.findings import ERROR, Finding, counted, error, warning
+from rageval.validation.rows import Last, Lines, Problem, Rows, contradiction
+from rageval.validation.validating import Tally, Validation
 from rageval.validation.watches import Topics
 
 DEEPEST = 1000  # what TREC takes a topic
 EXPECTED = f"lines of 6 columns ({' '.join(RUN.columns)})"
-Row = list[bytes]
 
 
 def validate_run(source: Source, topics: Topics | None = None, reading: Reading = PLAIN) -> Validation:
@@ -33,22 +34,27 @@ class _Topic:
     line: int
     docs: dict[bytes, int] = field(default_factory=dict)
     scores: set[float] = field(default_factory=set)
-    last: tuple[int, float] | None = None
+    last: Last = None
     is_contradicted: bool = False
 
-    def row(self, line: int, row: Row) -> Iterator[Remark]:
-        first = self.docs.setdefault(row[2], line)
-        if first != line:
-            yield error(
-                f"document {quoted(row[2])} is ranked twice for topic {quoted(self.name)},"
-                f" first in line {first}"
-            )
-        rank, score = _rank(row[3]), float(row[4])
-        if rank is not None:
-            before, least = self.last or (rank, score)
-            self.is_contradicted |= (rank > before and score > least) or (rank < before and score < least)
-            self.last = rank, score
-        self.scores.add(score)
+    def rows(
+        self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
+    ) -> list[Finding]:
+        """Take rows that stand together; documents ranked twice are findings."""
+        conflict, self.last = contradiction(self.last, lines, ranks, scores)
+        self.is_contradicted |= conflict is not None
+        self.scores.update(scores)
+        fresh = dict(zip(docs, lines, strict=True))
+        if len(fresh) == len(docs) and self.docs.keys().isdisjoint(fresh):
+            self.docs.update(fresh)
+            return []
+        again = []
+        for doc, line in zip(docs, lines, strict=True):
+            first = self.docs.setdefault(doc, line)
+            if first != line:
+                what = f"document {quoted(doc)} is ranked twice for topic {quoted(self.name)}"
+                again.append(Finding(line, *error(f"{what}, first in line {first}")))
+        return again
 
     def end(self) -> Iterator[Finding]:
         if len(self.docs) > DEEPEST:
@@ -69,18 +75,32 @@ class _Book:
     scattered: int = 0
     now: _Topic | None = None
 
-    def row(self, line: int, row: Row) -> Iterator[Finding]:
-        if self.now is None or self.now.name != row[0]:
-            yield from self.close()
-            yield from self._open(line, row[0])
-        if self.tag is None:
-            self.tag = row[5]
-        elif row[5] != self.tag and self.other_tag is None:
-            self.other_tag = row[5]
-            message = f"run tag {quoted(row[5])}, expected {quoted(self.tag)} as in the rows before"
-            yield Finding(line, *warning(message))
-        if self.now is not None:
-            yield from (Finding(line, *remark) for remark in self.now.row(line, row))
+    def rows(self, lines: Lines, columns: Columns) -> Iterator[Finding]:
+        """Take rows; what is found is told line by line."""
+        queries, _, docs, ranks, scores, tags = columns
+        one_tag = self.other_tag is not None or set(tags) == {self.tag}
+        begin = 0
+        for name, same in groupby(queries):
+            end = begin + len(list(same))
+            part = slice(begin, end)
+            if self.now is None or self.now.name != name:
+                yield from self.close()
+                yield from self._open(lines[begin], name)
+            found = [] if one_tag else self._tags(lines[part], tags[part])
+            if self.now is not None:
+                found += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
+            yield from sorted(found, key=lambda finding: finding.line)
+            begin = end
+
+    def _tags(self, lines: Lines, tags: Sequence[bytes]) -> list[Finding]:
+        """Take the tags of rows; the first that is not that of the rows before is a finding."""
+        self.tag = tags[0] if self.tag is None else self.tag
+        for line, tag in zip(lines, tags, strict=True):
+            if tag != self.tag and self.other_tag is None:
+                self.other_tag = tag
+                message = f"run tag {quoted(tag)}, expected {quoted(self.tag)} as in the rows before"
+                return [Finding(line, *warning(message))]
+        return []
 
     def _open(self, line: int, name: bytes) -> Iterator[Finding]:
         self.now = _Topic(name, line)
@@ -126,26 +146,20 @@ class _Book:
 
 def _findings(source: Source, topics: Topics | None, reading: Reading, tally: Tally) -> Iterator[Finding]:
     book = _Book(topics)
-    tabbed: bool | None = None
-    number = errors = 0
-    for number, ended in numbered_lines(source, reading.limits, EXPECTED):
-        line = ended.removesuffix(b"\r")
-        if not line.strip(b" \t") or (reading.comments == "skip" and line.startswith(b"#")):
+    errors = 0
+    rows = Rows(source, RUN, reading, EXPECTED)
+    for stretch in rows:
+        if isinstance(stretch, Problem):
+            tally.count, errors = tally.count + 1, errors + 1
+            yield Finding(stretch.line, *error(stretch.text))
             continue
-        tabbed = is_tabbed(line, RUN.width) if tabbed is None else tabbed
-        tally.count += 1
-        spans = spans_of(line, RUN, tabbed)
-        problem = problem_in(line, spans, RUN, reading.comments, reading.limits)
-        if problem:
-            errors += 1
-            yield Finding(number, *error(problem))
-        else:
-            for finding in book.row(number, [line[start:end] for start, end in spans]):
-                errors += finding.level == ERROR
-                yield finding
-    yield from book.end(number)
+        tally.count += len(stretch.lines)
+        for finding in book.rows(*stretch):
+            errors += finding.level == ERROR
+            yield finding
+    yield from book.end(rows.last)
     if book.scattered and not errors:
-        yield from _duplicates(source, reading, number)
+        yield from _duplicates(source, reading, rows.last)
 
 
 def _duplicates(source: Source, reading: Reading, last: int) -> Iterator[Finding]:
@@ -159,7 +173,3 @@ def _duplicates(source: Source, reading: Reading, last: int) -> Iterator[Finding
         for message in str(problem).split("\n"):
             line, _, text = message.removeprefix(f"{name_of(source)}:").partition(": ")
             yield Finding(*(int(line), *error(text)) if line.isdigit() else (last, *error(message)))
-
-
-def _rank(text: bytes) -> int | None:
-    return int(text) if text.isdigit() and len(text) < 19 else None

@@ -1,0 +1,109 @@
+"""The rows of a run or of qrels, a stretch at a time; a line that is wrong is told, and the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from operator import ge, le
+from typing import NamedTuple
+
+from rageval.files.jsonl import stretches
+from rageval.files.lines import Kind, first_is_tabbed, problem_in, spans_of
+from rageval.files.opening import Source
+from rageval.files.trec import Columns, Reading, ordinary, with_numbers
+
+Lines = Sequence[int]
+Last = tuple[int, float] | None  # rank and score of the row before
+_LONGEST_RANK = 18  # digits
+
+
+class Problem(NamedTuple):
+    """A line that cannot be read, and why."""
+
+    line: int
+    text: str
+
+
+class Stretch(NamedTuple):
+    """Rows that stand together: the numbers of their lines, and their columns."""
+
+    lines: Lines
+    columns: Columns
+
+
+class Rows:
+    """Reads a file; a line that cannot be read is a `Problem`."""
+
+    def __init__(self, source: Source, kind: Kind, reading: Reading, expected: str) -> None:
+        self.source, self.kind, self.reading, self.expected = source, kind, reading, expected
+        self.last = 0  # the number of the last line
+
+    def __iter__(self) -> Iterator[Stretch | Problem]:
+        reading = self.reading
+        for first, text in stretches(self.source, reading.limits, self.expected):
+            if reading.tabbed is None:
+                tabbed = first_is_tabbed(text, self.kind.width, reading.comments)
+                reading = replace(reading, tabbed=tabbed)
+            self.last = first + text.count(b"\n") - text.endswith(b"\n")
+            columns = ordinary(text, self.kind, reading)
+            if columns is None:
+                yield from self._one_by_one(first, text, reading)
+            else:
+                yield Stretch(range(first, first + len(columns[0])), columns)
+
+    def _one_by_one(self, first: int, text: bytes, reading: Reading) -> Iterator[Stretch | Problem]:
+        """Yield the rows of a stretch that holds something unusual, up to each line that is wrong."""
+        lines: list[int] = []
+        rows: list[list[bytes]] = []
+        for number, ended in enumerate(text.removesuffix(b"\n").split(b"\n"), first):
+            line = ended.removesuffix(b"\r")
+            if not line.strip(b" \t") or (reading.comments == "skip" and line.startswith(b"#")):
+                continue
+            spans = spans_of(line, self.kind, bool(reading.tabbed))
+            problem = problem_in(line, spans, self.kind, reading.comments, reading.limits)
+            if problem is None:
+                lines.append(number)
+                rows.append([line[start:end] for start, end in spans])
+                continue
+            yield from self._numbered(lines, rows)
+            lines, rows = [], []
+            yield Problem(number, problem)
+        yield from self._numbered(lines, rows)
+
+    def _numbered(self, lines: list[int], rows: list[list[bytes]]) -> Iterator[Stretch]:
+        if not rows:
+            return
+        columns = with_numbers(list(zip(*rows, strict=True)), self.kind, self.reading.limits)
+        if columns is not None:
+            yield Stretch(lines, columns)
+
+
+def contradiction(
+    last: Last, lines: Lines, ranks: Sequence[bytes], scores: Sequence[float]
+) -> tuple[int | None, Last]:
+    """Return the first line whose rank contradicts its score beside the row before, and the last row.
+
+    Ranks that are no numbers say nothing.
+    """
+    numbers = _numbers(ranks)
+    follows = numbers and (last is None or (numbers[0] >= last[0] and scores[0] <= last[1]))
+    if numbers and follows and all(map(le, numbers, numbers[1:])) and all(map(ge, scores, scores[1:])):
+        return None, (numbers[-1], scores[-1])
+    found = None
+    for line, rank, score in zip(lines, map(_rank, ranks), scores, strict=True):
+        if rank is not None:
+            before, least = last or (rank, score)
+            if found is None and ((rank > before and score > least) or (rank < before and score < least)):
+                found = line
+            last = rank, score
+    return found, last
+
+
+def _numbers(ranks: Sequence[bytes]) -> list[int] | None:
+    if b"".join(ranks).isdigit() and len(max(ranks, key=len)) <= _LONGEST_RANK:
+        return list(map(int, ranks))
+    return None
+
+
+def _rank(text: bytes) -> int | None:
+    return int(text) if text.isdigit() and len(text) <= _LONGEST_RANK else None
