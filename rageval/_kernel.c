@@ -1060,7 +1060,7 @@ enum { LISTED, BELOW, DOCS, PAIRS, NUGGETS, GRADES, DOC_IDS, DOC_ID_ENDS, NUGGET
 static const char QRELS_FORMATS[] = "iiqqiiBqBqqq";
 
 typedef struct {
-    int32_t latest, grade; /* the highest nugget that its rows name yet, and the grade there */
+    int32_t latest, grade; /* the nugget of its last row, below 0 before the first, and the grade there */
     int32_t kept;          /* its number among those that are kept, or -1 */
     int32_t pairs;         /* how many are kept; then: where its next one goes */
 } Judged;
@@ -1090,9 +1090,9 @@ typedef struct {
 
 #define JUDGED(qrels) ((Judged *)(qrels)->of_documents.items)
 #define ROWS(qrels) ((Judgement *)(qrels)->rows_at_hand.items)
-#define NOT_KEPT 1 /* in a slot, in place of a document's number + 2 */
 
-/* A slot holds as much of the hash as there is room above the number; what is cut off is what its place says. */
+/* A slot holds the number of a document + 2 (1 if it is not kept) and as much of the hash as there is room above it;
+ * what is cut off is what its place says. */
 static inline int bits_of_numbers(int64_t kept)
 {
     return 64 - zeros_above((uint64_t)kept + 2);
@@ -1192,11 +1192,10 @@ static int qrels_close_table(Qrels *qrels)
     memset(table, 0, slots * sizeof(uint64_t));
     for (size_t at = 0; at < count; at++) {
         uint64_t hash = WORDS(qrels->documents.hashes)[at];
-        int32_t number = JUDGED(qrels)[at].kept;
         size_t place = slot_of(hash, slots);
         while (table[place])
             place = place + 1 < slots ? place + 1 : 0;
-        table[place] = hash << bits | (number < 0 ? NOT_KEPT : (uint64_t)number + 2);
+        table[place] = hash << bits | (uint64_t)(JUDGED(qrels)[at].kept + 2);
     }
     all->count += slots;
     return push_long(&qrels->kept[TABLES], all->count);
@@ -1264,10 +1263,8 @@ static inline int qrels_append(Qrels *qrels, const Judgement *row)
     if (qrels->n_rows >= INT32_MAX || scratch_room(&qrels->rows_at_hand, qrels->n_rows + 1, sizeof(Judgement)) < 0)
         return NO_MEMORY;
     ROWS(qrels)[qrels->n_rows++] = *row;
-    if (row->nugget > judged->latest) {
-        judged->latest = row->nugget;
-        judged->grade = row->grade;
-    }
+    judged->latest = row->nugget;
+    judged->grade = row->grade;
     if (row->grade < qrels->floor)
         return FINE;
     qrels->n_pairs++;
@@ -1734,55 +1731,6 @@ static PyObject *qrels_end(PyObject *Py_UNUSED(module), PyObject *capsule)
                          shown[NUGGET_ID_ENDS]);
 }
 
-PyDoc_STRVAR(qrels_numbers_doc,
-             "qrels_numbers(qrels, query, docs)\n"
-             "--\n\n"
-             "Return the number of each document (a list of bytes) within a query, an int32_t each: -1 if it is judged\n"
-             "and nothing of it is kept, -2 if nobody judged it.");
-
-static PyObject *qrels_numbers(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *capsule, *docs;
-    long long query;
-    if (!PyArg_ParseTuple(args, "OLO:qrels_numbers", &capsule, &query, &docs))
-        return NULL;
-    const Qrels *qrels = PyCapsule_GetPointer(capsule, QRELS_NAME);
-    if (!qrels)
-        return NULL;
-    if (qrels->lines.state != ENDED) {
-        PyErr_SetString(PyExc_RuntimeError, "the judgements are not at their end");
-        return NULL;
-    }
-    if (query < 0 || (unsigned long long)query >= qrels->queries.count) {
-        PyErr_SetString(PyExc_ValueError, "query: expected the number of a query");
-        return NULL;
-    }
-    Scratch id = {0}; /* hashing reads up to 8 bytes behind the end */
-    Py_ssize_t count = PyList_Size(docs);
-    PyObject *found = count < 0 ? NULL : PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t));
-    for (Py_ssize_t at = 0; found && at < count; at++) {
-        PyObject *doc = PyList_GetItem(docs, at); /* borrowed: nothing runs meanwhile that could take it away */
-        char *given;
-        Py_ssize_t length;
-        int failed = !doc || PyBytes_AsStringAndSize(doc, &given, &length) < 0;
-        if (!failed && scratch_room(&id, (size_t)length + 8, 1) < 0) {
-            PyErr_NoMemory();
-            failed = 1;
-        }
-        if (failed) {
-            Py_CLEAR(found);
-            break;
-        }
-        memcpy(id.items, given, (size_t)length);
-        memset((char *)id.items + length, 0, 8);
-        uint64_t hash = hash_of(&qrels->lines.seed, id.items, (size_t)length);
-        int32_t number = (int32_t)judged_as(qrels, query, hash, id.items, (size_t)length);
-        memcpy(PyBytes_AsString(found) + at * (Py_ssize_t)sizeof(int32_t), &number, sizeof number);
-    }
-    scratch_free(&id, 1);
-    return found;
-}
-
 /* Copy the cut-offs: ranks from 1, ascending. */
 static int join_cutoffs(Join *join, PyObject *given)
 {
@@ -1882,7 +1830,6 @@ static PyMethodDef functions[] = {
     {"qrels_new", qrels_new, METH_VARARGS, qrels_new_doc},
     {"qrels_feed", qrels_feed, METH_VARARGS, qrels_feed_doc},
     {"qrels_end", qrels_end, METH_O, qrels_end_doc},
-    {"qrels_numbers", qrels_numbers, METH_VARARGS, qrels_numbers_doc},
     {"join_new", join_new, METH_VARARGS, join_new_doc},
     {"join_feed", join_feed, METH_VARARGS, join_feed_doc},
     {"join_end", join_end, METH_O, join_end_doc},
