@@ -1731,6 +1731,55 @@ static PyObject *qrels_end(PyObject *Py_UNUSED(module), PyObject *capsule)
                          shown[NUGGET_ID_ENDS]);
 }
 
+PyDoc_STRVAR(qrels_numbers_doc,
+             "qrels_numbers(qrels, query, docs)\n"
+             "--\n\n"
+             "Return the number of each document (a list of bytes) within a query, an int32_t each: -1 if it is judged\n"
+             "and nothing of it is kept, -2 if nobody judged it.");
+
+static PyObject *qrels_numbers(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *docs;
+    long long query;
+    if (!PyArg_ParseTuple(args, "OLO:qrels_numbers", &capsule, &query, &docs))
+        return NULL;
+    const Qrels *qrels = PyCapsule_GetPointer(capsule, QRELS_NAME);
+    if (!qrels)
+        return NULL;
+    if (qrels->lines.state != ENDED) {
+        PyErr_SetString(PyExc_RuntimeError, "the judgements are not at their end");
+        return NULL;
+    }
+    if (query < 0 || (unsigned long long)query >= qrels->queries.count) {
+        PyErr_SetString(PyExc_ValueError, "query: expected the number of a query");
+        return NULL;
+    }
+    Scratch id = {0}; /* hashing reads up to 8 bytes behind the end */
+    Py_ssize_t count = PyList_Size(docs);
+    PyObject *found = count < 0 ? NULL : PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t));
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        PyObject *doc = PyList_GetItem(docs, at); /* borrowed: nothing runs meanwhile that could take it away */
+        char *given;
+        Py_ssize_t length;
+        int failed = !doc || PyBytes_AsStringAndSize(doc, &given, &length) < 0;
+        if (!failed && scratch_room(&id, (size_t)length + 8, 1) < 0) {
+            PyErr_NoMemory();
+            failed = 1;
+        }
+        if (failed) {
+            Py_CLEAR(found);
+            break;
+        }
+        memcpy(id.items, given, (size_t)length);
+        memset((char *)id.items + length, 0, 8);
+        uint64_t hash = hash_of(&qrels->lines.seed, id.items, (size_t)length);
+        int32_t number = (int32_t)judged_as(qrels, query, hash, id.items, (size_t)length);
+        memcpy(PyBytes_AsString(found) + at * (Py_ssize_t)sizeof(int32_t), &number, sizeof number);
+    }
+    scratch_free(&id, 1);
+    return found;
+}
+
 /* Copy the cut-offs: ranks from 1, ascending. */
 static int join_cutoffs(Join *join, PyObject *given)
 {
@@ -1830,6 +1879,7 @@ static PyMethodDef functions[] = {
     {"qrels_new", qrels_new, METH_VARARGS, qrels_new_doc},
     {"qrels_feed", qrels_feed, METH_VARARGS, qrels_feed_doc},
     {"qrels_end", qrels_end, METH_O, qrels_end_doc},
+    {"qrels_numbers", qrels_numbers, METH_VARARGS, qrels_numbers_doc},
     {"join_new", join_new, METH_VARARGS, join_new_doc},
     {"join_feed", join_feed, METH_VARARGS, join_feed_doc},
     {"join_end", join_end, METH_O, join_end_doc},
