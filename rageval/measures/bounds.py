@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from rageval.measures.ranking import Nuggets, Ranking, Share, Topic, discounted, logarithmic, ratio
+from rageval.measures.ranking import Nuggets, Ranking, Share, Topic, discounted, logarithmic, novelty, ratio
 
 Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged
@@ -216,7 +216,7 @@ def _places(query: Ranked, nugget: int, more: Sequence[int]) -> list[int]:
 
 def nugget_gain(places: Sequence[int], alpha: float) -> float:
     """Return Σ (1−α)^c / log2(2 + place) over the documents that support one nugget."""
-    return math.fsum((1 - alpha) ** c / math.log2(2 + place) for c, place in enumerate(places))
+    return math.fsum(novelty(c, alpha) * logarithmic(1 + place) for c, place in enumerate(places))
 
 
 def first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:

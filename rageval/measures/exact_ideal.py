@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rageval.errors import MeasureError
-from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic
+from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic, novelty
 from rageval.text import visible
 
 Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
@@ -49,7 +49,7 @@ def _may_be_beaten(kinds: Kinds, depth: int, alpha: float, greedy: float) -> boo
     if depth == 1 or alpha == 0 or max(map(len, kinds)) == 1:
         return False
     bound = math.fsum(
-        (1 - alpha) ** c * logarithmic(1 + c)
+        novelty(c, alpha) * logarithmic(1 + c)
         for count in _supporting(kinds).values()
         for c in range(min(count, depth))
     )
@@ -74,10 +74,10 @@ def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[
 
     sets = list(kinds)
     _refuse_large(kinds, depth, alpha, query)
-    worth, constraints = _programme(kinds, depth, alpha)
-    whole = [float(at < len(sets) * depth) for at in range(len(worth))]
+    value, constraints = _programme(kinds, depth, alpha)
+    whole = [float(at < len(sets) * depth) for at in range(len(value))]
     found = milp(
-        [-_SCALE * each for each in worth],
+        [-_SCALE * each for each in value],
         integrality=whole,
         bounds=Bounds(0, 1),
         constraints=constraints,
@@ -121,7 +121,7 @@ def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any
         most.append(at_most)
 
     sets, discount = list(kinds), [logarithmic(rank) for rank in range(1, depth + 1)]
-    worth = [0.0] * (len(sets) * depth)
+    value = [0.0] * (len(sets) * depth)
     for rank in range(depth):
         constrain([(t * depth + rank, 1.0) for t in range(len(sets))], 1.0)
     for t, nuggets in enumerate(sets):
@@ -129,13 +129,13 @@ def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any
     for nugget in sorted({nugget for nuggets in sets for nugget in nuggets}):
         having = [t for t, nuggets in enumerate(sets) if nugget in nuggets]
         levels = min(depth, sum(kinds[sets[t]] for t in having)) if alpha < 1 else 1
-        first = len(worth)
-        worth += [(1 - alpha) ** c * discount[rank] for rank in range(depth) for c in range(levels)]
+        first = len(value)
+        value += [novelty(c, alpha) * discount[rank] for rank in range(depth) for c in range(levels)]
         for rank in range(depth):
             here = [(first + rank * levels + c, 1.0) for c in range(levels)]
             constrain([*here, *((t * depth + rank, -1.0) for t in having)], 0.0)
         for c in range(levels):
             constrain([(first + rank * levels + c, 1.0) for rank in range(depth)], 1.0)
     row, column, factor = zip(*rows, strict=True)
-    matrix = csr_array((factor, (row, column)), shape=(len(most), len(worth)))
-    return worth, LinearConstraint(matrix, -math.inf, most)
+    matrix = csr_array((factor, (row, column)), shape=(len(most), len(value)))
+    return value, LinearConstraint(matrix, -math.inf, most)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
@@ -286,18 +286,20 @@ def gained(documents: Iterable[Nuggets], alpha: float) -> Iterator[float]:
     >>> list(gained([(1, 2), (2,), (2, 3)], alpha=0.5))
     [2.0, 0.5, 1.25]
     """
-    stay = 1.0 - alpha
-    seen: defaultdict[int, int] = defaultdict(int)
+    seen: Counter[int] = Counter()
     for nuggets in documents:
-        yield math.fsum([stay ** seen[nugget] for nugget in nuggets])  # as `gain` has it
-        for nugget in nuggets:
-            seen[nugget] += 1
+        yield gain(nuggets, seen, alpha)
+        seen.update(nuggets)
 
 
 def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
     """Return Σ (1−α)^seen over the nuggets, the exact sum rounded once: equal gains have equal bits."""
-    stay = 1.0 - alpha
-    return math.fsum([stay ** seen.get(nugget, 0) for nugget in nuggets])
+    return math.fsum([novelty(seen.get(nugget, 0), alpha) for nugget in nuggets])
+
+
+def novelty(seen: int, alpha: float) -> float:
+    """Return (1−α)^seen: what a nugget is worth that so many documents above support."""
+    return (1.0 - alpha) ** seen
 
 
 class Share(float):
@@ -373,7 +375,7 @@ class _Greedy:
     """
 
     def __init__(self, kinds: dict[Nuggets, list[int]], alpha: float) -> None:
-        self._stay = 1.0 - alpha
+        self._alpha = alpha
         self._left = {nuggets: places[:0:-1] for nuggets, places in kinds.items()}  # the next one last
         # Least first, as heaps are: minus what a document gains, and its place among equals.
         self._heap = [(-float(len(nuggets)), places[0], nuggets) for nuggets, places in kinds.items()]
@@ -384,10 +386,10 @@ class _Greedy:
 
     def gains(self, k: int | None) -> Gains:
         """Return (rank, gain) to rank k."""
-        heap, worth = self._heap, self._worth.__getitem__
+        heap, minus = self._heap, self._worth.__getitem__
         while heap and (k is None or len(self._gains) < k):
             before, place, nuggets = heap[0]
-            now = math.fsum(map(worth, nuggets))
+            now = math.fsum(map(minus, nuggets))
             if now == before:
                 self._take(now, nuggets)
             else:
@@ -398,7 +400,7 @@ class _Greedy:
         self._gains.append((len(self._gains) + 1, -now))
         for nugget in nuggets:
             self._seen[nugget] += 1
-            self._worth[nugget] = -(self._stay ** self._seen[nugget])
+            self._worth[nugget] = -novelty(self._seen[nugget], self._alpha)
         left = self._left[nuggets]
         if left:  # it gains less by now; that is reckoned when it is on top
             heapreplace(self._heap, (now, left.pop(), nuggets))

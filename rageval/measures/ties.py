@@ -35,6 +35,7 @@ from rageval.measures.ranking import (
     geometric,
     graded_gains,
     logarithmic,
+    novelty,
     ratio,
     reciprocal,
 )
@@ -81,9 +82,9 @@ class TiedRanking(Ranking):
             here = Counter(n for doc in group.documents for n in self.topic.nuggets_of(doc, rel))
             terms: list[list[float]] = [[] for _ in range(group.inside(self.top(k)))]
             for nugget, marked in here.items():
-                worth = (1 - alpha) ** seen[nugget]
+                above = novelty(seen[nugget], alpha)
                 for place, mean in zip(terms, group_gains(group.size, marked, alpha), strict=False):
-                    place.append(worth * mean)
+                    place.append(above * mean)
             if here:
                 found += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
             seen.update(here)
@@ -157,11 +158,11 @@ def group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
     >>> group_gains(2, 1, 0.5), group_gains(2, 2, 0.5)
     ((0.5, 0.5), (1.0, 0.5))
     """
-    worth = [(1 - alpha) ** drawn for drawn in range(marked)]
+    left_of = [novelty(drawn, alpha) for drawn in range(marked)]
     chance = [1.0] + [0.0] * (marked - 1)  # of having drawn so many of the others among the places above
     gains = []
     for place in range(size):
-        gains.append(marked / size * math.fsum(c * w for c, w in zip(chance, worth, strict=True)))
+        gains.append(marked / size * math.fsum(c * w for c, w in zip(chance, left_of, strict=True)))
         left = size - 1 - place
         if left > 0:
             another = [max(marked - 1 - drawn, 0) / left for drawn in range(marked)]

@@ -18,7 +18,7 @@ from rageval.files.limits import DEFAULT
 from rageval.files.objects import LARGEST_GRADE, columns_of, ids, mappings, whole
 from rageval.files.trec import QrelsRows
 from rageval.kernel import kernel
-from rageval.measures.ranking import Topic
+from rageval.measures.ranking import Topic, novelty
 from rageval.records import Qrel
 from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
 from rageval.text import visible
@@ -559,8 +559,7 @@ class Ideals:
     def _to(self, k: int | None, alpha: float, rel: int, before: int) -> _Found:
         """Find all orders to rank k, and at least twice as deep as before."""
         depth = self._most if k is None else min(max(k, 2 * before), self._most)
-        stay = 1.0 - alpha
-        worth = array("d", [stay**seen for seen in range(depth)])
+        worth = array("d", [novelty(seen, alpha) for seen in range(depth)])
         c = self._columns
         columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
         document, ends = kernel.ideal_orders(*columns, worth, max(c.listed, default=0), rel, depth)
