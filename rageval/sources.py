@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
@@ -348,7 +347,7 @@ def run_name(source: Source) -> str:
     name = name_of(source)
     if is_remote(source):
         name = name.partition("?")[0]
-    return name if name.startswith("<") else Path(name).name
+    return name if name.startswith("<") else os.path.basename(name.rstrip("/"))
 
 
 def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:

@@ -10,10 +10,12 @@ from array import array
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress
-from pathlib import Path
-from zlib import crc32
+from typing import TYPE_CHECKING
 
 from rageval.files.trec import RunRows, Text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def together(texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
@@ -21,7 +23,9 @@ def together(texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[
     if shares == 1:
         yield _sorted(texts, tabbed)
         return
+    from pathlib import Path
     from tempfile import TemporaryDirectory
+    from zlib import crc32
 
     with TemporaryDirectory(prefix="rageval-") as name:
         paths = [Path(name, str(share)) for share in range(shares)]

@@ -12,16 +12,17 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import Limits
 from rageval.files.opening import STDIN, Source, name_of, opened
 from rageval.files.remote import is_remote
 from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
-from rageval.files.writing import whole_file
 from rageval.text import AROUND
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
@@ -81,6 +82,8 @@ def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
     """Columns of values to a Parquet file, a group of rows a table."""
     pyarrow, parquet = _engine(str(path))
+    from rageval.files.writing import whole_file
+
     with whole_file(path) as stream:
         writer = None
         try:

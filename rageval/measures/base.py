@@ -17,16 +17,18 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
-from rageval.measures.assessment import Assessment
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
+
+if TYPE_CHECKING:
+    from rageval.measures.assessment import Assessment
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
@@ -63,8 +65,7 @@ class Facts(TypedDict, total=False):
     lacking: str  # what may help where judgements are not there
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """The facts that are declared of a measure, or what holds where nothing is said; see `Facts`."""
 
     better: Better = HIGHER
@@ -73,8 +74,8 @@ class About:
     bounds: Bounds | None = None
     limits: tuple[float, float] | None = None
     aggregate: Aggregate = MEAN
-    peers: Mapping[str, str] = field(default_factory=dict)
-    orders: Mapping[str, str] = field(default_factory=dict)
+    peers: Mapping[str, str] = MappingProxyType({})
+    orders: Mapping[str, str] = MappingProxyType({})
     above_1: str = ""
     lacking: str = ""
 
@@ -225,7 +226,7 @@ class Measure:
     def of_answers(self) -> bool:
         """Whether it scores judged answers; otherwise it scores runs."""
         first = next(iter(inspect.signature(self.function).parameters.values()))
-        return _name_of(first) == Assessment.__name__
+        return _name_of(first) == "Assessment"
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
