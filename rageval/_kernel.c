@@ -1737,44 +1737,46 @@ PyDoc_STRVAR(qrels_numbers_doc,
              "Return the number of each document (a list of bytes) within a query, an int32_t each: -1 if it is judged\n"
              "and nothing of it is kept, -2 if nobody judged it.");
 
+/* Look one document up; `id` is scratch, for hashing reads up to 8 bytes behind an id's end. */
+static int qrels_number(const Qrels *qrels, int64_t query, PyObject *doc, Scratch *id, int32_t *number)
+{
+    char *given;
+    Py_ssize_t length;
+    if (!doc || PyBytes_AsStringAndSize(doc, &given, &length) < 0)
+        return -1;
+    if (scratch_room(id, (size_t)length + 8, 1) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(id->items, given, (size_t)length);
+    memset(BYTES(*id) + length, 0, 8);
+    uint64_t hash = hash_of(&qrels->lines.seed, id->items, (size_t)length);
+    *number = (int32_t)judged_as(qrels, query, hash, id->items, (size_t)length);
+    return 0;
+}
+
 static PyObject *qrels_numbers(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *capsule, *docs;
     long long query;
-    if (!PyArg_ParseTuple(args, "OLO:qrels_numbers", &capsule, &query, &docs))
+    if (!PyArg_ParseTuple(args, "OLO!:qrels_numbers", &capsule, &query, &PyList_Type, &docs))
         return NULL;
     const Qrels *qrels = PyCapsule_GetPointer(capsule, QRELS_NAME);
     if (!qrels)
         return NULL;
-    if (qrels->lines.state != ENDED) {
-        PyErr_SetString(PyExc_RuntimeError, "the judgements are not at their end");
-        return NULL;
-    }
-    if (query < 0 || (unsigned long long)query >= qrels->queries.count) {
-        PyErr_SetString(PyExc_ValueError, "query: expected the number of a query");
-        return NULL;
-    }
-    Scratch id = {0}; /* hashing reads up to 8 bytes behind the end */
+    if (qrels->lines.state != ENDED)
+        return PyErr_Format(PyExc_RuntimeError, "the judgements are not at their end");
+    if (query < 0 || (unsigned long long)query >= qrels->queries.count)
+        return PyErr_Format(PyExc_ValueError, "query: expected the number of a query, found %lld", query);
+    Scratch id = {0};
     Py_ssize_t count = PyList_Size(docs);
-    PyObject *found = count < 0 ? NULL : PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t));
+    PyObject *found = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t));
     for (Py_ssize_t at = 0; found && at < count; at++) {
-        PyObject *doc = PyList_GetItem(docs, at); /* borrowed: nothing runs meanwhile that could take it away */
-        char *given;
-        Py_ssize_t length;
-        int failed = !doc || PyBytes_AsStringAndSize(doc, &given, &length) < 0;
-        if (!failed && scratch_room(&id, (size_t)length + 8, 1) < 0) {
-            PyErr_NoMemory();
-            failed = 1;
-        }
-        if (failed) {
+        int32_t number; /* the list does not change meanwhile: nothing else runs */
+        if (qrels_number(qrels, query, PyList_GetItem(docs, at), &id, &number) < 0)
             Py_CLEAR(found);
-            break;
-        }
-        memcpy(id.items, given, (size_t)length);
-        memset((char *)id.items + length, 0, 8);
-        uint64_t hash = hash_of(&qrels->lines.seed, id.items, (size_t)length);
-        int32_t number = (int32_t)judged_as(qrels, query, hash, id.items, (size_t)length);
-        memcpy(PyBytes_AsString(found) + at * (Py_ssize_t)sizeof(int32_t), &number, sizeof number);
+        else
+            memcpy(PyBytes_AsString(found) + at * (Py_ssize_t)sizeof number, &number, sizeof number);
     }
     scratch_free(&id, 1);
     return found;

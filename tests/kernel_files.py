@@ -234,6 +234,10 @@ def compare(
     expected, topics = qrels_of(files[0], tabbed[0], asked)
     if agreed(found if isinstance(found, int) else found[1], expected):
         return int(found)
+    for query, (documents, kept) in enumerate(topics.values()):
+        names = [*documents, b"", b"nobody", b"d" * 40]
+        expected = [kept.index(name) if name in kept else -1 if name in documents else -2 for name in names]
+        assert memoryview(kernel.qrels_numbers(found[0], query, names)).cast("i").tolist() == expected
     joined = read_run(kernel, rng, found[0], files[1], tabbed[1], asked)
     return int(joined) if agreed(joined, join_of(files[1], tabbed[1], asked, topics)) else 0
 

@@ -331,6 +331,23 @@ def test_misuse_is_an_error() -> None:
             new_join(**settings)
 
 
+def test_documents_are_looked_up_in_a_query_there_is_after_the_end() -> None:
+    reader = new_qrels(b"q n d 1\nq n e 0\n")
+    with pytest.raises(RuntimeError, match="not at their end"):
+        kernel.qrels_numbers(reader, 0, [])
+    kernel.qrels_end(reader)
+    assert memoryview(kernel.qrels_numbers(reader, 0, [b"f", b"e", b"d"])).cast("i").tolist() == [-2, -1, 0]
+    assert kernel.qrels_numbers(reader, 0, []) == b""
+    for query in (-1, 1, 2**40):
+        with pytest.raises(ValueError, match="number of a query"):
+            kernel.qrels_numbers(reader, query, [b"d"])
+    for docs in ((b"d",), None, ["d"], [b"d", None], [3]):
+        with pytest.raises(TypeError):
+            kernel.qrels_numbers(reader, 0, docs)
+    with pytest.raises((TypeError, ValueError)):
+        kernel.qrels_numbers(new_join(), 0, [b"d"])
+
+
 def test_numbers_beyond_all_sense_are_taken_for_the_largest_there_is() -> None:
     reader = new_qrels(b"q n d 1\n", floor=-(2**60), grade=2**60)
     assert kernel.qrels_end(reader)[0] == 1
