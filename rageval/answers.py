@@ -172,27 +172,33 @@ def by_judge(
     found = [Found(measure) for measure in measures]
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, filling, only_here=compat == "nuggetizer")
-        heard = [Found(measure) for measure in measures]
+        heard = {at: Found(measure, {judge: []}) for at, measure in enumerate(measures)}
         for query, answer in enumerate(sight.assessments()):
-            for each in list(heard):
+            for at, each in list(heard.items()):
                 try:
                     value = each.measure.value(answer.asked_by(each.measure))
                 except NotThisJudge:
-                    heard.remove(each)
+                    del heard[at]
                     continue
-                known = answer.was_judged or sight.facts(query).assigned
-                if value != value and known and compat == "nuggetizer":
-                    value = Share(0, 0) if each.measure.gives_shares else 0.0
-                each.values.setdefault(judge, []).append(value)
+                if value != value and compat == "nuggetizer":
+                    value = _counted_0(value, each.measure, answer.was_judged or sight.facts(query).assigned)
+                each.values[judge].append(value)
                 if answer.lost:
                     each.lost.update(answer.lost)
-                each.scales += [scale for scale in answer.scales if scale not in each.scales]
-        for each in heard:
-            whole = next(one for one in found if one.measure is each.measure)
-            whole.values |= each.values
-            whole.lost += each.lost
-            whole.scales += [scale for scale in each.scales if scale not in whole.scales]
+                if answer.scales != each.scales:
+                    each.scales = list(dict.fromkeys([*each.scales, *answer.scales]))
+        for at, each in heard.items():
+            found[at].values |= each.values
+            found[at].lost += each.lost
+            found[at].scales = list(dict.fromkeys([*found[at].scales, *each.scales]))
     return found
+
+
+def _counted_0(value: float, measure: Measure, has_record: bool) -> float:
+    """What nuggetizer makes of an undefined value: 0, where it has a record of the answer."""
+    if not has_record:
+        return value
+    return Share(0, 0) if measure.gives_shares else 0.0
 
 
 def _score(found: Found, grades: Judgements, run: int, rules: Rules) -> Score:

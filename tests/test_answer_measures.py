@@ -677,7 +677,7 @@ class TestYourOwn:
         evaluate_answers(nosy, judged, answers=[row(answer=sentences, references=["d"])])
         assert seen[0][0] == ("q", "r", "J", 1, (("d",),))
         (judgement,) = seen[0][1]
-        assert judgement[:5] == (1.0, "full_support", "0", "d", None)
+        assert judgement._replace(weight=0.0) == (1.0, "full_support", None, 0.0, "0", "d")
         assert math.isnan(judgement.weight)
         assert seen[0][2] == 2.0
 

@@ -173,15 +173,18 @@ class Judgements:
 
     def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
         """Note where the answer of a row is another one than that of the row before."""
+        before = (self.run[-1], self.judge[-1], self.query[-1]) if self.end else None
         for (run, judge, query), group in groupby(map(_ANSWER, records)):
             answer = self.runs[run], self.judges[judge], self.queries[query]
-            last = first + len(list(group))
-            if self.end and answer == (self.run[-1], self.judge[-1], self.query[-1]):
-                self.end[-1] = last
-            else:
-                for column, value in zip(self._columns, (*answer, first, last), strict=True):
-                    column.append(value)
-            first = last
+            if answer != before:
+                before = answer
+                self.run.append(answer[0])
+                self.judge.append(answer[1])
+                self.query.append(answer[2])
+                self.begin.append(first)
+                self.end.append(first)
+            first += len(list(group))
+            self.end[-1] = first
 
     @property
     def _columns(self) -> tuple[array[int], ...]:
@@ -220,16 +223,7 @@ class Judgements:
 
     def finish(self) -> Judgements:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
-        number = len(self.run)
-        judges, queries = len(self.judges.words), len(self.queries.words)
-        places = zip(self.run, self.judge, self.query, range(number), strict=True)
-        packed = [
-            ((run * judges + judge) * queries + query) * number + at for run, judge, query, at in places
-        ]
-        packed.sort()
-        order = array("i", (place % number for place in packed))
-        apart = any(one // number == other // number for one, other in pairwise(packed))
-        del packed
+        order, apart = self._in_order()
         if apart:
             self._gather(order)
         else:
@@ -239,6 +233,20 @@ class Judgements:
         for answer in range(len(self.run)):
             self._refuse_duplicates(self.begin[answer], self.end[answer])
         return self
+
+    def _in_order(self) -> tuple[array[int], bool]:
+        """Return stretches by run, judge and query, and whether an answer has more than one of them."""
+        of_run = [array("i") for _ in self.runs.words]
+        for at, run in enumerate(self.run):
+            of_run[run].append(at)
+        number, queries, apart = len(self.run), len(self.queries.words), False
+        order = array("i")
+        for some in of_run:  # one by one, so that few of the numbers below are there at once
+            keys = [(self.judge[at] * queries + self.query[at]) * number + at for at in some]
+            keys.sort()
+            apart = apart or any(one // number == other // number for one, other in pairwise(keys))
+            order.extend([key % number for key in keys])
+        return order, apart
 
     def _gather(self, order: Sequence[int]) -> None:
         """Store the rows in the order of answers, which lay apart."""

@@ -34,10 +34,10 @@ class Judgement(NamedTuple):
 
     grade: float
     label: str | None
-    aspect: str
-    item: str
     importance: str | None
     weight: float
+    aspect: str
+    item: str
 
 
 class Place(NamedTuple):
@@ -96,6 +96,11 @@ class Assessment:
     >>> rageval.evaluate_answers(supported, judged)["r"]["supported"].value
     0.5
     """
+
+    __slots__ = (
+        *("_asker", "_found", "_lengths", "_query", "_sight", "cited", "judge", "lost", "query_id", "run_id"),
+        *("scales", "sentences", "was_judged"),
+    )
 
     def __init__(
         self,

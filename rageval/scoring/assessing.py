@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
@@ -57,14 +57,10 @@ class OnScale:
         is_any = self._aspects is None and not self._others
         # What rows say that did not fail and have a label of the scale: their judgements' fields, by number.
         self._plain = {
-            code
+            code: (form.grade, form.label, form.importance, form.weight)
             for code, form in enumerate(self._forms)
             if is_any and form is not None and not form.failed and form.grade is not None
         }
-        self._columns = [
-            [getattr(form, name, None) for form in self._forms]
-            for name in ("grade", "label", "importance", "weight")
-        ]
         self._banks: dict[int, list[Judgement]] = {}
         self._judges: dict[int, bool] = {}
         if check:
@@ -91,8 +87,12 @@ class OnScale:
 
     def rows(self) -> Iterator[tuple[int, int]]:
         """Yield (answer, row) of all rows on this scale, by run, judge and query."""
-        for answer in range(len(self._table.run)):
-            yield from ((answer, row) for row in self._table.rows(answer) if self.holds(row))
+        table, forms, is_any = self._table, self._forms, self._aspects is None and not self._others
+        codes, aspects = table.row_said, table.row_aspect
+        for answer, (begin, end) in enumerate(zip(table.begin, table.end, strict=True)):
+            for row in range(begin, end):
+                if forms[codes[row]] is not None and (is_any or self._has(aspects[row])):
+                    yield answer, row
 
     def worth(self, row: int) -> float:
         """Return what a row is worth: its label's worth, or the grade it gives; NaN if it failed."""
@@ -115,12 +115,14 @@ class OnScale:
             )
         return self._judges[judge]
 
+    @cached_property
     def says_importance(self) -> bool:
         """Whether anything says which aspects are vital."""
         return any(self._table.said_in(row).importance is not None for _, row in self.rows())
 
+    @cached_property
     def first_without_weight(self) -> int | None:
-        """Return the first row whose aspect has no weight; None if all have one."""
+        """The first row whose aspect has no weight; None if all have one."""
         lacking = {code for code, said in enumerate(self._table.said.words) if said.weight is None}
         if not lacking.intersection(self._table.row_said):
             return None
@@ -128,14 +130,17 @@ class OnScale:
 
     def of(self, answer: int) -> tuple[list[Judgement], list[tuple[int, str]]]:
         """Return the judgements of an answer, and (number, status) of those among them that failed."""
-        table, forms = self._table, self._forms
+        table, forms, plain = self._table, self._forms, self._plain
         rows = slice(table.begin[answer], table.end[answer])
-        codes = table.row_said[rows]
-        if self._plain and self._plain.issuperset(codes):
-            return self._of_plain(rows, codes), []
-        is_any = self._aspects is None and not self._others
-        columns = zip(codes, table.row_aspect[rows], table.row_item[rows], table.grades(answer), strict=True)
+        codes, aspect_of, item_of = table.row_said[rows], table.row_aspect[rows], table.row_item[rows]
         aspects, items = table.aspects.words, table.items.words
+        if plain and plain.keys() >= set(codes):
+            places = zip(codes, aspect_of, item_of, strict=True)
+            return [
+                _judgement((*plain[said], aspects[aspect], items[item])) for said, aspect, item in places
+            ], []
+        is_any = self._aspects is None and not self._others
+        columns = zip(codes, aspect_of, item_of, table.grades(answer), strict=True)
         found: list[Judgement] = []
         failed: list[tuple[int, str]] = []
         for said, aspect, item, own in columns:
@@ -149,15 +154,8 @@ class OnScale:
             elif grade is None:
                 grade = own
                 label = self._by_grade[own] if self.scale.labels else label
-            found.append(_judgement((grade, label, aspects[aspect], items[item], importance, weight)))
+            found.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
         return found, failed
-
-    def _of_plain(self, rows: slice, codes: Sequence[int]) -> list[Judgement]:
-        """Return the judgements of rows that all have a label, column by column."""
-        grade, label, importance, weight = (map(column.__getitem__, codes) for column in self._columns)
-        aspect = map(self._table.aspects.words.__getitem__, self._table.row_aspect[rows])
-        item = map(self._table.items.words.__getitem__, self._table.row_item[rows])
-        return list(map(_judgement, zip(grade, label, aspect, item, importance, weight, strict=True)))
 
     def bank(self, query: int) -> list[Judgement]:
         """Return a judgement without a grade for each aspect of a query that anybody was judged on."""
@@ -183,23 +181,23 @@ class OnScale:
         ):
             return
         wrong: dict[int, list[tuple[int, int]]] = {}
+        grade_in, codes, forms = self._table.grade_in, self._table.row_said, self._forms
         for answer, row in self.rows():
-            kind = self._fault(row)
+            kind = self._fault(forms[codes[row]], grade_in(row))
             if kind:
                 wrong.setdefault(kind, []).append((answer, row))
         if wrong:
             self._refuse(wrong[min(wrong)])
 
-    def _fault(self, row: int) -> int:
+    def _fault(self, form: _Form | None, grade: float) -> int:
         """Return what is wrong with a row: 1, 2 or 3; 0 if nothing is."""
-        scale, grade, said = self.scale, self._table.grade_in(row), self._table.said_in(row)
-        if not said.is_graded:
+        if form is None or form.failed:
             return 0
+        scale, worth = self.scale, form.grade
         if not scale.labels:
             return 1 if not scale.low <= grade <= scale.high else 2 if scale.whole and grade % 1 else 0
-        if said.label is not None:
-            worth = scale.labels.get(said.label)
-            return 1 if worth is None else 2 if grade == grade and grade != worth else 0
+        if worth is not None:
+            return 1 if worth != worth else 2 if grade == grade and grade != worth else 0
         return 0 if grade in self._by_grade else 3
 
     def _refuse(self, rows: list[tuple[int, int]]) -> None:
@@ -271,6 +269,7 @@ class JudgeOfRun:
         self.skips = missing == "skip"
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
+        self._scales: dict[tuple[Scale, Needs | None], OnScale] = {}
         self._answers = {table.query[answer]: answer for answer in table.answers_of(run, judge)}
 
     def assessments(self) -> Iterator[Assessment]:
@@ -288,13 +287,14 @@ class JudgeOfRun:
 
     def seen(self, scale: Scale, query: int, needs: Needs | None, asker: object) -> Seen:
         """Return what was said on a scale of the answer to a query."""
-        judged = required(self._table, scale, asker)
-        if not judged.is_by(self._judge):
-            raise NotThisJudge
-        self._require(judged, needs, asker)
+        judged = self._scales.get((scale, needs))
+        if judged is None:
+            judged = self._required(scale, needs, asker)
         answer = self._answers.get(query)
         found, failed = judged.of(answer) if answer is not None else ([], [])
         own = bool(found)
+        if own and not failed:
+            return Seen(found, _NONE, own)
         if not own and self._lacks(scale, query):
             found = list(judged.bank(query))
             failed = [(number, ABSENT) for number in range(len(found))]
@@ -308,26 +308,25 @@ class JudgeOfRun:
             return False  # an answer that cites nothing has nothing to be judged
         return scale.by_all and not self._only_here
 
-    def _require(self, judged: OnScale, needs: Needs | None, asker: object) -> None:
-        key = ("knows", judged.scale, needs)
-        if needs is None or key in self._table.kept:
-            return
-        if needs == "importance" and not self._only_here:
-            if not judged.says_importance():
-                raise UsageError(
-                    f"{asker}: needs to know which nuggets are vital and which okay; nothing says so in"
-                    f" {visible(self._table.name)}: {_GIVE}"
-                )
-            self._table.kept[key] = True
-        if needs == "weight":
-            row = judged.first_without_weight()
-            if row is not None:
-                aspect = self._table.aspects.words[self._table.row_aspect[row]]
-                raise UsageError(
-                    f"{self._table.where(row)}: {asker} needs the weight of every criterion, and nothing says"
-                    f" that of {visible(aspect)[:60]!r}: {_GIVE}"
-                )
-            self._table.kept[key] = True
+    def _required(self, scale: Scale, needs: Needs | None, asker: object) -> OnScale:
+        """Return the judgements on a scale, where all is said of them that a measure needs."""
+        judged = required(self._table, scale, asker)
+        if not judged.is_by(self._judge):
+            raise NotThisJudge
+        if needs == "importance" and not self._only_here and not judged.says_importance:
+            raise UsageError(
+                f"{asker}: needs to know which nuggets are vital and which okay; nothing says so in"
+                f" {visible(self._table.name)}: {_GIVE}"
+            )
+        row = judged.first_without_weight if needs == "weight" else None
+        if row is not None:
+            aspect = self._table.aspects.words[self._table.row_aspect[row]]
+            raise UsageError(
+                f"{self._table.where(row)}: {asker} needs the weight of every criterion, and nothing says"
+                f" that of {visible(aspect)[:60]!r}: {_GIVE}"
+            )
+        self._scales[scale, needs] = judged
+        return judged
 
     def _fill(
         self, found: list[Judgement], failed: list[tuple[int, str]], scale: Scale, needs: Needs | None
