@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
@@ -28,7 +28,9 @@ from rageval.measures.ties import Ties
 from rageval.names import suggestion
 
 if TYPE_CHECKING:
-    from rageval.measures.assessment import Assessment
+    from rageval.measures.assessment import Assessment, Judgement
+
+    Weighs = Callable[[Mapping[str, Any], Judgement], float]
 
 HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
@@ -63,6 +65,8 @@ class Facts(TypedDict, total=False):
     orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
     above_1: str  # why a value may be above 1 all the same
     lacking: str  # what may help where judgements are not there
+    weighs: Weighs | None  # what each judgement counts, of Σ weight · value / Σ weight over judgements
+    labels: Callable[[Mapping[str, Any]], Collection[str]] | None  # which labels count, of a share of labels
 
 
 class About(NamedTuple):
@@ -78,6 +82,8 @@ class About(NamedTuple):
     orders: Mapping[str, str] = MappingProxyType({})
     above_1: str = ""
     lacking: str = ""
+    weighs: Weighs | None = None
+    labels: Callable[[Mapping[str, Any]], Collection[str]] | None = None
 
 
 class Parameter(NamedTuple):

@@ -37,7 +37,14 @@ def crag_score(answer: Assessment) -> float:
     return mean(grades(answer.judged(CRAG)))
 
 
-@measure(better=lambda parameters: _BETTER[parameters["label"]])
+def _counted(label: str) -> tuple[str, ...]:
+    return _ACCURATE if label == "accurate" else (label,)
+
+
+@measure(
+    better=lambda parameters: _BETTER[parameters["label"]],
+    labels=lambda parameters: _counted(parameters["label"]),
+)
 def crag_share(
     answer: Assessment,
     *,
@@ -60,6 +67,5 @@ def crag_share(
     >>> [score.value for score in scores.values()]
     [0.5, 0.25, 0.25]
     """
-    counted = _ACCURATE if label == "accurate" else (label,)
-    judged = answer.judged(CRAG)
+    counted, judged = _counted(label), answer.judged(CRAG)
     return share(sum(judgement.label in counted for judgement in judged), len(judged))

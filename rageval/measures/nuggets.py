@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import Between, measure
@@ -20,7 +21,12 @@ _COUNTED: dict[str, dict[str | None, float]] = {
 _ALLOWANCE = 100.0  # non-space characters a nugget, TREC 2003
 
 
-@measure
+def by_importance(parameters: Mapping[str, Any], judgement: Judgement) -> float:
+    """Return what a judgement counts by the parameter `importance`."""
+    return counts(parameters["importance"], judgement)
+
+
+@measure(weighs=by_importance)
 def nugget_recall(
     answer: Assessment,
     *,
@@ -123,7 +129,7 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     return (beta**2 + 1) * precision * recall / below if below else 0.0
 
 
-@measure
+@measure(weighs=lambda parameters, judgement: max(judgement.weight, 0.0))
 def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> Share:
     """Weight of the criteria an answer meets, of all the weight there is to win (TREC RAG 2026 rubrics).
 

@@ -40,7 +40,7 @@ def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] =
     return mean([value for value in points if not math.isnan(value)])
 
 
-@measure
+@measure(weighs=lambda *_: 1.0)
 def win_rate(answer: Assessment) -> Share:
     """Share of the comparisons with other answers that the answer wins, a tie being half a win.
 

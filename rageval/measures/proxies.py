@@ -7,12 +7,12 @@ from typing import Literal
 
 from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import measure
-from rageval.measures.nuggets import weighted
+from rageval.measures.nuggets import by_importance, weighted
 from rageval.measures.ranking import Share
 from rageval.measures.scales import LEXICAL, TOKEN_F1
 
 
-@measure
+@measure(weighs=by_importance)
 def lexical_recall(
     answer: Assessment, *, importance: Literal["all", "vital", "okay", "weighted"] = "all"
 ) -> Share:

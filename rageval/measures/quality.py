@@ -13,7 +13,7 @@ from rageval.measures.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT
 _BETTER = {"relevant": HIGHER, "partially_relevant": NEITHER, "non_relevant": LOWER}
 
 
-@measure(peers={"freshstack": "precision"})
+@measure(peers={"freshstack": "precision"}, weighs=lambda *_: 1.0)
 def bank_precision(answer: Assessment) -> Share:
     """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
 
@@ -55,7 +55,7 @@ def bank_recall(answer: Assessment) -> float:
     return good / wanted if lacking and wanted else math.nan
 
 
-@measure(peers={"freshstack": "groundedness"})
+@measure(peers={"freshstack": "groundedness"}, weighs=lambda *_: 1.0)
 def bank_groundedness(answer: Assessment) -> Share:
     """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
 
@@ -74,7 +74,7 @@ def bank_groundedness(answer: Assessment) -> Share:
     return share(len(made_up) - sum(made_up), len(made_up))
 
 
-@measure(better=lambda parameters: _BETTER[parameters["label"]])
+@measure(better=lambda parameters: _BETTER[parameters["label"]], weighs=lambda *_: 1.0)
 def audit_share(
     answer: Assessment, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
 ) -> Share:

@@ -23,7 +23,6 @@ from rageval.uncertainty.correction import (
 from rageval.uncertainty.parts import Shared
 
 FEW = 20
-_ACCURATE = ("perfect", "acceptable", "accurate")
 
 
 class Corrected(NamedTuple):
@@ -83,12 +82,11 @@ def _failed(*both: Judgements) -> str:
 
 def _corrected(run: str, one: Score, other: Score, shared: Shared, level: float) -> Corrected:
     name, judged, gold = str(one.measure), shared.judged, shared.gold
-    if one.measure.name == "crag_share":
+    counted = one.measure.about.labels
+    if counted is not None and isinstance(one.measure, Measure):
         said, people = _labels(judged, run), _labels(gold, run)
-        wanted = str(getattr(one.measure, "parameters", {})["label"])
-        counted = _ACCURATE if wanted == "accurate" else (wanted,)
         if said:
-            estimate = corrected_share(said, people, counted, level)
+            estimate = corrected_share(said, people, counted(one.measure.parameters), level)
             estimate = estimate._replace(labels=estimate.checked, of=estimate.queries)
             return Corrected(run, name, "confusion", estimate)
     parts = shared.parts(one.measure, run)

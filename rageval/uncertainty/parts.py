@@ -6,15 +6,13 @@ judged, too, people's value there, and how large a part of the answer's weight t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
 from rageval.answers import Rules, evaluate_all
 from rageval.files.judgements import JudgementLine, Judgements
-from rageval.measures.assessment import Judgement
 from rageval.measures.base import Measure
-from rageval.measures.nuggets import counts
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
@@ -57,7 +55,7 @@ class Shared:
         labels = sum(weight > 0 and key in theirs for key, weight in ours.items())
         found = Parts(labels, sum(weight > 0 for weight in ours.values()))
         partly = frozenset(query for query, weight in part.items() if 0 < weight < whole[query])
-        if not partly or measure.name not in _ADDED_UP or measure.parameters.get("floor") == "zero":
+        if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
             return found._replace(partly=partly)
         judge, people = (self._values(measure, run, side) for side in self.both)
         share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
@@ -93,7 +91,7 @@ def _place(line: JudgementLine) -> Place:
 def _weighed(measure: Measure, grades: Judgements, run: str, filling: str) -> dict[Key, float]:
     """The judgements of a system that a measure rests on, each with what it counts."""
     found: dict[Key, float] = {}
-    weight = _ADDED_UP.get(measure.name, _one)
+    weight = measure.about.weighs
     for judge in range(len(grades.judges.words)) if run in grades.runs else ():
         try:
             for answer in JudgeOfRun(grades, grades.runs[run], judge, filling).assessments():
@@ -101,7 +99,7 @@ def _weighed(measure: Measure, grades: Judgements, run: str, filling: str) -> di
                 scales = [scale for scale in answer.scales if scale is not POSITION]
                 for judgement in chain.from_iterable(map(answer.judged, scales)):
                     key = answer.query_id, judgement.item, judgement.aspect
-                    found[key] = weight(measure, judgement)
+                    found[key] = weight(measure.parameters, judgement) if weight else 1.0
         except NotThisJudge:
             continue
     return found
@@ -112,28 +110,3 @@ def _by_query(weights: Mapping[Key, float]) -> dict[str, float]:
     for (query, _, _), weight in weights.items():
         found[query] = found.get(query, 0.0) + weight
     return found
-
-
-def _one(_: Measure, __: Judgement) -> float:
-    return 1.0
-
-
-def _by_importance(measure: Measure, judgement: Judgement) -> float:
-    return counts(measure.parameters["importance"], judgement)
-
-
-def _positive(_: Measure, judgement: Judgement) -> float:
-    return max(judgement.weight, 0.0)
-
-
-# Measures that are Σ w·value / Σ w over the judgements of a query, so that a part drawn at random tells of
-# the whole, and what each judgement weighs.
-_ADDED_UP: dict[str, Callable[[Measure, Judgement], float]] = {
-    "nugget_recall": _by_importance,
-    "lexical_recall": _by_importance,
-    "rubric_score": _positive,
-    "win_rate": _one,
-    "audit_share": _one,
-    "bank_precision": _one,
-    "bank_groundedness": _one,
-}
