@@ -114,10 +114,14 @@ def grade(text: bytes, largest: int) -> int | None:
 
 def first_is_tabbed(text: bytes, width: int, comments: str) -> bool | None:
     """Whether tabs part the fields of the first row, which decides for its file; None if there is no row."""
-    for line in text.split(b"\n"):
-        content = line.removesuffix(b"\r")
+    begin = 0
+    while begin < len(text):  # line by line, as the first mostly tells
+        end = text.find(b"\n", begin)
+        end = len(text) if end < 0 else end
+        content = text[begin:end].removesuffix(b"\r")
         if not _holds_nothing(content, comments):
             return is_tabbed(content, width)
+        begin = end + 1
     return None
 
 
