@@ -166,9 +166,9 @@ def ordinary(content: bytes, kind: Kind, reading: Reading) -> Columns | None:
     """Return the columns of lines that are all as most are, or None if that is not plain to see."""
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n")
-    if b"\n\n" in content or content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
+    if content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
         return None
-    if reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):
+    if b"#" in content and reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):
         return None
     columns = _evenly_parted(content, kind.width) or _parted(content, kind.width, bool(reading.tabbed))
     if columns is None or _too_long(content, columns, kind, reading.limits):
@@ -185,10 +185,12 @@ def _evenly_parted(content: bytes, width: int) -> Columns | None:
         if b" " in content:
             return None
         content = content.replace(b"\t", b" ")
-    pieces = content.removesuffix(b"\n").replace(b"\n", b" \n ").split(b" ")
-    ends = pieces[width :: width + 1]
-    lines, more = divmod(len(pieces) + 1, width + 1)
-    if more or b"" in pieces or ends.count(b"\n") < lines - 1 or pieces.count(b"\n") > lines - 1:
+    content = content.removesuffix(b"\n")
+    pieces = content.replace(b"\n", b" \n ").split(b" ")
+    ends = content.count(b"\n")
+    if pieces[width :: width + 1].count(b"\n") < ends or len(pieces) != (ends + 1) * (width + 1) - 1:
+        return None
+    if b"" in pieces:
         return None
     return [pieces[at :: width + 1] for at in range(width)]
 
@@ -211,7 +213,7 @@ def _parts(line: bytes) -> list[bytes]:
 def _too_long(content: bytes, columns: Columns, kind: Kind, limits: Limits) -> bool:
     if len(content) > limits.line and len(max(content.split(b"\n"), key=len)) > limits.line:
         return True
-    return any(len(max(columns[at], key=len)) > limits.id for at in kind.ids)
+    return any(max(map(len, columns[at])) > limits.id for at in kind.ids)
 
 
 def with_numbers(columns: Columns, kind: Kind, limits: Limits) -> Columns | None:
