@@ -33,7 +33,7 @@ def test_our_own_pass(measure: rageval.Measure) -> None:
 
 
 @rageval.measure(limits=(0.0, 1.0))
-def rbp(ranking: Ranking, *, k: int | None = None, rel: int = 1) -> float:
+def rank_biased(ranking: Ranking, *, k: int | None = None, rel: int = 1) -> float:
     """Rank-biased precision with p = 0.8 (Moffat and Zobel, 2008)."""
     return math.fsum(0.2 * 0.8 ** (hit.rank - 1) for hit in ranking.hits(k, rel))
 
@@ -50,7 +50,7 @@ def retrieved(ranking: Ranking) -> int:
     return ranking.retrieved
 
 
-@pytest.mark.parametrize("measure", [rbp, rbp @ 2, first_rank, retrieved], ids=str)
+@pytest.mark.parametrize("measure", [rank_biased, rank_biased @ 2, first_rank, retrieved], ids=str)
 def test_somebody_elses_pass(measure: rageval.Measure) -> None:
     check_measure(measure, cases=20)
 
@@ -171,6 +171,16 @@ def test_measures_of_answers_and_other_things_are_refused() -> None:
     for what in (rageval.parse_measure("crag_score"), "recall", rageval.parse_measure("Rprec")):
         with pytest.raises(MeasureError, match="expected a measure of runs"):
             check_measure(what)  # type: ignore[arg-type]
+
+
+def test_a_name_that_is_taken_breaks_a_law_without_any_topic() -> None:
+    @rageval.measure
+    def recall(ranking: Ranking) -> float:
+        """Not the one that is known."""
+        return float(len(ranking.hits()) > 0)
+
+    with pytest.raises(AssertionError, match=r"recall breaks a law: parses back\nrun = \{\}\nqrels = \{\}"):
+        check_measure(recall)
 
 
 def test_the_same_seed_gives_the_same_example() -> None:

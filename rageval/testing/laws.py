@@ -110,6 +110,8 @@ def _said(law: Law, measure: Measure, small: Case, place: str) -> str:
         lines += [f"values = {by_query(wanted, small)}"]
     except MeasureError as error:
         lines = [str(error)]
+    except RagevalError:  # nothing is left to be scored, and the law is broken all the same
+        pass
     return "\n".join([*lines, f"run = {small.run}", f"qrels = {small.qrels}"])
 
 
