@@ -259,6 +259,19 @@ def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None
     cells = {cell["measure"]: cell for cell in found["cells"]}
     assert (cells["NumRet"]["value"], cells["NumRet"]["low"]) == (300.0, None)
     assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
+    assert "NumRet: not compared: it is added up over queries, not averaged" in found["remarks"]
+
+
+def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
+    found = reported(tmp_path, *RUNS, "-m", "recall@10,recall(over=pool)@10")
+    cells = {cell["measure"]: cell for cell in found["cells"] if cell["run"] == found["runs"][0]}
+    pooled, mean = cells["recall(over=pool)@10"], cells["recall@10"]
+    assert pooled["low"] < pooled["value"] < pooled["high"]
+    assert pooled["value"] != mean["value"]
+    assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
+    assert any(
+        remark.startswith("recall(over=pool)@10: not compared: it is pooled") for remark in found["remarks"]
+    )
 
 
 def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
 from rageval.intervals.coarse import FEW, is_coarse, scale_of
 from rageval.intervals.resampling import intervals
-from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Aggregate
+from rageval.measures.base import MEAN, NEITHER, POOL, SUM
 from rageval.names import suggestion
-from rageval.scores import Scores
+from rageval.scores import Score, Scores
 from rageval.text import visible
 
 _FEW = 10
@@ -78,19 +78,24 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
     if len(set(measures)) > 1:
         raise UsageError("the runs were scored by different measures; expected the same for each")
     for score in results[0].scores:
-        if score.measure.aggregate != MEAN:
-            raise MeasureError(f"{score.measure} is {_how(score.measure.aggregate)}")
-        if score.groups is not None:
-            raise UsageError(f"{score.measure} is a mean of means over groups; compare plain means")
+        why = why_not(score)
+        if why and score.measure.aggregate == MEAN:
+            raise UsageError(f"{score.measure} {why}; compare plain means")
+        if why:
+            way = ", or compare over=topics" if score.measure.aggregate == POOL else ""
+            raise MeasureError(f"{score.measure} {why}; leave it out{way}")
 
 
-def _how(aggregate: Aggregate) -> str:
-    """Return how values become one in a way that tests of mean differences say nothing of."""
+def why_not(score: Score) -> str:
+    """Return why nothing that is tested says anything of a value; empty for a plain mean over queries."""
+    aggregate = score.measure.aggregate
     if aggregate == SUM:
-        return "added up over queries, not averaged; leave it out"
+        return "is added up over queries, not averaged"
     if aggregate == POOL:
-        return "pooled over queries, and no test of that is known; leave it out, or compare over=topics"
-    return "what a function makes of the queries' values, and no test of that is known; leave it out"
+        return "is pooled over queries, and no test of that is known"
+    if aggregate != MEAN:
+        return "is what a function makes of the queries' values, and no test of that is known"
+    return "is a mean of means over groups" if score.groups is not None else ""
 
 
 def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:

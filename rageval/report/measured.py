@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
+from rageval.comparison.comparing import why_not
 from rageval.comparison.verdicts import Absent, Alike
 from rageval.intervals.coarse import scale_of
 from rageval.intervals.resampling import intervals
 from rageval.intervals.samples import has_interval, sample
-from rageval.measures.base import MEAN
 from rageval.report.columns import packed, plain
 from rageval.scores import Score, Scores
 
@@ -39,7 +39,9 @@ def measured(
     }
     if found is not None:
         report["comparison"] = comparison_record(found.as_dict(), settings)
-        report["remarks"] = list(found.remarks)
+        left_out = (score for scores in results for score in scores.scores if why_not(score))
+        said = dict.fromkeys(f"{score.measure}: not compared: it {why_not(score)}" for score in left_out)
+        report["remarks"] = [*found.remarks, *said]
     return report
 
 
@@ -81,7 +83,7 @@ def columns(results: Sequence[Scores]) -> Record:
 
 def _comparable(results: Sequence[Scores]) -> list[Scores]:
     """The runs with the measures that can be compared: scored for each, and averaged over queries."""
-    names = [{str(score.measure) for score in scores.scores if _is_mean(score)} for scores in results]
+    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
     shared = set.intersection(*names) if names else set()
     if not shared:
         return []
@@ -89,10 +91,6 @@ def _comparable(results: Sequence[Scores]) -> list[Scores]:
         replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
         for scores in results
     ]
-
-
-def _is_mean(score: Score) -> bool:
-    return score.measure.aggregate == MEAN and score.groups is None
 
 
 def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[Record]:
