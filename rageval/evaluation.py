@@ -25,7 +25,7 @@ from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
 from rageval.scores import Score, Scores, require_groups
 from rageval.scoring.joining import Joined, Joining, Notes
-from rageval.scoring.ordering import EVERYTHING, Documents, Order, View
+from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
 from rageval.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.text import visible
@@ -76,8 +76,8 @@ class Rules:
         if self.nothing_judged not in NOTHING_JUDGED:
             expected = ", ".join(NOTHING_JUDGED)
             raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
-        if self.ties != EXPECTED:
-            Order(self.ties)
+        if self.ties not in (*TIES, EXPECTED):
+            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
         compat.check(self.compat)
         if self.zero_rel not in ZERO_REL:
             raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(ZERO_REL)}")

@@ -15,6 +15,7 @@ from rageval.files.lines import QRELS, RUN
 from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of, start_of
 from rageval.files.remote import is_remote
 from rageval.files.trec import (
+    COMMENTS,
     PLAIN,
     QrelsRows,
     Reading,
@@ -360,4 +361,6 @@ def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:
 
 
 def _reading(comments: str, limits: Any) -> Reading:
+    if comments not in COMMENTS:
+        raise UsageError(f"comments={comments!r}: expected one of {', '.join(COMMENTS)}")
     return Reading(comments, limits) if limits is not None else Reading(comments)

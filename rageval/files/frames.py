@@ -12,7 +12,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO, cast
 
@@ -65,7 +65,7 @@ class FrameSpan:
         last = self.frames[-1]
         with unchanged(self.path, self.stamp), opened(self.path, last.at + last.packed) as raw:
             stream = cast("IO[bytes]", _Stream(self._content(raw), name_of(self.path)))
-            yield stream, replace(reading, tabbed=self.tabbed)
+            yield stream, reading._replace(tabbed=self.tabbed)
 
     def _content(self, raw: IO[bytes]) -> Iterator[bytes]:
         """What lies between begin and end. The part that holds the end of a frame unpacks it to its end."""

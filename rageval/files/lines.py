@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
@@ -20,8 +20,7 @@ _SHOWN_ERRORS = 10
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A format of lines and columns: its name, its columns, which of them are ids, where the number is."""
 
     name: str
@@ -38,12 +37,12 @@ RUN = Kind("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
 QRELS = Kind("qrels", ("qid", "nugget", "docid", "grade"), (0, 1, 2), 3)
 
 
-@dataclass(slots=True)
 class Findings:
     """What is wrong with a file: the first ten in full, the others as a count."""
 
-    shown: list[str] = field(default_factory=list)
-    count: int = 0
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.count = 0
 
     def add(self, message: str) -> None:
         self.count += 1

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import IO, cast
@@ -37,7 +37,7 @@ class Span:
     def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
         """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
         with span_opened(self) as stream:
-            yield stream, replace(reading, tabbed=self.tabbed)
+            yield stream, reading._replace(tabbed=self.tabbed)
 
 
 def spans_of(raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:

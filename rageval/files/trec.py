@@ -8,11 +8,10 @@ line (`files.lines`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.lines import QRELS, RUN, Kind, first_is_tabbed, grade, read_lines, refuse_bom
 from rageval.files.opening import Source, chunks, name_of
@@ -24,8 +23,7 @@ _TEXT = bytes({9, 10, *range(32, 127), *range(128, 256)})  # bytes that a line m
 Columns = Sequence[Sequence[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How to read: what a line that begins with `#` is, and the limits.
 
     `tabbed`: whether fields are parted by tabs in lines that can be read both ways; unless it is known, the
@@ -35,10 +33,6 @@ class Reading:
     comments: str = "error"
     limits: Limits = DEFAULT
     tabbed: bool | None = None
-
-    def __post_init__(self) -> None:
-        if self.comments not in COMMENTS:
-            raise UsageError(f"comments={self.comments!r}: expected one of {', '.join(COMMENTS)}")
 
 
 PLAIN = Reading()
@@ -117,7 +111,7 @@ def told_apart(given: Iterable[Text], kind: Kind, reading: Reading) -> tuple[Ite
         tabbed = first_is_tabbed(text.content, kind.width, reading.comments)
         if tabbed is not None:
             break
-    return chain(seen, rest), replace(reading, tabbed=bool(tabbed))
+    return chain(seen, rest), reading._replace(tabbed=bool(tabbed))
 
 
 def _stretches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rageval.errors import InputError
@@ -101,6 +101,6 @@ class Divided(RunSource):
         return [Part(stretch, self.reading, self.dedup) for stretch in stretches]
 
     def _together(self, joining: Joining, engine: Engine, parts: list[Part]) -> Joined:
-        sent = joining if engine.inherits else replace(joining, qrels=portable(joining.qrels))
+        sent = joining if engine.inherits else joining._replace(qrels=portable(joining.qrels))
         pieces = [piece for _, piece in paired(parts, engine.results(piece_of, sent, parts))]
         return self._noted(joining.together(pieces))

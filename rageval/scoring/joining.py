@@ -93,8 +93,7 @@ class Joined(NamedTuple):
     notes: Notes
 
 
-@dataclass(frozen=True, slots=True)
-class Joining:
+class Joining(NamedTuple):
     """How a run meets the judgements; it can be sent to where a piece is read.
 
     Hits below rank `deepest` are forgotten at once: no measure will ask for them.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import eq, ne
 from typing import NamedTuple
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError
 from rageval.files.trec import RunRows
 from rageval.text import visible
 
@@ -19,8 +18,7 @@ _SHOWN = 10
 _LONGEST_RANK = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """How documents are ordered.
 
     `ties`: `trec` (by document id descending), `docid_asc`, `input` (as they stand in the file), `rank`
@@ -34,19 +32,14 @@ class Order:
     pool: int | None = None
     by_rank: bool = False
 
-    def __post_init__(self) -> None:
-        if self.ties not in TIES:
-            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
 
-
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """What of a run counts: the order, how deep, and whether unjudged documents are taken out first.
 
     A document graded below `floor` is one that nobody judged.
     """
 
-    order: Order = field(default_factory=Order)
+    order: Order = Order()
     depth: int | None = None
     judged_only: bool = False
     floor: int = EVERYTHING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import ge, le
 from typing import NamedTuple
 
@@ -43,7 +42,7 @@ class Rows:
         for first, text in stretches(self.source, reading.limits, self.expected):
             if reading.tabbed is None:
                 tabbed = first_is_tabbed(text, self.kind.width, reading.comments)
-                reading = replace(reading, tabbed=tabbed)
+                reading = reading._replace(tabbed=tabbed)
             self.last = first + text.count(b"\n") - text.endswith(b"\n")
             columns = ordinary(text, self.kind, reading)
             if columns is None:
