@@ -48,7 +48,7 @@ SHORT = {
 }
 _PART = re.compile(r"(?P<name>[^()@]+)(?:\((?P<parameters>.*)\))?(?:@(?P<k>.*))?", re.DOTALL)
 _CUTOFF = re.compile(r"\d+|\d*\.\d+")
-_CUT = re.compile(r"(?P<head>.*?[a-z][_.]|.*@)(?P<k>\d+|\d*\.\d+)", re.IGNORECASE | re.DOTALL)
+_CUT = r"(?is)(?P<head>.*?[a-z][_.]|.*@)(?P<k>\d+|\d*\.\d+)"  # compiled where a number follows a measure
 
 
 def parse_measure(text: str) -> AnyMeasure:
@@ -81,7 +81,7 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     """(spelling, measure) of all measures in the text; a bare number is one more cut-off of the last."""
     found: list[tuple[str, AnyMeasure]] = []
     for part in _parts(text):
-        cut = _CUT.fullmatch(found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
+        cut = re.fullmatch(_CUT, found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
         if part.lower() in SETS or part.lower().startswith("official:"):
             found.extend((str(measure), measure) for measure in _official(part))
         elif cut:

@@ -57,9 +57,9 @@ NOT_OFFERED: Mapping[str, str] = {
     "relstring": "`rageval report` shows the grades of every ranking",
 }
 _ONE = re.compile(r"(?P<name>[A-Za-z]\w*?)[_.](?P<at>\d+|\d*\.\d+)")
-_WITH_GAINS = re.compile(r"(ndcg|G|Rndcg|ndcg_rel)[_.][\d.]+=.*", re.DOTALL)
+_WITH_GAINS = r"(?s)(ndcg|G|Rndcg|ndcg_rel)[_.][\d.]+=.*"  # and below: compiled where a name is not known
 _WITH_BETA = re.compile(r"set_F[_.](\d+|\d*\.\d+)", re.IGNORECASE)
-_PARAMETER = re.compile(r"[_.]?[\d.][\d.,=-]*$")
+_PARAMETER = r"[_.]?[\d.][\d.,=-]*$"
 
 
 def ours(text: str) -> str | None:
@@ -106,9 +106,9 @@ def left_out(text: str) -> str | None:
 
 def why_not(text: str) -> str | None:
     """Why a name of trec_eval's is not offered, and what is; None for a name that is not one of these."""
-    if _WITH_GAINS.fullmatch(text):
+    if re.fullmatch(_WITH_GAINS, text):
         return "gains are a parameter of ir_measures' nDCG, whole numbers by grade: nDCG(gains={1:3,2:9})@10"
-    name = "11pt_avg" if text.startswith("11pt_avg") else _PARAMETER.sub("", text)
+    name = "11pt_avg" if text.startswith("11pt_avg") else re.sub(_PARAMETER, "", text)
     return NOT_OFFERED.get(name)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from itertools import accumulate, chain, compress, pairwise
 from operator import sub
 from os import urandom
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT
@@ -19,9 +19,11 @@ from rageval.files.objects import LARGEST_GRADE, columns_of, ids, mappings, whol
 from rageval.files.trec import QrelsRows
 from rageval.kernel import kernel
 from rageval.measures.ranking import Topic, novelty
-from rageval.records import Qrel
 from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.records import Qrel
 
 _FIELDS = ("query_id", "doc_id", "relevance")
 _NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
@@ -290,6 +292,8 @@ class Qrels:
         return self._columns.rows
 
     def __iter__(self) -> Iterator[Qrel]:
+        from rageval.records import Qrel
+
         columns = self._columns
         for number, query in enumerate(self.query_ids):
             first, nuggets = columns.docs[number], self.nuggets(query)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError
 from rageval.files.objects import columns_of, finite, ids, is_frame, mappings
 from rageval.files.trec import RunRows
-from rageval.records import ScoredDoc
 from rageval.scoring.ordering import Documents, Order, Scattered, ranked, whole_queries
+
+if TYPE_CHECKING:
+    from rageval.records import ScoredDoc
 
 _FIELDS = ("query_id", "doc_id", "score")
 
@@ -78,6 +80,8 @@ class Run:
         return sum(len(found.docs) for found in self.queries)
 
     def __iter__(self) -> Iterator[ScoredDoc]:
+        from rageval.records import ScoredDoc
+
         for found in self.queries:
             query = _text(found.query)
             for doc, score in zip(found.docs, found.scores, strict=True):
