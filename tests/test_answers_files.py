@@ -7,17 +7,21 @@ import gzip
 import io
 import json
 import lzma
+import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rageval
 from rageval.counting import RULES, length
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, read_answers, write_answers
-from rageval.files.limits import Limits
+from rageval.files.judgements import JudgementLine, Judgements
+from rageval.files.limits import DEFAULT, Limits
 from rageval.records import Answer, Sentence
 
 SAMPLES = Path(__file__).parents[1] / "examples/data/answers"
@@ -282,3 +286,33 @@ def test_lengths_add_up(texts: list[str]) -> None:
 def test_an_unknown_counting_rule() -> None:
     with pytest.raises(UsageError, match="expected one of nfkc, split, nonspace, characters"):
         length(["x"], "words")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_that_lie_apart_are_the_answers_they_are_together(seed: int, tmp_path: Path) -> None:
+    """In any order of lines, in few stretches or in many, an answer has its rows, and rows their lines."""
+    rng = random.Random(seed)
+    rows = [
+        {"query_id": f"q{query}", "run_id": run, "judge": judge, "aspect": f"n{at}", "label": "support"}
+        for query in range(3)
+        for run in "ab"
+        for judge in ("J", "K")[: rng.randint(1, 2)]
+        for at in range(rng.randint(1, 3))
+    ]
+    if seed % 2:
+        rng.shuffle(rows)
+    path = tmp_path / "judged.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = Judgements("x")
+    step = rng.choice((1, 2, 100))
+    for begin in range(0, len(rows), step):
+        records = msgspec.convert(rows[begin : begin + step], list[JudgementLine])
+        table.add("x", range(begin + 1, begin + 1 + len(records)), records, DEFAULT)
+    for found in (table.finish(), rageval.read_judgements(path)):
+        lines = {int(found.where(row).rpartition(":")[2]): line for row, line in found.each()}
+        assert [{name: getattr(lines[at + 1], name) for name in rows[at]} for at in range(len(rows))] == rows
+        places = [(found.run[at], found.judge[at], found.query[at]) for at in range(len(found.run))]
+        assert places == sorted(set(places))
+        assert len(places) == len({(row["run_id"], row["judge"], row["query_id"]) for row in rows})
+        of_answer = [[found.position(row) for row in found.rows(at)] for at in range(len(places))]
+        assert all(each == sorted(each) for each in of_answer)

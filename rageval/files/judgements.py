@@ -12,8 +12,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, groupby, pairwise, repeat
-from operator import attrgetter
+from itertools import accumulate, chain, pairwise, repeat
+from operator import attrgetter, itemgetter, sub
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -173,22 +173,21 @@ class Judgements:
 
     def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
         """Note where the answer of a row is another one than that of the row before."""
-        before = (self.run[-1], self.judge[-1], self.query[-1]) if self.end else None
-        for (run, judge, query), group in groupby(map(_ANSWER, records)):
-            answer = self.runs[run], self.judges[judge], self.queries[query]
-            if answer != before:
-                before = answer
-                self.run.append(answer[0])
-                self.judge.append(answer[1])
-                self.query.append(answer[2])
-                self.begin.append(first)
-                self.end.append(first)
-            first += len(list(group))
-            self.end[-1] = first
+        answers = list(map(_ANSWER, records))
+        begins = [at for at, (one, other) in enumerate(pairwise(answers), 1) if one != other]
+        begins[:0] = [0] * bool(answers)
+        first_of = [answers[at] for at in begins]
+        number = len(self.run)
+        for at, (column, words) in enumerate(self._whose):
+            column.extend(map(words.__getitem__, map(itemgetter(at), first_of)))
+        self.begin.extend([first + at for at in begins])
+        if number and begins and all(column[number - 1] == column[number] for column, _ in self._whose):
+            for column in (self.run, self.judge, self.query, self.begin):  # the answer of the row before
+                del column[number]
 
     @property
-    def _columns(self) -> tuple[array[int], ...]:
-        return self.run, self.judge, self.query, self.begin, self.end
+    def _whose(self) -> tuple[tuple[array[int], Words], ...]:
+        return (self.run, self.runs), (self.judge, self.judges), (self.query, self.queries)
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
         """Whether any of the rows from here on must be looked at one by one, for it may be refused.
@@ -223,12 +222,15 @@ class Judgements:
 
     def finish(self) -> Judgements:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
+        self.end = self.begin[1:]
+        self.end.extend([len(self)] * bool(self.begin))
         order, apart = self._in_order()
         if apart:
             self._gather(order)
         else:
             self.run, self.judge, self.query, self.begin, self.end = (
-                array("i", map(column.__getitem__, order)) for column in self._columns
+                array("i", map(column.__getitem__, order))
+                for column in (self.run, self.judge, self.query, self.begin, self.end)
             )
         for answer in range(len(self.run)):
             self._refuse_duplicates(self.begin[answer], self.end[answer])
@@ -250,19 +252,23 @@ class Judgements:
 
     def _gather(self, order: Sequence[int]) -> None:
         """Store the rows in the order of answers, which lay apart."""
-        rows = array("i")
-        found: list[array[int]] = [array("i") for _ in self._columns]
-        before: tuple[int, int, int] | None = None
-        for at in order:
-            answer, first = (self.run[at], self.judge[at], self.query[at]), len(rows)
-            rows.extend(range(self.begin[at], self.end[at]))
-            if answer == before:
-                found[-1][-1] = len(rows)
+        begin, end = (array("i", map(column.__getitem__, order)) for column in (self.begin, self.end))
+        rows = array("i", chain.from_iterable(map(range, begin, end)))
+        places = zip(*(map(column.__getitem__, order) for column, _ in self._whose), strict=True)
+        run, judge, query, ends = (array("i") for _ in range(4))
+        before, last = None, 0
+        for place, size in zip(places, map(sub, end, begin), strict=True):
+            last += size
+            if place == before:
+                ends[-1] = last
                 continue
-            before = answer
-            for column, value in zip(found, (*answer, first, len(rows)), strict=True):
-                column.append(value)
-        self.run, self.judge, self.query, self.begin, self.end = found
+            before = place
+            run.append(place[0])
+            judge.append(place[1])
+            query.append(place[2])
+            ends.append(last)
+        self.run, self.judge, self.query, self.end = run, judge, query, ends
+        self.begin = array("i", [0, *ends[:-1]])
         self._order = rows
         for name in ("row_item", "row_aspect", "row_said"):
             setattr(self, name, array("i", map(getattr(self, name).__getitem__, rows)))

@@ -18,6 +18,7 @@ _LARGE = 2**14  # bytes of a line, on average, from which on its values are not 
 _NESTED = {dict, list}
 _LEARNED, _MOST_KEYS = 20, 100  # how often, and of how many keys, the shape of lines is learned
 _SCALAR = str | int | float | bool | None
+_FLAT = dict[str, _SCALAR]
 _built = msgspec.json.Decoder().decode_lines
 _raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 _record = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -58,6 +59,8 @@ class Shape:
         self._decode: Callable[[bytes], Any] | None = None
         self._counted: list[tuple[Callable[[Any], Any], Any]] = []  # how to get a field, and its default
         self._nested: list[Callable[[Any], Any]] = []
+        self._deep: set[str] = set()  # keys of values that are not plain objects of numbers and texts
+        self._flat: list[Callable[[Any], Any]] = []
         self._colons: set[str] = set()  # keys of values with a colon
         self._with_colons: list[Callable[[Any], Any]] = []
 
@@ -72,6 +75,8 @@ class Shape:
         different = len(self._always) * len(records)
         for get, default in self._counted:
             different += len(records) - list(map(get, records)).count(default)
+        for get in self._flat:
+            different += sum(map(len, map(get, records)))
         for get in self._nested:
             different += _different(map(get, records))
         if b"\\" not in text and different == self._colons_between(text, records):
@@ -99,6 +104,8 @@ class Shape:
             self._always = set(record) if self._always is None else self._always & record.keys()
             for key, value in record.items():
                 self._is_nested[key] = self._is_nested.get(key, False) or value.__class__ in _NESTED
+                if value.__class__ is not dict or _NESTED & set(map(type, value.values())):
+                    self._deep.add(key)
                 if value.__class__ is str and ":" in value:
                     self._colons.add(key)
         self._prepare()
@@ -107,22 +114,24 @@ class Shape:
         """Make a form of all keys, without a default for those that are always there."""
         fields: list[Any] = []
         names: dict[str, str] = {}
-        self._counted, self._nested, self._with_colons = [], [], []
+        self._counted, self._flat, self._nested, self._with_colons = [], [], [], []
         for at, (key, is_nested) in enumerate(self._is_nested.items()):
             own, is_always = self._fields.get(key), key in (self._always or ())
             name = own.name if own else f"unknown_{at}"
+            is_flat = is_nested and is_always and key not in self._deep
             if own and is_nested:  # whose keys would be skipped without being counted
                 self._left, self._decode = 0, None
                 return
             if not own:
                 names[name] = key
-                fields.append((name, Any if is_nested else _SCALAR, *(() if is_always else (UNSET,))))
+                kind = _FLAT if is_flat else Any if is_nested else _SCALAR
+                fields.append((name, kind, *(() if is_always else (UNSET,))))
             elif is_always:
                 fields.append((name, own.type))
             if not is_always:
                 self._counted.append((attrgetter(name), own.default if own else UNSET))
             if is_nested:
-                self._nested.append(attrgetter(name))
+                (self._flat if is_flat else self._nested).append(attrgetter(name))
             elif key in self._colons:
                 self._with_colons.append(attrgetter(name))
         try:

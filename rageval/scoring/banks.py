@@ -77,7 +77,7 @@ def _nuggets(table: Judgements) -> dict[int, dict[int, frozenset[_Nugget]]]:
 
 
 def _all_alike(table: Judgements) -> bool:
-    """Whether it is plain to see that all answers to a query were judged by the same: row by row they are."""
+    """Whether it is plain to see that all answers to a query were judged by the same, with all their rows."""
     first: dict[int, int] = {}
     numbers: dict[tuple[str | None, float | None], int] = {}
     of_code = [numbers.setdefault((said.importance, said.weight), len(numbers)) for said in table.said.words]
@@ -85,7 +85,10 @@ def _all_alike(table: Judgements) -> bool:
     for answer, query in enumerate(table.query):
         other = first.setdefault(query, answer)
         here, there = (slice(table.begin[at], table.end[at]) for at in (answer, other))
-        if table.row_aspect[here] != table.row_aspect[there] or kind[here] != kind[there]:
+        if table.row_aspect[here] == table.row_aspect[there] and kind[here] == kind[there]:
+            continue
+        ours, theirs = ({*zip(table.row_aspect[at], kind[at], strict=True)} for at in (here, there))
+        if ours != theirs:
             return False
     return True
 
