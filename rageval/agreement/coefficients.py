@@ -129,6 +129,11 @@ def tau_ap(truth: Float, estimate: Float) -> float:
     return 2 * float(np.mean(right)) - 1
 
 
+def levels_of(one: Float, other: Float) -> Float:
+    """Return the grades that there are, the lowest first; `np.unique` would load numpy.ma to find them."""
+    return np.array(sorted({*one.tolist(), *other.tolist()}))
+
+
 def table_of(one: Float, other: Float, levels: Float) -> Float:
     """How many items have each pair of grades."""
     counts = np.zeros((len(levels), len(levels)))
@@ -152,7 +157,7 @@ def agreement(
     Where they differ in fewer than 6 queries, the interval of their agreement has a floor, and the others
     get theirs from it. One query has no interval.
     """
-    levels = np.unique(np.concatenate((one, other)))
+    levels = levels_of(one, other)
     w = weights(levels, kind)
     number = {name: at for at, name in enumerate(sorted(set(query)))}
     of_item = np.array([number[name] for name in query])

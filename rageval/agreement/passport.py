@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.agreement.coefficients import Agreement, agreement, table_of
+from rageval.agreement.coefficients import Agreement, agreement, levels_of, table_of
 from rageval.agreement.leanings import kin, length_leaning, order_leaning
 from rageval.agreement.reading import judgements_in
 from rageval.agreement.systems import mean_grades, ranked_alike, scored
@@ -111,7 +111,7 @@ def passport(
     one, other = (np.array(list(map(_grade, side))) for side in sides)
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
-    levels = np.unique(np.concatenate((one, other)))
+    levels = levels_of(one, other)
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
     table = table_of(one, other, levels)
