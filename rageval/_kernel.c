@@ -1720,9 +1720,6 @@ static PyObject *qrels_end(PyObject *Py_UNUSED(module), PyObject *capsule)
         qrels->docs = (const int64_t *)(const void *)PyBytes_AsString(qrels->held[DOCS]);
         qrels->id_ends = (const int64_t *)(const void *)PyBytes_AsString(qrels->held[DOC_ID_ENDS]);
         qrels->ids = PyBytes_AsString(qrels->held[DOC_IDS]);
-        for (int at = 0; at < SHOWN_OF_QRELS; at++)
-            if (at != DOCS && at != DOC_IDS && at != DOC_ID_ENDS)
-                Py_CLEAR(qrels->held[at]);
         qrels->lines.state = ENDED;
     }
     return Py_BuildValue("(nNNNNNNNNNNNN)", (Py_ssize_t)qrels->rows, PyBool_FromLong(qrels->one_nugget_a_document),

@@ -332,7 +332,7 @@ def drawn_run(rng: random.Random, queries: list[str], tabs: bool) -> list[list[s
             scores.sort(key=float, reverse=True)
         ranks = [str(rank) for rank in range(1, len(documents) + 1)]
         if rng.random() < 0.3:
-            ranks = rng.choices([*ranks, "x", "123456789", "00000001", "-1", "é"], k=len(ranks))
+            ranks = rng.choices([*ranks, "0", "x", "123456789", "00000001", "-1", "é"], k=len(ranks))
         rows += [[query, "Q0", d, r, s, "tag"] for d, r, s in zip(documents, ranks, scores, strict=True)]
     return rows
 

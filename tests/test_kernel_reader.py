@@ -146,6 +146,25 @@ def test_every_code_of_judgements(code: int, row: bytes) -> None:
         assert (found if isinstance(found, int) else 0) == code
 
 
+@pytest.mark.parametrize(
+    ("ranks", "conflicts"),
+    [
+        ("0 1", 1),
+        ("1 0", 0),
+        ("1 1", 0),
+        ("9 10", 1),
+        ("00000001 00000002", 1),
+        ("1 123456789", 0),
+        ("x 2", 0),
+    ],
+)
+def test_ranks_that_contradict_the_scores(ranks: str, conflicts: int) -> None:
+    first, second = ranks.split()
+    assert join_in(b"", f"q 0 a {first} 1 t\nq 0 b {second} 2 t\n".encode())[8] == conflicts
+    assert join_in(b"", f"q 0 a {second} 2 t\nq 0 b {first} 1 t\n".encode())[8] == conflicts
+    assert join_in(b"", f"q 0 a {first} 1 t\nq 0 b {second} 1 t\n".encode())[8] == 0
+
+
 def test_long_files_are_read_across_all_borders() -> None:
     """Lines of all lengths around the borders of what is looked at together, chunks of all sizes."""
     rng = random.Random(5)
@@ -349,8 +368,8 @@ def test_documents_are_looked_up_in_a_query_there_is_after_the_end() -> None:
 
 
 def test_numbers_beyond_all_sense_are_taken_for_the_largest_there_is() -> None:
-    reader = new_qrels(b"q n d 1\n", floor=-(2**60), grade=2**60)
-    assert kernel.qrels_end(reader)[0] == 1
+    reader = new_qrels(b"q n d -9999999\n", floor=-(2**60), grade=2**60)
+    assert kernel.qrels_end(reader)[8].tolist() == [-9_999_999]
     reader = new_qrels(b"q n d 1\n", floor=2**60, ids=2**62, lines=2**62)
     assert kernel.qrels_end(reader)[4].tolist() == [1]
     assert kernel.join_end(new_join(deepest=2**62))[7] == 0
@@ -488,6 +507,20 @@ def test_what_tabs_part_in_a_tabbed_file_may_be_parted_by_blanks_in_another() ->
     text = b"q n\td\t1\t\n"
     assert qrels_in(text, tabbed=True) == ODD
     assert qrels_in(text)[1][0] == 1
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it takes all addresses for itself")
+def test_a_line_that_is_much_too_long_is_not_copied() -> None:
+    code = """
+import resource
+from rageval.kernel import kernel
+reader, line = kernel.qrels_new(1, bytes(16), 9, 99, 9, False), b"q" * 2**27
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**25,) * 2)
+print(kernel.qrels_feed(reader, line))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert done.stdout == f"{ODD}\n", done.stderr
 
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it takes all addresses for itself")
