@@ -295,6 +295,8 @@ def gained(documents: Iterable[Nuggets], alpha: float) -> Iterator[float]:
 
 def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
     """Return Σ (1−α)^seen over the nuggets, the exact sum rounded once: equal gains have equal bits."""
+    if len(nuggets) == 1:  # as most documents have; the sum of one number is that number
+        return novelty(seen.get(nuggets[0], 0), alpha)
     return math.fsum([novelty(seen.get(nugget, 0), alpha) for nugget in nuggets])
 
 
