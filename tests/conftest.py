@@ -26,17 +26,25 @@ if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click be
         False if default is True else default for default in CliRunner.__init__.__defaults__ or ()
     )
 
-# What scores runs, and is therefore tried with the compiled part and without it (RAGEVAL_KERNEL=0).
+# What reads or scores runs is tried with the compiled part and without it (RAGEVAL_KERNEL=0). That none is
+# forgotten is held by `test_scoring_mark.py`.
 SCORING = {
+    *("test_bad_input", "test_check_measure", "test_cli", "test_cli_score", "test_columnar", "test_compare"),
+    *("test_compat", "test_compat_option", "test_conformance", "test_counterexamples", "test_direction"),
+    *("test_doctor", "test_evaluation", "test_exhaustive", "test_field_formats", "test_fuzz_readers"),
+    *("test_ir_measures", "test_kernel", "test_kernel_reader", "test_laws", "test_laws_together"),
+    *("test_nothing_judged", "test_odd_but_right", "test_oracle", "test_packing", "test_parallel"),
+    *("test_parallel_failures", "test_parts", "test_peer_errors", "test_pyndeval", "test_pytrec_eval"),
+    *("test_readers_refuse", "test_remote", "test_second_column", "test_slices", "test_spilling"),
     *(
-        "test_cli_score",
-        "test_compat",
-        "test_compat_option",
-        "test_conformance",
-        "test_counterexamples",
-        "test_evaluation",
+        "test_new_measure",
+        "test_power",
+        "test_trec_eval",
+        "test_two_readers",
+        "test_uncertainty_bounds",
+        "test_uncertainty_ideal",
     ),
-    *("test_kernel", "test_laws", "test_laws_together", "test_oracle", "test_uncertainty_ideal"),
+    *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),
     *("novelty", "ranking", "exact_ideal", "evaluation"),  # examples in docstrings
 }
 

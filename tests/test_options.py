@@ -298,6 +298,8 @@ def test_nothing_that_can_be_computed_here_is_left_out() -> None:
     providers = [one for one in ir_measures.providers.registry.values() if one.is_available()]
     computed = set()
     for measure in ir_measures.measures.registry.values():
+        if not type(measure).__module__.startswith("ir_measures."):
+            continue  # another test's
         needed = {name: required[name] for name, info in measure.SUPPORTED_PARAMS.items() if info.required}
         cut = {"cutoff": 3} if "cutoff" in measure.SUPPORTED_PARAMS else {}
         asked = measure(**needed, **{k: v for k, v in cut.items() if k not in needed})

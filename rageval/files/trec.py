@@ -160,6 +160,8 @@ def ordinary(content: bytes, kind: Kind, reading: Reading) -> Columns | None:
     """Return the columns of lines that are all as most are, or None if that is not plain to see."""
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n")
+    if content.count(b"\n") * 2 * kind.width > len(content) + 1:
+        return None  # some lines are too short to hold all fields
     if content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
         return None
     if b"#" in content and reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):

@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rageval.files.lines import RUN
 from rageval.files.trec import Reading, Text, empty, stretch, told_apart
 from rageval.kernel import kernel
-from rageval.measures.ranking import Ranking
+from rageval.measures.ranking import Ranking, Topic
 from rageval.scoring.ordering import (
     EVERYTHING,
     Documents,
@@ -48,8 +48,8 @@ class Piece(NamedTuple):
     length: Sequence[int]
     judged: Sequence[int]
     hits: Sequence[int]
-    rank: Sequence[int]
-    doc: Sequence[int]
+    rank: array[int]
+    doc: array[int]
     rows: int
     rank_conflicts: int
     shown: int  # documents down to the deepest cut-off, and how many of them are judged
@@ -189,9 +189,8 @@ class Joining(NamedTuple):
 
     def together(self, pieces: Sequence[Piece]) -> Joined:
         """Return the whole, from its pieces in their order; `Scattered` if a query lies in two of them."""
-        qrels, view = self.qrels, self.view
-        topics = qrels.topics
-        rankings = [Ranking(topic, (), (), 0) for topic in topics]
+        topics = self.qrels.topics
+        ranked: dict[int, Ranking] = {}
         notes = Notes(judged=[NOT_ASKED] * len(topics))
         names: dict[bytes, None] = {}
         lengths: dict[int, int] = {}
@@ -202,17 +201,26 @@ class Joining(NamedTuple):
             rows = zip(piece.asked, piece.length, piece.judged, piece.hits, piece.hits[1:], strict=False)
             for query, length, judged, first, last in rows:
                 notes.judged[query] = judged
-                ranks, docs = _list(piece.rank[first:last]), _list(piece.doc[first:last])
-                rankings[query] = _seen(Ranking(topics[query], ranks, docs, length), view)
+                ranks, docs = piece.rank[first:last].tolist(), piece.doc[first:last].tolist()
+                ranked[query] = self._seen(topics[query], ranks, docs, length)
         if len(names) < notes.queries_in_run:
             raise Scattered
         notes.queries_missing = len(topics) - (notes.queries_in_run - notes.queries_only_in_run)
+        rankings = [ranked.get(query) or Ranking(topic, (), (), 0) for query, topic in enumerate(topics)]
         return Joined(list(names), lengths, rankings, notes)
 
-
-def _list(column: Any) -> list[int]:
-    found: list[int] = column.tolist()
-    return found
+    def _seen(self, topic: Topic, ranks: list[int], documents: list[int], retrieved: int) -> Ranking:
+        """Return what the view shows of a ranking."""
+        view = self.view
+        if view.floor != EVERYTHING:
+            judged = [topic.grade(document) >= view.floor for document in documents]
+            ranks, documents = list(compress(ranks, judged)), list(compress(documents, judged))
+        if view.judged_only:
+            ranks, retrieved = list(range(1, len(documents) + 1)), len(documents)
+        if view.depth is not None:
+            inside = bisect_right(ranks, view.depth)
+            ranks, documents, retrieved = ranks[:inside], documents[:inside], min(retrieved, view.depth)
+        return Ranking(topic, ranks, documents, retrieved)
 
 
 def _add(notes: Notes, piece: Piece, cutoffs: Sequence[int]) -> None:
@@ -224,17 +232,3 @@ def _add(notes: Notes, piece: Piece, cutoffs: Sequence[int]) -> None:
     notes.shown += piece.shown
     notes.shown_judged += piece.shown_judged
     notes.tied_at.update(dict(zip(cutoffs, piece.tied_at, strict=True)))
-
-
-def _seen(ranking: Ranking, view: View) -> Ranking:
-    """Return what a view shows of a ranking."""
-    topic, ranks, documents, retrieved = ranking.topic, ranking.ranks, ranking.documents, ranking.retrieved
-    if view.floor != EVERYTHING:
-        judged = [topic.grade(document) >= view.floor for document in documents]
-        ranks, documents = list(compress(ranks, judged)), list(compress(documents, judged))
-    if view.judged_only:
-        ranks, retrieved = list(range(1, len(documents) + 1)), len(documents)
-    if view.depth is not None:
-        inside = bisect_right(ranks, view.depth)
-        ranks, documents, retrieved = ranks[:inside], documents[:inside], min(retrieved, view.depth)
-    return Ranking(topic, ranks, documents, retrieved)
