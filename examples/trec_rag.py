@@ -14,10 +14,10 @@ from data.rule_judge import rule_judge
 
 import rageval
 from rageval.arena import games, strengths
+from rageval.checking.answers import validate
+from rageval.checking.tracks import track_named
 from rageval.files.answers import read_answers, write_answers
 from rageval.judges import Settings, gathered, judged_by, rubric_named
-from rageval.validation.tracks import track_named
-from rageval.validation.validating import validate
 
 DATA = Path(__file__).parent / "data" / "answers"
 NUGGETS = ("nugget-assignment", "v_strict, a_strict, w")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval.diagnosis.diagnosing import diagnose
+from rageval.checking.diagnosing import diagnose
+from rageval.checking.runs import validate_run
 from rageval.files.limits import DEFAULT
 from rageval.judges.rubric import rubric_named
-from rageval.validation.run import validate_run
 from test_bad_input import HOSTILE, assert_refused, command
 from test_readme import ROOT
 
@@ -363,7 +363,7 @@ def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]
 
 
 def test_the_bundled_samples_are_told_apart() -> None:
-    from rageval.diagnosis.kinds import kind_of_file
+    from rageval.checking.kinds import kind_of_file
 
     folder = ROOT / "examples" / "data"
     kinds = {path.name: kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}
@@ -409,7 +409,7 @@ def drawn(rng: random.Random) -> tuple[str, str]:
 def test_rows_read_together_and_one_by_one_give_the_same_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    from rageval.validation import rows
+    from rageval.checking import _rows as rows
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rageval.files.opening.chunks.__defaults__", (DEFAULT, size))

@@ -56,8 +56,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         | {"scoring", "sources"},
         {"numpy", "msgspec"},
     ),
-    "validation": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
-    "diagnosis": (BASE | {"files", "validation"}, {"msgspec"}),
+    "checking": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "conformance": (BASE | {"answers", "evaluation", "measures"}, {"msgspec"}),
     "interop": (BASE | {"measures"}, set()),
     "clusters": (BASE, set()),
@@ -70,7 +69,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "plots", "scoring", "slices", "sources", "validation"},
+        | {"comparison", "plots", "scoring", "slices", "sources", "checking"},
         {"click"},
     ),
 }

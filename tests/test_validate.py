@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.validation.repair import repaired
-from rageval.validation.tracks import track_named
-from rageval.validation.validating import validate
+from rageval.checking.answers import validate
+from rageval.checking.repairing import repaired
+from rageval.checking.tracks import track_named
 from test_bad_input import HOSTILE, Outcome, command
 
 GOLDEN = Path(__file__).parent / "golden"

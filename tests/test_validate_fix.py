@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval.checking.answers import validate
+from rageval.checking.repairing import repaired
+from rageval.checking.tracks import Allowed, track_named
 from rageval.files.answers import read_answers
 from rageval.records import Answer
-from rageval.validation.repair import repaired
-from rageval.validation.tracks import Bounds, track_named
-from rageval.validation.validating import validate
 from test_bad_input import Outcome, command
 from test_validate import TREC, Json, cites, record, said, segment
 
@@ -45,7 +45,7 @@ def fixed(at: int = 0) -> Json:
     return found
 
 
-def bounds(track: str) -> Bounds:
+def bounds(track: str) -> Allowed:
     found = track_named(track).bounds
     assert found is not None
     return found

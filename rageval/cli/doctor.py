@@ -15,7 +15,7 @@ from rageval.errors import InputError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.diagnosis.findings import Finding
+    from rageval.checking.findings import Finding
 
 FOUND_ERRORS = 1
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
@@ -53,8 +53,8 @@ def doctor(
     rageval doctor judged.jsonl nuggets.jsonl
     rageval doctor collection
     """
-    from rageval.diagnosis import kinds
-    from rageval.diagnosis.diagnosing import diagnose
+    from rageval.checking import kinds
+    from rageval.checking.diagnosing import diagnose
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
 

@@ -16,9 +16,9 @@ from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.checking.answers import Validation
+    from rageval.checking.findings import Finding
     from rageval.files.trec import Reading
-    from rageval.validation.findings import Finding
-    from rageval.validation.validating import Validation
 
 FOUND_ERRORS = 1
 ANSWERS = ("rag24", "rag25", "rag26", "liverag")
@@ -79,8 +79,8 @@ def validate(
 
 def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
     """Write the repaired copy, and say what was changed."""
-    from rageval.validation.fixing import write_repaired
-    from rageval.validation.tracks import track_named
+    from rageval.checking.repairing import write_repaired
+    from rageval.checking.tracks import track_named
 
     if track == "run":
         raise UsageError("--fix: nothing of a run can be repaired without inventing something")
@@ -96,11 +96,11 @@ def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
 
 def _validation(file: str, track: str, topics: dict[str, str] | None, reading: Reading) -> Validation:
     if track == "run":
-        from rageval.validation.run import validate_run
+        from rageval.checking.runs import validate_run
 
         return validate_run(file, topics, reading)
-    from rageval.validation.tracks import track_named
-    from rageval.validation.validating import validate as validate_answers
+    from rageval.checking.answers import validate as validate_answers
+    from rageval.checking.tracks import track_named
 
     return validate_answers(file, track_named(track), topics, reading.limits)
 
@@ -112,9 +112,8 @@ def _topics(source: Any, reading: Reading) -> dict[str, str]:
 
 
 def _lines(findings: Iterable[Finding], file: str) -> Iterator[str]:
-    name = visible(_name(file))
     for finding in findings:
-        yield f"{name}:{finding.line}: {finding.level}: {visible(finding.message)}"
+        yield visible(finding._replace(source=_name(file)).text)
 
 
 def _name(file: str) -> str:

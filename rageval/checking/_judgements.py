@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from rageval.diagnosis.findings import ERROR, WARNING, Finding, Known, in_query, once, shown
-from rageval.diagnosis.nuggets import BANKS, FAILED
+from rageval.checking._nuggets import BANKS, FAILED
+from rageval.checking.findings import ERROR, WARNING, Finding, Known, in_query, named, once
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.limits import Limits
 
 _GRADED = ("ok", "repaired")
 _OF_NUGGETS = ("nugget-assignment", "lexical")
-Lines = list[tuple[int, JudgementLine]]
+_JudgedLines = list[tuple[int, JudgementLine]]
 
 
 def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     """The findings of judgements, and what they hold."""
-    lines: Lines = list(read_records(path, JudgementLine, EXPECTED, limits))
+    lines: _JudgedLines = list(read_records(path, JudgementLine, EXPECTED, limits))
     known = Known(path, "judgements")
     for line, said in lines:
         known.queries.setdefault(str(said.query_id), line)
@@ -45,7 +45,7 @@ def _rubric(said: JudgementLine) -> tuple[str, str]:
     return name, version
 
 
-def _twice(path: str, lines: Lines) -> Iterator[Finding]:
+def _twice(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     first: dict[tuple[Any, ...], int] = {}
     again: dict[str, int] = {}
     for line, said in lines:
@@ -55,7 +55,7 @@ def _twice(path: str, lines: Lines) -> Iterator[Finding]:
     yield from once(path, again, ERROR, "answers judged twice by a judge: {n}, first {name}", "refused")
 
 
-def _failed(path: str, lines: Lines) -> Iterator[Finding]:
+def _failed(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     failed = [(str(said.query_id), line) for line, said in lines if said.status not in _GRADED]
     counts = Counter(said.status for _, said in lines if said.status not in _GRADED)
     kinds = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
@@ -64,7 +64,7 @@ def _failed(path: str, lines: Lines) -> Iterator[Finding]:
     )
 
 
-def _versions(path: str, lines: Lines) -> Iterator[Finding]:
+def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Rubrics that come in several versions, or in another one than is installed."""
     versions: dict[str, dict[str, int]] = {}
     for line, said in lines:
@@ -73,16 +73,16 @@ def _versions(path: str, lines: Lines) -> Iterator[Finding]:
             versions.setdefault(name, {}).setdefault(version, line)
     for name, found in versions.items():
         others = list(found.items())[1:]
-        message = f"further versions of the rubric {shown(name)}: {{n}}, first {{name}}"
+        message = f"further versions of the rubric {named(name)}: {{n}}, first {{name}}"
         effect = "other prompts give other grades: a mean over both is of neither"
         yield from once(path, others, WARNING, message, effect)
         ours = _digests(name)
         if ours and not ours & set(found):
             version, line = next(iter(found.items()))
             installed = " or ".join(sorted(ours))
-            message = f"judged by version {version} of the rubric {shown(name)}, here it is {installed}"
+            message = f"judged by version {version} of the rubric {named(name)}, here it is {installed}"
             effect = "what is judged anew is not comparable with it; frozen: does not find it"
-            yield Finding(path, line, WARNING, message, effect)
+            yield Finding(line, WARNING, message, effect, path)
 
 
 def _digests(name: str) -> set[str]:
@@ -93,7 +93,7 @@ def _digests(name: str) -> set[str]:
     return {rubric.digest for rubric in rubrics if rubric.judged_as == name}
 
 
-def _judges(path: str, lines: Lines) -> Iterator[Finding]:
+def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Systems that were judged by others than the first one."""
     judges: dict[str, set[str]] = {}
     lines_of: dict[str, int] = {}
@@ -104,12 +104,12 @@ def _judges(path: str, lines: Lines) -> Iterator[Finding]:
         return
     first, by = next(iter(judges.items()))
     places = {run: lines_of[run] for run, found in judges.items() if found != by}
-    message = f"systems judged by others than {shown(first)}: {{n}}, first {{name}}"
+    message = f"systems judged by others than {named(first)}: {{n}}, first {{name}}"
     effect = "the difference between two systems may be that between two judges"
     yield from once(path, places, WARNING, message, effect)
 
 
-def _banks(path: str, lines: Lines) -> Iterator[Finding]:
+def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Answers to one question that were judged on other nuggets, or not at all."""
     banks: dict[str, dict[str, set[str]]] = {}
     answered: dict[str, dict[str, int]] = {}

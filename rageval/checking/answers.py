@@ -1,4 +1,4 @@
-"""A file against the rules of its track, line by line; a broken line is a finding like any other."""
+"""Answers: validated against the rules of their track, and what is suspicious in those that can be scored."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from typing import Any
 
 import msgspec
 
+from rageval.checking._rules import Topics
+from rageval.checking.findings import (
+    ERROR,
+    WARNING,
+    Finding,
+    Known,
+    Record,
+    counted,
+    error,
+    in_query,
+    once,
+    shown,
+)
+from rageval.checking.tracks import Track
 from rageval.files.answers import FORMS
+from rageval.files.forms import read_forms
 from rageval.files.jsonl import explained, stretches
 from rageval.files.keys import REPEATED, repeated_keys
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
-from rageval.validation.findings import ERROR, WARNING, Finding, Record, counted, error, shown
-from rageval.validation.tracks import Track
-from rageval.validation.watches import Topics
 
 Lines = Iterator[tuple[int, bytes]]
 
@@ -55,7 +67,7 @@ def validate(
 ) -> Validation:
     """The findings of a file of answers; memory grows with the topics, not with the file."""
     tally = Tally("answer")
-    return Validation(_findings(source, track, topics, limits, tally), tally)
+    return Validation(_findings_of_answers(source, track, topics, limits, tally), tally)
 
 
 def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines") -> Lines:
@@ -67,7 +79,7 @@ def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines")
         yield from enumerate(lines, first)
 
 
-def _findings(
+def _findings_of_answers(
     source: Source, track: Track, topics: Topics | None, limits: Limits, tally: Tally
 ) -> Iterator[Finding]:
     watches = track.watches(topics)
@@ -104,3 +116,49 @@ def _record(line: bytes, track: Track) -> Record | str:
         if other:
             return f"expected {track.title}, found {other}; validate them with a --track of their own"
     return record
+
+
+def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+    """The findings of a file of answers, and what it holds: `documents` are what is cited or was seen."""
+    known = Known(path, "answers")
+    first: dict[tuple[str, str], int] = {}
+    again: dict[str, int] = {}
+    nowhere: dict[str, int] = {}
+    empty: dict[str, int] = {}
+    repeated: dict[str, int] = {}
+    citing, parts, line = 0, 0, 1
+    for line, answer in read_forms(path, tuple(FORMS.values()), "answers", limits):
+        query = answer.query_id
+        known.queries.setdefault(query, line)
+        if first.setdefault((answer.run_id, query), line) != line:
+            again.setdefault(query, line)
+        if not answer.text.strip():
+            empty.setdefault(query, line)
+        if len(set(answer.references)) < len(answer.references):
+            repeated.setdefault(query, line)
+        parts = max(parts, len(answer.sentences))
+        for number, sentence in enumerate(answer.sentences):
+            citing += bool(sentence.citations)
+            if None in sentence.citations:
+                nowhere.setdefault(in_query(f"sentence {number}", query), line)
+        for doc in (*answer.references, *(doc for s in answer.sentences for doc in s.citations if doc)):
+            known.documents.setdefault(doc, line)
+    findings = [
+        *once(path, again, ERROR, "second answers of a run: {n}, first to query {name}", "refused"),
+        *once(path, nowhere, WARNING, "sentences that cite what is not there: {n}, first {name}", _NOWHERE),
+        *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
+        *once(
+            path, repeated, WARNING, "lists of references that repeat one: {n}, first of query {name}", _AGAIN
+        ),
+    ]
+    if known.documents and parts > 1 and not citing:  # one part is a format without citations
+        findings.append(Finding(line, WARNING, "no sentence cites anything", _NOTHING, path))
+    return findings, known
+
+
+_NOWHERE = "each such citation is worth none in citation_precision and citation_recall"
+_EMPTY = "nugget_recall is 0 and crag_score `missing` there, and the queries count"
+_AGAIN = (
+    "TREC's validators refuse that; citations by position keep their meaning here (rageval validate --fix)"
+)
+_NOTHING = "citation_precision is undefined and citation_recall 0"

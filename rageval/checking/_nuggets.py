@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rageval.diagnosis.findings import WARNING, Finding, Known, in_query, once, shown
+from rageval.checking.findings import WARNING, Finding, Known, in_query, named, once
 from rageval.files.assignments import EXPECTED, Assignment
 from rageval.files.forms import read_forms
 from rageval.files.jsonl import read_records
@@ -13,7 +13,7 @@ from rageval.files.limits import Limits
 from rageval.files.nuggets import FRESHSTACK, LISTS, RUBRICS
 from rageval.records import Nugget
 
-Listed = Iterable[tuple[int, list[Nugget]]]
+_Listed = Iterable[tuple[int, list[Nugget]]]
 
 
 def diagnose_nuggets(path: str, limits: Limits) -> tuple[list[Finding], Known]:
@@ -28,7 +28,7 @@ def diagnose_nuggets(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     return [*_of_lists(path, lines), *_of_importance(path, lines)], known
 
 
-def _of_lists(path: str, lines: Listed) -> Iterator[Finding]:
+def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
     repeated: dict[str, int] = {}
     questions: dict[str, int] = {}
     empty: dict[str, int] = {}
@@ -55,7 +55,7 @@ def _of_lists(path: str, lines: Listed) -> Iterator[Finding]:
     yield from once(path, empty, WARNING, "empty nuggets or lists: {n}, first {name}", effect)
 
 
-def _of_importance(path: str, lines: Listed) -> Iterator[Finding]:
+def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
     """Where some nuggets are rated, those that are not, and queries that have no vital one."""
     rated = [nugget.importance for _, nuggets in lines for nugget in nuggets]
     if not any(rated):
@@ -116,5 +116,5 @@ def different_banks(one: Known, other: Known) -> Iterator[Finding]:
         for query in texts[1]
         if query in texts[0] and texts[0][query] != texts[1][query]
     }
-    message = f"queries with other nuggets than {shown(one.source)}: {{n}}, first {{name}}"
+    message = f"queries with other nuggets than {named(one.source)}: {{n}}, first {{name}}"
     yield from once(other.source, places, WARNING, message, BANKS)

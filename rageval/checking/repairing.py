@@ -5,42 +5,49 @@ A citation leads to the same document after a repair as before it, or is gone an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rageval.checking._rules import document_cited, known_documents
+from rageval.checking.answers import numbered_lines
+from rageval.checking.findings import FIXED, Finding, shown
+from rageval.checking.tracks import Allowed, Track
 from rageval.counting import RULES
-from rageval.validation.citations import document, known_documents
-from rageval.validation.findings import shown
-from rageval.validation.tracks import Bounds
+from rageval.errors import UsageError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source
+from rageval.files.writing import whole_file
 
-Fields = dict[str, msgspec.Raw]  # what is not repaired stays byte for byte
+_Fields = dict[str, msgspec.Raw]  # what is not repaired stays byte for byte
 
 
 @dataclass
-class Part:
+class _Sentence:
     """A sentence under repair: its fields, its text, and (citation as written, document) of what it cites."""
 
-    fields: Fields
+    fields: _Fields
     text: str
     cited: list[tuple[Any, str | None]]
 
 
 @dataclass
-class Draft:
+class _Draft:
     """An answer under repair, and what was done to it."""
 
     references: list[str]
-    parts: list[Part]
-    bounds: Bounds
+    parts: list[_Sentence]
+    bounds: Allowed
     done: list[str] = field(default_factory=list)
 
 
-def repaired(line: bytes, bounds: Bounds) -> tuple[bytes, list[str]]:
+def repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
     """The line after repair, and what was changed; a line of another shape is left to the validator."""
     try:
-        record: Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         draft = _draft(record, bounds)
     except (ValueError, KeyError, RecursionError):
         return line, []
@@ -50,18 +57,22 @@ def repaired(line: bytes, bounds: Bounds) -> tuple[bytes, list[str]]:
     return (msgspec.json.encode(record | changed) if changed else line), draft.done
 
 
-def _draft(record: Fields, bounds: Bounds) -> Draft:
+def _draft(record: _Fields, bounds: Allowed) -> _Draft:
     references = msgspec.json.decode(record["references"], type=list[str])
     known = known_documents(references)
     parts = []
-    for fields in msgspec.json.decode(record["answer"], type=list[Fields]):
+    for fields in msgspec.json.decode(record["answer"], type=list[_Fields]):
         text = msgspec.json.decode(fields["text"], type=str)
         citations = msgspec.json.decode(fields["citations"], type=list[Any])
-        parts.append(Part(fields, text, [(found, document(found, references, known)) for found in citations]))
-    return Draft(references, parts, bounds)
+        parts.append(
+            _Sentence(
+                fields, text, [(found, document_cited(found, references, known)) for found in citations]
+            )
+        )
+    return _Draft(references, parts, bounds)
 
 
-def _drop_citations(draft: Draft) -> None:
+def _drop_citations(draft: _Draft) -> None:
     """Citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
     most = draft.bounds.citations
     for at, part in enumerate(draft.parts):
@@ -80,7 +91,7 @@ def _drop_citations(draft: Draft) -> None:
         part.cited = [(written, doc) for doc, written in kept.items()]
 
 
-def _trim(draft: Draft) -> None:
+def _trim(draft: _Draft) -> None:
     """Whole sentences from the end, until the answer is short enough; no answer is emptied for it."""
     count = RULES[draft.bounds.counting]
     words = sum(count(part.text) for part in draft.parts)
@@ -92,7 +103,7 @@ def _trim(draft: Draft) -> None:
         draft.done.append(f"dropped answer[{len(draft.parts)}], {words:,} words are left: {shown(part.text)}")
 
 
-def _drop_references(draft: Draft) -> None:
+def _drop_references(draft: _Draft) -> None:
     """References that stand twice; and where there are too many, from the end those that nothing cites."""
     kept = list(dict.fromkeys(draft.references))
     if len(kept) < len(draft.references):
@@ -109,7 +120,7 @@ def _drop_references(draft: Draft) -> None:
     draft.references = kept
 
 
-def _point(draft: Draft) -> None:
+def _point(draft: _Draft) -> None:
     """Every citation points to where its document stands now, by id only where the track takes ids."""
     place = {doc: at for at, doc in enumerate(draft.references)}
     turned = 0
@@ -122,7 +133,7 @@ def _point(draft: Draft) -> None:
         draft.done.append(f"turned {turned:,} citations to where their documents stand now")
 
 
-def _changed(record: Fields, draft: Draft) -> dict[str, Any]:
+def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
     """The fields that are not what they were."""
     changed: dict[str, Any] = {}
     if draft.done:
@@ -135,3 +146,14 @@ def _changed(record: Fields, draft: Draft) -> dict[str, Any]:
         draft.done.append(f"set `response_length` to {words}")
         changed["response_length"] = words
     return changed
+
+
+def write_repaired(source: Source, out: Path, track: Track, limits: Limits = DEFAULT) -> Iterator[Finding]:
+    """Writes the copy while the changes are iterated over; it is in its place after the last of them."""
+    if track.bounds is None:
+        raise UsageError(f"--fix: nothing of {track.title} can be repaired without inventing something")
+    with whole_file(out) as stream:
+        for number, line in numbered_lines(source, limits):
+            content, changes = repaired(line, track.bounds) if line.strip() else (line, [])
+            stream.write(content + b"\n")
+            yield from (Finding(number, FIXED, change) for change in changes)

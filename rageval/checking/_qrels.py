@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rageval.diagnosis.findings import ERROR, WARNING, Finding, Known, in_query, once, shown
-from rageval.diagnosis.rows import Rows
+from rageval.checking._rows import DiagnosedRows, Lines
+from rageval.checking.findings import ERROR, WARNING, Finding, Known, in_query, named, once
 from rageval.files.lines import QRELS
 from rageval.files.trec import Reading
-from rageval.validation.rows import Lines
 
 _PLAIN = ({"0"}, {"Q0"})  # what plain qrels have in place of a nugget
 _SHOWN = 10
 
 
-class _Nugget:
+class _JudgedNugget:
     """The judgements of a nugget: the grade of each document, and where it stands."""
 
     def __init__(self) -> None:
@@ -32,19 +31,19 @@ class _Nugget:
         return self._lines[doc]
 
 
-class _Qrels:
+class _JudgedQueries:
     """What is remembered of judgements whose rows pass."""
 
     def __init__(self, source: str) -> None:
         self.known = Known(source, "qrels")
-        self.nuggets: dict[tuple[str, str], _Nugget] = {}
+        self.nuggets: dict[tuple[str, str], _JudgedNugget] = {}
         self.again: dict[str, int] = {}
         self.conflicts: list[Finding] = []
         self.negative: dict[bytes, int] = {}
 
     def add(self, key: tuple[str, str], lines: Lines, docs: Sequence[bytes], grades: Sequence[int]) -> None:
         """Take rows of one nugget that stand together."""
-        found = self.nuggets.setdefault(key, _Nugget())
+        found = self.nuggets.setdefault(key, _JudgedNugget())
         found.rows.append((lines, docs))
         fresh = dict(zip(docs, grades, strict=True))
         if len(fresh) < len(docs) or not found.grades.keys().isdisjoint(fresh):
@@ -62,7 +61,9 @@ class _Qrels:
             if doc not in of_query:
                 of_query[doc] = line
 
-    def _add_some(self, key: tuple[str, str], found: _Nugget, rows: Iterable[tuple[int, bytes, int]]) -> None:
+    def _add_some(
+        self, key: tuple[str, str], found: _JudgedNugget, rows: Iterable[tuple[int, bytes, int]]
+    ) -> None:
         """Take rows of which some were there before."""
         for line, doc, grade in rows:
             first = found.grades.setdefault(doc, grade)
@@ -79,16 +80,16 @@ class _Qrels:
         self, key: tuple[str, str], line: int, doc: bytes, grade: int, first: int, before: int
     ) -> Finding:
         message = (
-            f"grade {grade} for document {shown(doc.decode())}, nugget {shown(key[1])} of query"
-            f" {shown(key[0])}, which has {first} in line {before}"
+            f"grade {grade} for document {named(doc.decode())}, nugget {named(key[1])} of query"
+            f" {named(key[0])}, which has {first} in line {before}"
         )
-        return Finding(self.known.source, line, ERROR, message, _CONFLICT)
+        return Finding(line, ERROR, message, _CONFLICT, self.known.source)
 
 
 def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     """The findings of judgements of documents, and what they hold."""
-    rows = Rows(path, QRELS, reading)
-    qrels = _Qrels(rows.source)
+    rows = DiagnosedRows(path, QRELS, reading)
+    qrels = _JudgedQueries(rows.source)
     for lines, (queries, nuggets, docs, grades) in rows:
         begin = 0
         for key, same in groupby(zip(queries, nuggets, strict=True)):
@@ -121,10 +122,10 @@ def _one_nugget(known: Known) -> Iterator[Finding]:
         return
     message = "one nugget a query everywhere: these are probably plain qrels"
     effect = "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
-    yield Finding(known.source, next(iter(known.queries.values())), WARNING, message, effect)
+    yield Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source)
 
 
-def _without_support(known: Known, nuggets: dict[tuple[str, str], _Nugget]) -> Iterator[Finding]:
+def _without_support(known: Known, nuggets: dict[tuple[str, str], _JudgedNugget]) -> Iterator[Finding]:
     supported = {key for key, found in nuggets.items() if max(found.grades.values()) > 0}
     answered = {query for query, _ in supported}
     nowhere = {query: line for query, line in known.queries.items() if query not in answered}

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from operator import ge, le
 from typing import NamedTuple
 
+from rageval.checking.findings import ERROR, WARNING, Finding, once
 from rageval.files.jsonl import stretches
 from rageval.files.lines import Kind, first_is_tabbed, problem_in, spans_of
-from rageval.files.opening import Source
+from rageval.files.opening import Source, name_of
 from rageval.files.trec import Columns, Reading, ordinary, with_numbers
 
 Lines = Sequence[int]
@@ -106,3 +107,44 @@ def _numbers(ranks: Sequence[bytes]) -> list[int] | None:
 
 def _rank(text: bytes) -> int | None:
     return int(text) if text.isdigit() and len(text) <= _LONGEST_RANK else None
+
+
+_SHOWN = 10
+
+
+class DiagnosedRows:
+    """Reads a file; after iterating, `findings` holds what is wrong with its lines and ids."""
+
+    def __init__(self, source: str, kind: Kind, reading: Reading) -> None:
+        self.source, self.kind = name_of(source), kind
+        self.findings: list[Finding] = []
+        self._rows = Rows(source, kind, reading, "lines of columns")
+
+    def __iter__(self) -> Iterator[Stretch]:
+        bad = 0
+        spaced: dict[str, int] = {}
+        for stretch in self._rows:
+            if isinstance(stretch, Problem):
+                bad += 1
+                if bad <= _SHOWN:
+                    effect = "nothing is scored: rageval refuses the file, others read other columns"
+                    self.findings.append(Finding(stretch.line, ERROR, stretch.text, effect, self.source))
+                continue
+            ids = [stretch.columns[at] for at in self.kind.ids]
+            if any(b" " in b"".join(column) for column in ids):
+                for line, *names in zip(stretch.lines, *ids, strict=True):
+                    for name in names:
+                        if b" " in name:
+                            spaced.setdefault(name.decode(), line)
+            yield stretch
+        if bad > _SHOWN:
+            more = f"… and {bad - _SHOWN:,} more such lines"
+            self.findings.append(Finding(1, ERROR, more, "nothing is scored", self.source))
+        self.findings += once(
+            self.source,
+            spaced,
+            WARNING,
+            "ids with a space: {n}, first {name}",
+            "rageval parts columns at tabs here; trec_eval and ir_measures part them at the space, and every"
+            " measure is of other documents",
+        )

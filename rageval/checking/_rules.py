@@ -1,0 +1,439 @@
+"""Rules on an answer of a track (fields, references, sentences, citations), and on all answers together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as of_its_own
+from typing import Any, Protocol
+
+from rageval.checking.findings import (
+    ERROR,
+    MISSING,
+    WARNING,
+    Path,
+    Record,
+    Remark,
+    Rule,
+    counted,
+    error,
+    id_at,
+    is_number,
+    shown,
+    value_at,
+    warning,
+)
+from rageval.counting import RULES
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_id(value: Any) -> bool:
+    return _is_text(value) or is_number(value)
+
+
+TEXT, ID, NUMBER = (_is_text, "a text"), (_is_id, "an id (text or number)"), (is_number, "a whole number")
+LIST = (lambda value: isinstance(value, list), "a list")
+OBJECT = (lambda value: isinstance(value, dict), "an object")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field by its path, its kind, and whether it must be there and say something."""
+
+    path: Path
+    kind: tuple[Callable[[Any], bool], str]
+    required: bool = True
+    filled: bool = True
+    among: tuple[str, ...] = ()
+
+
+def field(path: str, kind: tuple[Callable[[Any], bool], str], **rules: Any) -> Field:
+    """The field under this dotted path."""
+    return Field(tuple(path.split(".")), kind, **rules)
+
+
+def fields(*expected: Field) -> Rule:
+    """Required fields are there, and all are of their kind."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        for one in expected:
+            parent = value_at(record, one.path[:-1])
+            if isinstance(parent, dict):  # if not, the parent's own rule has said so
+                yield from _field(one, parent.get(one.path[-1], MISSING))
+
+    return rule
+
+
+def _field(one: Field, value: Any) -> Iterator[Remark]:
+    name = f"`{'.'.join(one.path)}`"
+    is_kind, kind = one.kind
+    if value is MISSING:
+        if one.required:
+            yield error(f"{name} is missing, expected {kind}")
+    elif not is_kind(value):
+        yield error(f"expected {kind} as {name}, found {shown(value)}")
+    elif one.filled and isinstance(value, str) and not value.strip():
+        yield (error if one.required else warning)(f"{name} is empty")
+    elif one.among and value not in one.among:
+        yield error(f"expected {' or '.join(one.among)} as {name}, found {shown(value)}")
+
+
+def no_other_fields(path: str, known: str) -> Rule:
+    """A field that the track does not know is a warning: perhaps a misspelt one."""
+    keys = set(known.split())
+    parent = tuple(path.split(".")) if path else ()
+
+    def rule(record: Record) -> Iterator[Remark]:
+        found = value_at(record, parent)
+        for key in found if isinstance(found, dict) else ():
+            if key not in keys:
+                yield warning(
+                    f"unknown field {shown(key)}{f' in `{path}`' if path else ''}; known are {known}"
+                )
+
+    return rule
+
+
+def no_blanks(path: str) -> Rule:
+    """White space in an id parts columns in the files made of it."""
+    keys = tuple(path.split("."))
+
+    def rule(record: Record) -> Iterator[Remark]:
+        value = value_at(record, keys)
+        if isinstance(value, str) and value.strip() and any(map(str.isspace, value)):
+            yield warning(f"white space in `{path}`: {shown(value)}; files of columns part there")
+
+    return rule
+
+
+def references_of(record: Record) -> list[Any]:
+    """The list as it is; empty if there is none."""
+    found = record.get("references")
+    return found if isinstance(found, list) else []
+
+
+def references_are_texts(record: Record) -> Iterator[Remark]:
+    """Every reference is an id in a text."""
+    for at, reference in enumerate(references_of(record)):
+        if not isinstance(reference, str) or not reference.strip():
+            yield error(f"expected the id of a document as references[{at}], found {shown(reference)}")
+
+
+def at_most_references(limit: int) -> Rule:
+    """No more references than the track takes."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        count = len(references_of(record))
+        if count > limit:
+            yield error(f"expected at most {limit} references, found {count:,}")
+
+    return rule
+
+
+def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
+    """References look like ids of the track's collection; those that do not are told together."""
+    fits = re.compile(pattern).fullmatch
+
+    def rule(record: Record) -> Iterator[Remark]:
+        odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
+        if odd:
+            more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
+            yield Remark(level, f"expected {what} as references, found {shown(odd[0])}{more}")
+
+    return rule
+
+
+def no_reference_twice(record: Record) -> Iterator[Remark]:
+    """No document stands in the list twice."""
+    first: dict[str, int] = {}
+    for at, reference in enumerate(references_of(record)):
+        if isinstance(reference, str) and first.setdefault(reference, at) != at:
+            yield error(
+                f"references[{at}] is references[{first[reference]}] again: {shown(reference)};"
+                " --fix removes it and re-indexes the citations"
+            )
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
+    """(place, sentence) of every sentence that is one."""
+    found = record.get("answer")
+    for at, sentence in enumerate(found if isinstance(found, list) else []):
+        if isinstance(sentence, dict):
+            yield at, sentence
+
+
+def texts_of(record: Record) -> Iterator[tuple[int, str]]:
+    """(place, text) of every sentence that has a text."""
+    for at, sentence in sentences_of(record):
+        if isinstance(sentence.get("text"), str):
+            yield at, sentence["text"]
+
+
+def citations_of(record: Record) -> Iterator[tuple[int, list[Any]]]:
+    """(place, citations) of every sentence that has a list of them."""
+    for at, sentence in sentences_of(record):
+        if isinstance(sentence.get("citations"), list):
+            yield at, sentence["citations"]
+
+
+def are_sentences(record: Record) -> Iterator[Remark]:
+    """The answer is a list of objects with a text and a list of citations."""
+    found = record.get("answer")
+    for at, sentence in enumerate(found if isinstance(found, list) else []):
+        if not isinstance(sentence, dict):
+            yield error(f"expected {{text, citations}} as answer[{at}], found {shown(sentence)}")
+            continue
+        for key, kind, name in (("text", str, "a text"), ("citations", list, "a list")):
+            if key not in sentence:
+                yield error(f"answer[{at}].{key} is missing, expected {name}")
+            elif not isinstance(sentence[key], kind):
+                yield error(f"expected {name} as answer[{at}].{key}, found {shown(sentence[key])}")
+
+
+def says_something(record: Record) -> Iterator[Remark]:
+    """The answer is not empty, and no sentence of it."""
+    if not isinstance(record.get("answer"), list):
+        return
+    texts = list(texts_of(record))
+    if not any(text.strip() for _, text in texts):
+        yield error("the answer is empty")
+        return
+    for at, text in texts:
+        if not text.strip():
+            yield warning(f"answer[{at}].text is empty")
+
+
+def length_of(record: Record, counting: str) -> int:
+    """The words of the answer, by the rule of the track."""
+    return sum(RULES[counting](text) for _, text in texts_of(record))
+
+
+def within_length(limit: int, counting: str) -> Rule:
+    """The answer is no longer than the track takes."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        words = length_of(record, counting)
+        if words > limit:
+            yield error(f"expected at most {limit:,} words ({counting}), found {words:,}")
+
+    return rule
+
+
+def response_length_agrees(counting: str) -> Rule:
+    """What the record says of its length is what is counted; the track corrects it, so a warning."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        said, words = record.get("response_length"), length_of(record, counting)
+        if is_number(said) and said != words:
+            yield warning(f"`response_length` says {said}, counted {words} words ({counting})")
+
+    return rule
+
+
+def no_control_characters(record: Record) -> Iterator[Remark]:
+    """Characters that only a terminal obeys do not belong in an answer."""
+    for at, text in texts_of(record):
+        found = _CONTROL.search(text)
+        if found:
+            yield warning(f"answer[{at}].text holds the control character U+{ord(found.group()):04X}")
+
+
+def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
+    """The document that a citation, a position or an id, leads to; None if it leads nowhere."""
+    if is_number(citation):
+        found = references[citation] if 0 <= citation < len(references) else None
+        return found if isinstance(found, str) else None
+    return citation if isinstance(citation, str) and citation in known else None
+
+
+def known_documents(references: list[Any]) -> frozenset[str]:
+    """The references that are ids."""
+    return frozenset(found for found in references if isinstance(found, str))
+
+
+def cited_documents(record: Record) -> set[str]:
+    """Every document that some sentence cites."""
+    references = references_of(record)
+    known = known_documents(references)
+    found = (
+        document_cited(citation, references, known) for _, cited in citations_of(record) for citation in cited
+    )
+    return {doc for doc in found if doc is not None}
+
+
+def citations_lead_somewhere(ids: bool) -> Rule:
+    """Each citation is a position in the references, or (where the track takes `ids`) one of them."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        references = references_of(record)
+        known = known_documents(references)
+        for at, cited in citations_of(record):
+            for citation in cited:
+                problem = _nowhere(citation, references, known, ids)
+                if problem:
+                    yield error(f"answer[{at}] cites {shown(citation)}, {problem}")
+
+    return rule
+
+
+def _nowhere(citation: Any, references: list[Any], known: frozenset[str], ids: bool) -> str | None:
+    """Why a citation leads nowhere, or None."""
+    count = len(references)
+    if is_number(citation):
+        if 0 <= citation < count:
+            return None
+        return f"expected a position from 0 to {count - 1}" if count else "and there are no references"
+    if not ids or not isinstance(citation, str):
+        return "expected a position in the references" + (", or an id out of them" if ids else ", a number")
+    return None if citation in known else "which is not among the references"
+
+
+def citations_not_repeated(level: str = ERROR) -> Rule:
+    """No sentence cites a document twice."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        references = references_of(record)
+        known = known_documents(references)
+        for at, cited in citations_of(record):
+            seen: set[str] = set()
+            for citation in cited:
+                doc = document_cited(citation, references, known)
+                if doc in seen:
+                    yield Remark(level, f"answer[{at}] cites {shown(doc)} more than once")
+                    break
+                seen |= {doc} if doc is not None else set()
+
+    return rule
+
+
+def at_most_citations(limit: int) -> Rule:
+    """No sentence cites more documents than the track takes."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        for at, cited in citations_of(record):
+            if len(cited) > limit:
+                yield error(f"answer[{at}] has {len(cited):,} citations, expected at most {limit}")
+
+    return rule
+
+
+def use_all_references(record: Record) -> Iterator[Remark]:
+    """References that no sentence cites are a warning."""
+    references = known_documents(references_of(record))
+    idle = len(references - cited_documents(record))
+    if idle:
+        yield warning(f"{idle:,} of {len(references):,} references are cited by no sentence")
+
+
+Topics = Mapping[str, str]
+_LISTED = 10
+
+
+class Watch(Protocol):
+    """Sees every record with its line, and has a last word."""
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """What is wrong with this record, seen with those before."""
+
+    def end(self) -> Iterator[Remark]:
+        """What is wrong with all of them."""
+
+
+@dataclass
+class OneAnswerATopic:
+    """Every topic is a known one and is answered once; `text` is where a record repeats the topic's text."""
+
+    topic: Path
+    text: Path
+    topics: Topics | None
+    expected: int | None
+    level: str = WARNING
+    first: dict[str, int] = of_its_own(default_factory=dict)
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        topic = id_at(record, self.topic)
+        if topic is None:
+            return
+        if self.topics is not None and topic not in self.topics:
+            yield error(f"unknown topic {shown(topic)}")
+        elif self.first.setdefault(topic, line) != line:
+            yield error(f"a second answer to topic {shown(topic)}, the first is in line {self.first[topic]}")
+        elif self.topics is not None:
+            yield from self._text(self.topics[topic], record)
+
+    def _text(self, expected: str, record: Record) -> Iterator[Remark]:
+        found = value_at(record, self.text)
+        if isinstance(found, str) and found.strip() and found.strip() != expected.strip():
+            name = ".".join(self.text)
+            yield Remark(self.level, f"`{name}` is not the text of the topic: {shown(found)}")
+
+    def end(self) -> Iterator[Remark]:
+        if self.topics is None:
+            if self.expected is not None and len(self.first) != self.expected:
+                yield warning(f"answers to {counted(len(self.first), 'topic')}, expected {self.expected}")
+            return
+        missing = [topic for topic in self.topics if topic not in self.first]
+        if missing:
+            listed = ", ".join(map(shown, missing[:_LISTED])) + (", …" if len(missing) > _LISTED else "")
+            yield error(f"no answer to {len(missing):,} of {len(self.topics):,} topics: {listed}")
+
+
+@dataclass
+class SameEverywhere:
+    """A field that says the same in every record of a run."""
+
+    path: Path
+    level: str = ERROR
+    value: Any = MISSING
+    line: int = 0
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        value = value_at(record, self.path)
+        if value is MISSING:
+            return
+        if self.value is MISSING:
+            self.value, self.line = value, line
+        elif value != self.value:
+            name = ".".join(self.path)
+            yield Remark(
+                self.level,
+                f"`{name}` is {shown(value)}, expected {shown(self.value)} as in line {self.line}",
+            )
+
+    def end(self) -> Iterator[Remark]:
+        return iter(())
+
+
+@dataclass
+class OneWayToCite:
+    """A file cites by position or by id; the tracks' own validators take one of the two."""
+
+    ids: bool | None = None
+    line: int = 0
+    said: bool = False
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        for _, cited in citations_of(record):
+            for citation in cited:
+                if not is_number(citation) and not isinstance(citation, str):
+                    continue
+                is_id = isinstance(citation, str)
+                if self.ids is None:
+                    self.ids, self.line = is_id, line
+                elif is_id != self.ids and not self.said:
+                    self.said = True
+                    before, now = ("ids", "positions") if self.ids else ("positions", "ids")
+                    yield warning(f"cites by {now}, line {self.line} by {before}; expected one way in a file")
+
+    def end(self) -> Iterator[Remark]:
+        return iter(())
+
+
+Watches = Callable[[Topics | None], tuple[Watch, ...]]

@@ -1,0 +1,243 @@
+"""All findings of some files: of each by itself, and of all together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from rageval.checking import kinds
+from rageval.checking._judgements import diagnose_judgements
+from rageval.checking._nuggets import diagnose_assignments, diagnose_nuggets, different_banks
+from rageval.checking._qrels import diagnose_qrels
+from rageval.checking.answers import diagnose_answers
+from rageval.checking.findings import ERROR, WARNING, Finding, Known, named, once
+from rageval.checking.runs import diagnose_run
+from rageval.errors import InputError
+from rageval.files.limits import Limits
+from rageval.files.opening import name_of
+from rageval.files.trec import PLAIN, Reading
+from rageval.names import near_misses, unlike
+
+CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
+
+
+def diagnose(
+    files: Sequence[tuple[Any, str | None]],
+    cutoffs: Sequence[int] = CUTOFFS,
+    reading: Reading = PLAIN,
+    unknown: list[str] | None = None,
+) -> Iterator[Finding]:
+    """The findings of files, whose kinds are told by their first lines where they are not named.
+
+    A file that nobody knows is a finding, too, and is added to `unknown`; if all are such, it is an error.
+    """
+    known = []
+    told, untold = _told(files, reading.limits)
+    if not told:
+        raise InputError("\n".join(map(str, untold.values())))
+    for path, error in untold.items():
+        yield from _refused(path, error, "it is left out: nothing is said of it")
+        if unknown is not None:
+            unknown.append(path)
+    for path, found in told:
+        try:
+            findings, holds = _of_file(path, found, cutoffs, reading)
+        except InputError as error:
+            yield from _refused(path, error)
+            continue
+        yield from sorted(findings, key=lambda finding: finding.line)
+        known.append(holds)
+    yield from diagnose_together(known)
+
+
+def _told(
+    files: Sequence[tuple[Any, str | None]], limits: Limits
+) -> tuple[list[tuple[Any, str]], dict[str, InputError]]:
+    """The files with their kinds, and why those have none of which nobody can tell what they are."""
+    told, untold = [], {}
+    for path, kind in files:
+        try:
+            told.append((path, kind or kinds.kind_of_file(path, limits)))
+        except InputError as error:
+            untold[path] = error
+    return told, untold
+
+
+def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
+    if kind == kinds.RUNS:
+        return diagnose_run(path, cutoffs, reading)
+    if kind == kinds.JUDGED:
+        return diagnose_qrels(path, reading)
+    if kind == kinds.NUGGETS:
+        return diagnose_nuggets(path, reading.limits)
+    if kind == kinds.ASSIGNMENTS:
+        return diagnose_assignments(path, reading.limits)
+    if kind == kinds.ANSWERS:
+        return diagnose_answers(path, reading.limits)
+    if kind == kinds.JUDGEMENTS:
+        return diagnose_judgements(path, reading.limits)
+    return _plain(path, kind, reading)
+
+
+def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
+    """What others are compared with: topics, a corpus, a pool, a manifest; or nothing: a leaderboard."""
+    known = Known(name_of(path), kind)
+    if kind == kinds.LEADERBOARD:
+        return [], known
+    if kind == kinds.RETRIEVED:
+        return [], _retrieved(path, reading)
+    if kind == kinds.TOPICS:
+        from rageval.files.questions import read_questions
+
+        known.queries = {question.query_id: 1 for question in read_questions(path, reading.limits)}
+    elif kind == kinds.CORPUS:
+        from rageval.judges.gathering import passages_in
+
+        known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
+    elif kind == kinds.POOL:
+        from rageval.building.pools import read_pool
+
+        pool = read_pool(path, reading.limits)
+        known.queries = dict.fromkeys(pool, 1)
+        known.documents = {doc: 1 for docs in pool.values() for doc in docs}
+    else:
+        from rageval.building.manifest import changed
+
+        effect = "scores are not of the collection that the manifest describes"
+        message = "{} is not as it was when the collection was built"
+        return [Finding(1, ERROR, message.format(name), effect, path) for name in changed(Path(path))], known
+    return [], known
+
+
+def _retrieved(path: str, reading: Reading) -> Known:
+    """What a run in JSON holds."""
+    from rageval.files.retrieved import run_rows
+
+    known = Known(path, kinds.RUNS)
+    rows = run_rows(path, reading.limits)
+    best: dict[str, list[tuple[float, bytes]]] = {}
+    for line, name, doc, score in zip(rows.lines, rows.queries, rows.docs, rows.scores, strict=True):
+        query = name.decode("utf-8", "surrogatepass")
+        known.queries.setdefault(query, line)
+        known.docs.setdefault(query, {}).setdefault(doc, line)
+        best.setdefault(query, []).append((score, doc))
+    known.ranked = {query: [doc for _, doc in sorted(docs)[::-1]] for query, docs in best.items()}
+    return known
+
+
+def _refused(
+    path: str, error: InputError, effect: str = "nothing is scored: the file is refused"
+) -> Iterator[Finding]:
+    """What a reader says of a file that it cannot read, as findings."""
+    for message in str(error).split("\n"):
+        line, _, text = message.removeprefix(f"{path}:").partition(": ")
+        where, what = (int(line), text) if line.isdigit() else (1, message.removeprefix(f"{path}: "))
+        yield Finding(where, ERROR, what, effect, path)
+
+
+_HOLES_FROM, _TOP = 0.2, 10  # the share of the top that is worth a word
+_BANKS = ("nuggets", "judgements", "assignments")
+_IGNORED = "these queries are left out of every mean"
+_EFFECTS = {
+    "run": "every measure ignores these queries",
+    "qrels": "they count in every mean although nobody was asked them",
+    "answers": "they are judged against nothing",
+    "judgements": "they count in every mean although nobody was asked them",
+    "assignments": "they count in every mean although nobody was asked them",
+    "nuggets": "their nuggets are never looked for",
+    "pool": "they are judged for nothing",
+}
+
+
+def diagnose_together(known: list[Known]) -> Iterator[Finding]:
+    """The findings of all files beside one another."""
+    of: dict[str, list[Known]] = {}
+    for one in known:
+        of.setdefault(one.kind, []).append(one)
+    for topics in of.get("topics", ()):
+        for one in known:
+            if one.kind in _EFFECTS:
+                yield from _dangling(one, one.queries, topics, topics.queries, "queries", _EFFECTS[one.kind])
+    for corpus in of.get("corpus", ()):
+        for one in known:
+            if one is not corpus and one.kind != "topics" and (documents := one.every_document()):
+                effect = "no judge can see their text; if ids differ only in spelling, nothing matches"
+                yield from _dangling(one, documents, corpus, corpus.documents, "documents", effect)
+    for run in of.get("run", ()):
+        for qrels in of.get("qrels", ()):
+            yield from _run_and_qrels(run, qrels)
+    for nuggets in of.get("nuggets", ()):
+        for qrels in of.get("qrels", ()):
+            yield from _nuggets_and_qrels(nuggets, qrels)
+    for kind in _BANKS:
+        for one, other in combinations(of.get(kind, ()), 2):
+            yield from different_banks(one, other)
+
+
+def _dangling(
+    one: Known, ids: Mapping[str, int], other: Known, there: Iterable[str], what: str, effect: str
+) -> Iterator[Finding]:
+    """Ids of one file that another one, which should know them, does not have."""
+    known = set(there)
+    lost = {name: line for name, line in ids.items() if name not in known}
+    none = len(lost) == len(ids)
+    level = ERROR if none else WARNING
+    there_is = f"none of its {what} is in" if none else f"{what} that are not in"
+    hint = near_misses(lost, known) if lost else ""
+    counted = "" if none else ": {n}"
+    message = f"{there_is} {named(other.source)}{counted}, first {{name}}{hint}"
+    yield from once(one.source, lost, level, message, effect)
+
+
+def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
+    yield from _dangling(run, run.queries, qrels, qrels.queries, "queries", _IGNORED)
+    if not run.queries.keys() & qrels.queries.keys():
+        return
+    lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
+    message = f"judged queries that {named(run.source)} lacks: {{n}}, first {{name}}"
+    effect = "each measure is 0 there and counts (--intersection leaves them out)"
+    yield from once(qrels.source, lacking, WARNING, message, effect)
+    if found := list(_nothing_judged(run, qrels)):
+        yield from found
+        return
+    top = {query: docs[:_TOP] for query, docs in run.ranked.items() if query in qrels.queries}
+    open_ = {query: sum(doc not in qrels.docs[query] for doc in docs) for query, docs in top.items()}
+    holes = {query: run.queries[query] for query, number in open_.items() if number}
+    unjudged = sum(open_.values())
+    share = unjudged / max(1, sum(map(len, top.values())))
+    if share >= _HOLES_FROM:
+        message = (
+            f"queries with unjudged documents in the top {_TOP} ({share:.0%} of it): {{n}}, first {{name}}"
+        )
+        effect = "it counts as not relevant in every measure; --bounds says how much could change"
+        yield from once(run.source, holes, WARNING, message, effect)
+
+
+def _nothing_judged(run: Known, qrels: Known) -> Iterator[Finding]:
+    """That no document of the run is judged, and what its ids differ by."""
+    ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
+    if not all(qrels.docs[query].keys().isdisjoint(docs) for query, docs in ranked.items()):
+        return
+    ours, theirs = ({query: _decoded(of[query]) for query in ranked} for of in (ranked, qrels.docs))
+    message = unlike(named(run.source), sum(map(len, ranked.values())), ours, theirs)
+    first = {query: run.queries[query] for query in ranked}
+    yield from once(run.source, first, ERROR, message, "score refuses it (--nothing-judged zero scores it)")
+
+
+def _decoded(docs: Iterable[bytes]) -> list[str]:
+    return [doc.decode("utf-8", "surrogatepass") for doc in docs]
+
+
+def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
+    """Nuggets that only one of the two knows."""
+    strange = {f"{name}' of '{query}": line for (query, name), line in qrels.nuggets.items()}
+    listed = {f"{name}' of '{query}": line for (query, name), line in nuggets.nuggets.items()}
+    lost = {name: line for name, line in strange.items() if name not in listed}
+    message = f"nuggets that {named(nuggets.source)} does not have: {{n}}, first {{name}}"
+    yield from once(qrels.source, lost, WARNING, message, "coverage counts them in its denominator")
+    open_ = {name: line for name, line in listed.items() if name not in strange}
+    message = f"nuggets that nobody judged a document for in {named(qrels.source)}: {{n}}, first {{name}}"
+    effect = "coverage does not know of them and comes out too high"
+    yield from once(nuggets.source, open_, WARNING, message, effect)

@@ -1,0 +1,267 @@
+"""What each track asks of a file of answers, as data: a new track is a block of its own in here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rageval.checking._rules import (
+    ID,
+    LIST,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    OneAnswerATopic,
+    OneWayToCite,
+    SameEverywhere,
+    Topics,
+    Watch,
+    Watches,
+    are_sentences,
+    at_most_citations,
+    at_most_references,
+    citations_lead_somewhere,
+    citations_not_repeated,
+    field,
+    fields,
+    no_blanks,
+    no_control_characters,
+    no_other_fields,
+    no_reference_twice,
+    references_are_texts,
+    references_match,
+    response_length_agrees,
+    says_something,
+    use_all_references,
+    within_length,
+)
+from rageval.checking.findings import ERROR, WARNING, Record, Remark, Rule, error, shown, warning
+
+SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
+SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What repairs aim at: how many references, words (by a rule of `counting`) and citations a sentence.
+
+    `ids`: citations may be ids, not only positions; `says_length`: records hold their `response_length`.
+    """
+
+    references: int | None
+    words: int
+    counting: str
+    citations: int | None = None
+    ids: bool = True
+    says_length: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A track: its name, what its records are called, its rules; `bounds` where repairs are possible."""
+
+    name: str
+    title: str
+    rules: tuple[Rule, ...]
+    watches: Watches
+    bounds: Allowed | None = None
+
+
+# TREC RAG 2024: everything at the top level, at most 20 references and 400 words, citations by position.
+
+_TOPICS_24 = 301
+_REFERENCES_24 = 20
+_BOUNDS_24 = Allowed(references=_REFERENCES_24, words=400, counting="nfkc", ids=False, says_length=True)
+
+_RULES_24 = (
+    fields(
+        field("run_id", ID),
+        field("topic_id", ID),
+        field("topic", TEXT),
+        field("references", LIST),
+        field("response_length", NUMBER),
+        field("answer", LIST),
+    ),
+    no_other_fields("", "run_id topic_id topic references response_length answer"),
+    no_blanks("run_id"),
+    references_are_texts,
+    at_most_references(_REFERENCES_24),
+    references_match(SEGMENT, SEGMENTS),
+    no_reference_twice,
+    are_sentences,
+    says_something,
+    no_control_characters,
+    citations_lead_somewhere(ids=False),
+    citations_not_repeated(WARNING),
+    use_all_references,
+    within_length(_BOUNDS_24.words, _BOUNDS_24.counting),
+    response_length_agrees(_BOUNDS_24.counting),
+)
+
+
+def _watches_24(topics: Topics | None) -> tuple[Watch, ...]:
+    """The rules on all records together."""
+    return (
+        OneAnswerATopic(("topic_id",), ("topic",), topics, _TOPICS_24, level=ERROR),
+        SameEverywhere(("run_id",)),
+    )
+
+
+RAG24 = Track("rag24", "TREC RAG 2024 answers", _RULES_24, _watches_24, _BOUNDS_24)
+
+
+# TREC RAG 2025: `metadata`, at most 100 references and 400 words, citations by position or by id.
+
+_TOPICS_25 = 105
+_REFERENCES_25 = 100
+_BOUNDS_25 = Allowed(references=_REFERENCES_25, words=400, counting="nfkc")
+
+_RULES_25 = (
+    fields(
+        field("metadata", OBJECT),
+        field("metadata.team_id", ID),
+        field("metadata.run_id", ID),
+        field("metadata.narrative_id", ID),
+        field("metadata.type", TEXT, required=False, among=("manual", "automatic")),
+        field("metadata.narrative", TEXT, required=False),
+        field("metadata.prompt", TEXT, required=False),
+        field("references", LIST),
+        field("answer", LIST),
+    ),
+    no_other_fields("", "metadata references answer"),
+    no_other_fields("metadata", "team_id run_id narrative_id type narrative prompt"),
+    no_blanks("metadata.run_id"),
+    references_are_texts,
+    at_most_references(_REFERENCES_25),
+    references_match(SEGMENT, SEGMENTS, WARNING),
+    no_reference_twice,
+    are_sentences,
+    says_something,
+    no_control_characters,
+    citations_lead_somewhere(ids=True),
+    citations_not_repeated(WARNING),
+    use_all_references,
+    within_length(_BOUNDS_25.words, _BOUNDS_25.counting),
+)
+
+
+def _watches_25(topics: Topics | None) -> tuple[Watch, ...]:
+    """The rules on all records together."""
+    return (
+        OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, _TOPICS_25),
+        SameEverywhere(("metadata", "run_id")),
+        SameEverywhere(("metadata", "team_id"), WARNING),
+        OneWayToCite(),
+    )
+
+
+RAG25 = Track("rag25", "TREC RAG 2025 answers", _RULES_25, _watches_25, _BOUNDS_25)
+
+
+# TREC RAG 2026: more `metadata`, at most 1,024 words and three citations a sentence, strongest first.
+
+_CITATIONS_26 = 3
+_BOUNDS_26 = Allowed(references=None, words=1024, counting="split", citations=_CITATIONS_26)
+
+_RULES_26 = (
+    fields(
+        field("metadata", OBJECT),
+        field("metadata.team_id", ID),
+        field("metadata.narrative_id", ID),
+        field("metadata.narrative", TEXT),
+        field("metadata.run_id", ID),
+        field("metadata.run_desc", TEXT),
+        field("references", LIST),
+        field("answer", LIST),
+    ),
+    no_other_fields("", "metadata references answer"),
+    no_blanks("metadata.run_id"),
+    references_are_texts,
+    references_match(r"shard_\d+_\d+", "ids of ClimbMix documents (shard_00000_1)", WARNING),
+    no_reference_twice,
+    are_sentences,
+    says_something,
+    no_control_characters,
+    citations_lead_somewhere(ids=True),
+    citations_not_repeated(),
+    at_most_citations(_CITATIONS_26),
+    use_all_references,
+    within_length(_BOUNDS_26.words, _BOUNDS_26.counting),
+)
+
+
+def _watches_26(topics: Topics | None) -> tuple[Watch, ...]:
+    """The rules on all records together."""
+    return (
+        OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, None),
+        SameEverywhere(("metadata", "run_id")),
+        SameEverywhere(("metadata", "team_id"), WARNING),
+        SameEverywhere(("metadata", "run_desc"), WARNING),
+        OneWayToCite(),
+    )
+
+
+RAG26 = Track("rag26", "TREC RAG 2026 answers", _RULES_26, _watches_26, _BOUNDS_26)
+
+
+# LiveRAG: a line for each of 500 questions, with the passages and the prompt the answer was made from.
+
+_QUESTIONS = 500
+_URN = re.compile(r"<urn:uuid:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}>")
+
+
+def passages_are_whole(record: Record) -> Iterator[Remark]:
+    """Every passage has its text and the documents it is from."""
+    found = record.get("passages")
+    if isinstance(found, list) and not found:
+        yield warning("`passages` is empty: faithfulness cannot be judged")
+    for at, passage in enumerate(found if isinstance(found, list) else []):
+        if not isinstance(passage, dict):
+            yield error(f"expected {{passage, doc_IDs}} as passages[{at}], found {shown(passage)}")
+            continue
+        text = passage.get("passage")
+        if not isinstance(text, str) or not text.strip():
+            yield error(f"expected a text as passages[{at}].passage, found {shown(text)}")
+        yield from _documents(at, passage.get("doc_IDs"))
+
+
+def _documents(at: int, docs: Any) -> Iterator[Remark]:
+    if not isinstance(docs, list) or not docs:
+        yield error(f"expected a list of ids as passages[{at}].doc_IDs, found {shown(docs)}")
+        return
+    for doc in docs:
+        if not isinstance(doc, str):
+            yield error(f"expected ids in texts as passages[{at}].doc_IDs, found {shown(doc)}")
+        elif not _URN.fullmatch(doc):
+            yield warning(f"expected <urn:uuid:…> as passages[{at}].doc_IDs, found {shown(doc)}")
+
+
+_RULES_LIVERAG = (
+    fields(
+        field("id", NUMBER),
+        field("question", TEXT),
+        field("passages", LIST),
+        field("final_prompt", TEXT),
+        field("answer", TEXT),
+    ),
+    no_other_fields("", "id question passages final_prompt answer"),
+    passages_are_whole,
+)
+
+
+def _watches_liverag(topics: Topics | None) -> tuple[Watch, ...]:
+    """The rules on all records together."""
+    return (OneAnswerATopic(("id",), ("question",), topics, _QUESTIONS),)
+
+
+LIVERAG = Track("liverag", "LiveRAG answers", _RULES_LIVERAG, _watches_liverag)
+
+
+_TRACKS = {track.name: track for track in (RAG24, RAG25, RAG26, LIVERAG)}
+
+
+def track_named(name: str) -> Track:
+    """The track of this name."""
+    return _TRACKS[name]

@@ -1,1 +1,0 @@
-"""Diagnosis: what is suspicious in files that can be scored, and what it does to which measure."""
