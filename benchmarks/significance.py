@@ -22,11 +22,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.adjustment import holm
-from rageval.comparison.randomisation import max_t, sign_flip, tukey
-from rageval.intervals.resampling import intervals, resampled
-from rageval.intervals.samples import Sample
-from rageval.uncertainty.correction import corrected_mean
+from rageval.statistics.bootstrap import intervals, resampled
+from rageval.statistics.correction import corrected_mean
+from rageval.statistics.samples import Sample
+from rageval.statistics.significance import holm, max_t, sign_flip, tukey
 from timing import Row, markdown
 
 Float = NDArray[np.float64]

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from data.rule_judge import rule_judge
 
 import rageval
+from rageval.comparison.slices import slices
 from rageval.files.facts import read_facts, read_weights
 from rageval.judges import Settings, gathered, judged_by, rubric_named
-from rageval.slices import slices
 
 DATA = Path(__file__).parent / "data" / "answers"
 # Human grading (perfect, acceptable, incorrect, missing in %), and the truthfulness the paper gives.

@@ -23,7 +23,8 @@ from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
-from rageval.scores import Score, Scores, require_groups
+from rageval.scores import Score, Scores
+from rageval.scoring.groups import require_groups
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels

@@ -86,7 +86,7 @@ def _family(score: Score) -> str:
 
 
 def _means(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None:
-    from rageval.intervals import bootstrap
+    from rageval.comparison.intervals import bootstrap
 
     labels, values = [], []
     for scores in results:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError, MeasureError
+from rageval.errors import MeasureError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -138,16 +138,6 @@ def pooled(shares: Sequence[Any]) -> float:
 
 def _name(function: Any) -> str:
     return str(getattr(function, "__name__", "its aggregate"))
-
-
-def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:
-    """Every query needs a group."""
-    lost = [query for query in queries if query not in groups]
-    if lost:
-        raise InputError(
-            f"{source}: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r};"
-            " expected one for each"
-        )
 
 
 @dataclass(frozen=True)

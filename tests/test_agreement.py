@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.agreement.coefficients import (
+from rageval.cli import main
+from rageval.statistics.agreement import (
     COEFFICIENTS,
     agreement,
     gwet,
@@ -26,7 +27,6 @@ from rageval.agreement.coefficients import (
     tau_b,
     weights,
 )
-from rageval.cli import main
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30)
 

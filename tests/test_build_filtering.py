@@ -26,11 +26,11 @@ from rageval.building.filtering import (
 from rageval.building.support import failed_pairs, read_support, supported
 from rageval.building.variants import topics
 from rageval.errors import InputError
-from rageval.intervals.coarse import wilson
 from rageval.judges import Material, Settings, rubric_named
 from rageval.judges.panel import nuggets_by
 from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
+from rageval.statistics.bootstrap import wilson
 from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
 

@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rageval.comparison import power
-from rageval.comparison.adjustment import holm
-from rageval.comparison.parametric import cohens_d, standard_error, t_test, wilcoxon
-from rageval.comparison.randomisation import exact_sign_flip, max_t, sign_flip, tukey
-from rageval.intervals.resampling import intervals
-from rageval.intervals.samples import Float, Sample
+from rageval.statistics import power
+from rageval.statistics.bootstrap import intervals
+from rageval.statistics.samples import Float, Sample
+from rageval.statistics.significance import (
+    cohens_d,
+    exact_sign_flip,
+    holm,
+    max_t,
+    sign_flip,
+    standard_error,
+    t_test,
+    tukey,
+    wilcoxon,
+)
 
 ONE_PAIR = np.array([[0, 1]])
 

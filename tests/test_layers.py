@@ -30,30 +30,32 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "sources": (BASE | {"files", "kernel", "scoring"}, set()),
     "plots": (BASE | {"files"}, {"numpy"}),
     "uncertainty": (
-        BASE | {"answers", "files", "intervals", "measures", "scores", "scoring"},
+        BASE | {"answers", "files", "measures", "scores", "scoring", "statistics"},
         {"numpy"},
     ),
     "evaluation": (
         BASE | {"compat", "measures", "scores", "scoring", "sources", "uncertainty"},
         {"numpy"},
     ),
-    "answers": (BASE | {"files", "measures", "scores", "scoring", "slices"}, set()),
+    "answers": (BASE | {"files", "measures", "scores", "scoring"}, set()),
     "judges": (BASE | {"clusters", "files", "plugins"}, {"msgspec"}),
     "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
     "building": (
-        BASE | {"answers", "files", "intervals", "judges", "measures", "scoring", "sources"},
+        BASE | {"answers", "comparison", "files", "judges", "measures", "scoring", "sources", "statistics"},
         {"numpy", "msgspec"},
     ),
     "testing": (BASE | {"conformance", "evaluation", "judges", "measures", "plugins"}, set()),
-    "agreement": (BASE | {"files", "intervals", "judges", "measures"}, {"numpy"}),
+    "agreement": (BASE | {"files", "statistics", "judges", "measures"}, {"numpy"}),
     "arena": (BASE | {"files", "measures", "scoring"}, {"numpy"}),
-    "intervals": (BASE | {"scores"}, {"numpy"}),
-    "slices": (BASE | {"intervals", "scores"}, set()),
-    "comparison": (BASE | {"evaluation", "intervals", "measures", "scores", "scoring", "sources"}, {"numpy"}),
+    "statistics": (BASE, {"numpy"}),
+    "comparison": (
+        BASE | {"evaluation", "measures", "scores", "scoring", "sources", "statistics"},
+        {"numpy"},
+    ),
     "report": (
         BASE
-        | {"agreement", "comparison", "files", "intervals", "judges", "measures", "scores", "slices"}
-        | {"scoring", "sources"},
+        | {"agreement", "comparison", "files", "judges", "measures", "scores"}
+        | {"scoring", "sources", "statistics"},
         {"numpy", "msgspec"},
     ),
     "checking": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
@@ -69,7 +71,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         BASE
         | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "plots", "scoring", "slices", "sources", "checking"},
+        | {"comparison", "plots", "scoring", "sources", "checking"},
         {"click"},
     ),
 }

@@ -19,12 +19,12 @@ from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
 from rageval.answers import Rules, measures_of_answers
 from rageval.cli import main
 from rageval.comparison import Settings
+from rageval.comparison.intervals import bootstrap
 from rageval.comparison.runs import compare_runs
-from rageval.intervals import bootstrap
+from rageval.comparison.slices import slices
 from rageval.measures import run_measures
 from rageval.report.earlier import report_of_earlier
 from rageval.report.gathering import Beside
-from rageval.slices import slices
 from rageval.uncertainty.correcting import correct
 from strategies import case
 

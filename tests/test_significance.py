@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval.cli import main
-from rageval.comparison import Comparison, Pair, Settings, compare, randomisation
-from rageval.comparison.adjustment import holm
-from rageval.comparison.randomisation import chernoff, exact_sign_flip, max_t, sign_flip, tukey
-from rageval.intervals.samples import Float
+from rageval.comparison import Comparison, Pair, Settings, compare
 from rageval.measures.parsing import parse_measure
 from rageval.scores import Score, Scores
+from rageval.statistics import significance
+from rageval.statistics.samples import Float
+from rageval.statistics.significance import chernoff, exact_sign_flip, holm, max_t, sign_flip, tukey
 
 LARGEST = 125  # relevant documents a query, so that recall is any number of 125ths
 
@@ -213,7 +213,7 @@ class TestWhatPIs:
         columns = rng.normal(np.linspace(0, 0.4, 12), 0.4, (26, 12))
         pairs = pairs_of(12)
         exact = sign_flip(columns, pairs).p
-        monkeypatch.setattr(randomisation, "EXACT", 0)
+        monkeypatch.setattr(significance, "EXACT", 0)
         drawn = sign_flip(columns, pairs)
         told = ~drawn.at_floor
         hits = exact[told] * drawn.draws[told]
@@ -252,7 +252,7 @@ class TestWhatPIs:
     def test_where_draws_decide_the_claim_says_so(
         self, adjust: str, floor: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(randomisation, "_WORK", 0)
+        monkeypatch.setattr(significance, "_WORK", 0)
         columns = np.random.default_rng(3).normal((0, 0.35), 0.3, (40, 2))
         wide = compared(columns, draws=100, level=0.9995, adjust=adjust)["run001"]
         assert wide.verdict == "undecided"

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval import InputError, evaluate_answers, recall
-from rageval.intervals import bootstrap
-from rageval.slices import FEW, checked_weights, groups_by, slices
+from rageval.comparison.intervals import bootstrap
+from rageval.comparison.slices import FEW, slices
+from rageval.scoring.groups import checked_weights, groups_by
 from test_bad_input import Outcome, command, process
 
 Row = dict[str, Any]

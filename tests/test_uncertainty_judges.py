@@ -16,7 +16,8 @@ import rageval
 from rageval.cli import main
 from rageval.comparison.sensitivity import of_judges, turned, without_a_nugget
 from rageval.errors import InputError
-from rageval.uncertainty.repeats import Components, by_judge, components
+from rageval.statistics.agreement import Components, components
+from rageval.uncertainty.repeats import by_judge
 from rageval.uncertainty.soft import soft_scores
 
 Chances = dict[str, dict[str, float]]

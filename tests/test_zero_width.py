@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval import recall
-from rageval.agreement.coefficients import agreement
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
-from rageval.intervals import bootstrap
-from rageval.intervals.resampling import intervals
-from rageval.intervals.samples import Float, Sample
+from rageval.comparison.intervals import bootstrap
 from rageval.measures.parsing import parse_measure
 from rageval.scores import Score, Scores
-from rageval.uncertainty.correction import corrected_mean
+from rageval.statistics.agreement import agreement
+from rageval.statistics.bootstrap import intervals
+from rageval.statistics.correction import corrected_mean
+from rageval.statistics.samples import Float, Sample
 
 OF_25 = 0.1331922  # Wilson's upper end of 0 of 25: z²/(25 + z²)
 

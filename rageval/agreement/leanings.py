@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.agreement.coefficients import tau_b
+from rageval.statistics.agreement import tau_b
 
 Places = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 _FAMILIES = {

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.agreement.coefficients import Agreement, agreement, levels_of, table_of
 from rageval.agreement.leanings import kin, length_leaning, order_leaning
 from rageval.agreement.reading import judgements_in
 from rageval.agreement.systems import mean_grades, ranked_alike, scored
@@ -23,6 +22,7 @@ from rageval.judges.base import Usage
 from rageval.judges.prices import cost
 from rageval.judges.votes import GRADED, Place, place
 from rageval.measures.scales import ALL, FAULTS
+from rageval.statistics.agreement import Agreement, agreement, levels_of, table_of
 from rageval.text import problem_of_id
 
 Float = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.agreement.coefficients import tau_ap, tau_b
+from rageval.statistics.agreement import tau_ap, tau_b
 
 Values = Mapping[str, Mapping[str, float]]  # system -> query -> value
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval.answers import evaluate_answers
+from rageval.comparison.intervals import bootstrap
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Source, name_of
-from rageval.intervals import LEVEL, bootstrap
-from rageval.intervals.coarse import wilson
 from rageval.measures import answer_measures
 from rageval.records import Nugget, Qrel, Question
+from rageval.statistics import LEVEL
+from rageval.statistics.bootstrap import wilson
 
 RUN = "collection"
 NUGGETS, PAIRS = "nugget-quality", "audit"  # the rubrics of the two parts

@@ -109,7 +109,7 @@ def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
-    from rageval.intervals.coarse import FEW
+    from rageval.statistics.bootstrap import FEW
 
     counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
     yield f"{facts['compared']:,} judgements compared, of {counts}"

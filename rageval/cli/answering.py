@@ -16,7 +16,7 @@ from rageval.measures.scales import ALL
 from rageval.scores import Score, Scores
 from rageval.scoring.assessing import passed_over
 from rageval.scoring.banks import differences
-from rageval.slices import checked_weights
+from rageval.scoring.groups import checked_weights
 from rageval.text import visible
 
 _FOR_RUNS = (

@@ -10,8 +10,7 @@ from typing import Any
 from rageval.errors import UsageError
 from rageval.files.facts import fields_of, read_facts, read_groups
 from rageval.files.opening import can_read_again, name_of
-from rageval.scores import require_groups
-from rageval.slices import groups_by
+from rageval.scoring.groups import groups_by, require_groups
 
 
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:

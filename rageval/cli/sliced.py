@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from rageval.cli.grids import csv_line, latex_lines, md_lines, table_lines
 from rageval.cli.output import Layout, record_of
+from rageval.comparison.slices import FEW, Slice, slices
 from rageval.scores import Score, Scores
-from rageval.slices import FEW, Slice, slices
 from rageval.text import visible
 
 Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value

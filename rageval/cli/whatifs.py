@@ -39,7 +39,8 @@ def among_judges(results: list[Scores], grades: Judgements) -> Iterator[str]:
     import numpy as np
 
     from rageval.comparison.sensitivity import of_judges
-    from rageval.uncertainty.repeats import by_judge, components
+    from rageval.statistics.agreement import components
+    from rageval.uncertainty.repeats import by_judge
 
     for score in results[0].scores:
         measure: Any = score.measure

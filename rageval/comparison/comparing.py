@@ -12,11 +12,10 @@ from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.tables import Table, tables
 from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
-from rageval.intervals.coarse import FEW, is_coarse, scale_of
-from rageval.intervals.resampling import intervals
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM
 from rageval.names import suggestion
 from rageval.scores import Score, Scores
+from rageval.statistics.bootstrap import FEW, ends_of, intervals, is_coarse
 from rageval.text import visible
 
 _FEW = 10
@@ -99,7 +98,7 @@ def why_not(score: Score) -> str:
 
 
 def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
-    scale = scale_of(table.sample.values, table.limits)
+    scale = ends_of(table.sample.values, table.limits)
     low, high = intervals(
         table.sample, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rageval.comparison.parametric import cohens_d
-from rageval.comparison.power import detectable, needed
 from rageval.comparison.results import IDENTICAL, REFUSED, TIES_ONLY, UNDECIDED, Pair
 from rageval.comparison.settings import Settings
 from rageval.comparison.tables import Table, differences, p_values
@@ -27,10 +25,11 @@ from rageval.comparison.verdicts import (
     without_difference,
     worded,
 )
-from rageval.intervals.coarse import scale_of_differences
-from rageval.intervals.resampling import intervals
-from rageval.intervals.samples import Float, Sample, standard_error
 from rageval.scores import mean
+from rageval.statistics.bootstrap import ends_of_differences, intervals
+from rageval.statistics.power import detectable, needed
+from rageval.statistics.samples import Float, Sample, standard_error
+from rageval.statistics.significance import cohens_d
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def _intervals(
     table: Table, columns: Sample, runs: list[str], settings: Settings, known: Known
 ) -> tuple[Float, Float]:
     """The interval of each difference; rankings that are the same differ by 0, and that is no estimate."""
-    scale = scale_of_differences(table.sample.values, table.pairs, table.limits)
+    scale = ends_of_differences(table.sample.values, table.pairs, table.limits)
     low, high = intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rageval.comparison.power import POWER
-from rageval.comparison.randomisation import DRAWS
 from rageval.errors import UsageError
-from rageval.intervals import SEED
-from rageval.intervals.resampling import INTERVALS, RESAMPLES
+from rageval.statistics import SEED
+from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
+from rageval.statistics.power import POWER
+from rageval.statistics.significance import DRAWS
 from rageval.text import visible
 from rageval.version import __version__
 

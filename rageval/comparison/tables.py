@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.adjustment import holm
-from rageval.comparison.parametric import t_test, wilcoxon
-from rageval.comparison.randomisation import Significance, max_t, sign_flip, tukey
+from rageval.comparison.intervals import sample
 from rageval.comparison.settings import BEST, Settings
 from rageval.comparison.verdicts import SLACK, Absent
-from rageval.intervals.samples import Float, Int, Sample, sample
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scores import Score, Scores, mean
+from rageval.statistics.samples import Float, Int, Sample
+from rageval.statistics.significance import Significance, holm, max_t, sign_flip, t_test, tukey, wilcoxon
 
 
 class Table(NamedTuple):

@@ -21,11 +21,11 @@ from rageval.comparison.results import (
     UNDECIDED,
     WORSE,
 )
-from rageval.intervals.samples import Float
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scores import Score, Scores
+from rageval.statistics.samples import Float
 from rageval.text import visible
 
 SLACK = 1e-12  # of a tie between two values

@@ -10,12 +10,11 @@ import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.comparing import why_not
+from rageval.comparison.intervals import has_interval, sample
 from rageval.comparison.verdicts import Absent, Alike
-from rageval.intervals.coarse import scale_of
-from rageval.intervals.resampling import intervals
-from rageval.intervals.samples import has_interval, sample
 from rageval.report.columns import packed, plain
 from rageval.scores import Score, Scores
+from rageval.statistics.bootstrap import ends_of, intervals
 
 Record = dict[str, Any]
 
@@ -122,7 +121,7 @@ def _interval(score: Score, settings: Settings) -> tuple[float, float]:
     if score.groups is not None or not has_interval(score.measure):
         return float("nan"), float("nan")
     drawn = sample([score], settings.clusters)
-    scale = scale_of(drawn.values, score.measure.limits)
+    scale = ends_of(drawn.values, score.measure.limits)
     low, high = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
     return float(low[0]), float(high[0])
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rageval.comparison.slices import slices
 from rageval.measures.base import LOWER
 from rageval.report.columns import plain
 from rageval.scores import Scores
-from rageval.slices import slices
 
 Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 

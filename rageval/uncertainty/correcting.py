@@ -13,13 +13,13 @@ from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import CRAG
 from rageval.scores import Score
 from rageval.scoring.assessing import on
-from rageval.text import visible
-from rageval.uncertainty.correction import (
+from rageval.statistics.correction import (
     Estimate,
     corrected_from_parts,
     corrected_mean,
     corrected_share,
 )
+from rageval.text import visible
 from rageval.uncertainty.parts import Shared
 
 FEW = 20

@@ -1,4 +1,6 @@
-"""Tests that assume nothing but that, if two runs were alike, their names might as well be swapped.
+"""Tests of differences, and what becomes of their p-values where there are many.
+
+Randomisation assumes nothing but that, if two runs were alike, their names might as well be swapped:
 
 sign flip      T = |Σ_u s_u D_u| with a random sign for each query's (or cluster's) difference D_u
                up to 30 queries exact, over all 2^n signs; else p = (b + 1)/(m + 1), b of m draws at least as
@@ -13,18 +15,19 @@ tukey          the runs' values are shuffled within each query, and the largest 
 The sign flip counts the sets S of queries with Σ_{u∈S} D_u ≤ 0 (twice, for both sides). If every D_u grows or
 stays, such sets only become fewer. So p does not grow, as long as all pairs are tested in the same way on the
 same draws: which way is decided by the number of queries, never by the pair. Each factor of Chernoff's bound
-falls with D_u, too.
+falls with D_u, too. Student's t and Wilcoxon's signed ranks are for people who are asked for them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.intervals.samples import Float, Int
+from rageval.statistics.samples import Float, Int, Sample, standard_error
 
 EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
@@ -233,3 +236,63 @@ def _shuffled(stacked: Float, draws: int, seed: int) -> Iterator[Float]:
         shuffled = generator.permuted(np.tile(cells, (rows, 1)), axis=1)
         values = shuffled.view(np.float64).reshape(rows, units, runs, number)
         yield values.sum(axis=1)
+
+
+def t_test(differences: Sample) -> Float:
+    """Two-sided p of the mean of each column by Student's t; NaN where all differences are the same."""
+    from scipy.special import stdtr
+
+    sums, sizes = differences.sums(), differences.sizes()
+    mean = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
+    error = standard_error(differences)
+    freedom = np.maximum((sizes > 0).sum(axis=0) - 1, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = 2 * stdtr(freedom, -np.abs(mean / error))
+    p = np.where(error > 0, np.maximum(p, _TINY), np.nan)
+    p[(mean == 0) & (error == 0)] = 1.0
+    return p
+
+
+def wilcoxon(differences: Sample) -> Float:
+    """Two-sided p of each column by Wilcoxon's signed ranks, zeros left out, as scipy has it."""
+    from scipy.stats import wilcoxon as signed_ranks
+
+    p = np.full(differences.values.shape[1], np.nan)
+    for at, column in enumerate(differences.values.T):
+        found = column[~np.isnan(column)]
+        if len(found) and not found.any():
+            p[at] = 1.0
+        elif len(found):
+            p[at] = max(float(signed_ranks(found).pvalue), _TINY)
+    return p
+
+
+def cohens_d(differences: Sample) -> Float:
+    """Effect size of each column: the mean difference in standard deviations of the differences (d_z).
+
+    0.2 is called small, 0.5 medium, 0.8 large. NaN where all differences are the same and not 0.
+    """
+    found = []
+    for column in differences.values.T:
+        known = column[~np.isnan(column)]
+        spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
+        mean = float(known.mean()) if len(known) else math.nan
+        if mean == 0:
+            found.append(0.0)
+        else:
+            found.append(mean / spread if spread > 1e-12 * abs(mean) else math.nan)
+    return np.array(found)
+
+
+def holm(p: Float) -> Float:
+    """Holm's step-down adjustment: p_(i) · (m − i + 1), never falling, at most 1; NaN stays NaN and apart.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted

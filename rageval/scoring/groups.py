@@ -1,54 +1,29 @@
-"""Scores by what is known of the queries: a row a domain, a question type, …; and means over such groups."""
+"""Groups of queries: which query is in which, and how much each group weighs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from rageval.errors import InputError
-from rageval.intervals import bootstrap
 from rageval.names import suggestion
-from rageval.scores import Score, combined
 from rageval.text import visible
 
-FEW = 20  # queries; an interval from fewer says little
-Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
+_Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 
 
-class Slice(NamedTuple):
-    """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
-
-    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not.
-    """
-
-    field: str
-    name: str
-    value: float
-    low: float
-    high: float
-    queries: int
-    undefined: int = 0
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it rests on too few queries to say much."""
-        return self.queries < FEW
-
-
-def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
-    """One slice for each value of the field, in the order of the values."""
-    found = []
-    for name, values in sorted(score.numbers_by(groups).items()):
-        low, high = bootstrap(score.measure, values)
-        known = sum(value == value for value in values)
-        value = combined(score.measure, values)
-        found.append(Slice(field, name, value, low, high, known, len(values) - known))
-    return found
+def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:
+    """Refuse groups that lack a query."""
+    lost = [query for query in queries if query not in groups]
+    if lost:
+        raise InputError(
+            f"{source}: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r};"
+            " expected one for each"
+        )
 
 
 def groups_by(
-    facts: Facts, field: str, queries: Iterable[str], source: str, fields: Sequence[str]
+    facts: _Facts, field: str, queries: Iterable[str], source: str, fields: Sequence[str]
 ) -> dict[str, str]:
     """The value of the field for every query; `InputError` names the fields there are."""
     if not any(field in known for known in facts.values()):
@@ -82,6 +57,6 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
     return dict(weights)
 
 
-def _some(facts: Facts, number: int = 3) -> str:
+def _some(facts: _Facts, number: int = 3) -> str:
     names: Sequence[str] = [visible(query) for query in list(facts)[:number]]
     return ", ".join(names) + (", …" if len(facts) > number else "")

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rageval.scores import Score, require_groups
-
-if TYPE_CHECKING:
-    from rageval.measures.parsing import AnyMeasure
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -94,37 +86,6 @@ class Sample:
         total = np.zeros((self.units, columns.shape[1]))
         np.add.at(total, self.unit, columns)
         return total
-
-
-def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
-    """The values that several runs have by one measure.
-
-    Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
-    """
-    queries = sorted({query for score in scores for query in score.query_ids})
-    known = [dict(zip(score.query_ids, score.numbers, strict=True)) for score in scores]
-    columns = [[found.get(query, math.nan) for query in queries] for found in known]
-    unit = np.arange(len(queries))
-    if clusters is not None:
-        require_groups(clusters, queries, "clusters")
-        _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
-    return sample_of(scores[0].measure, tuple(queries), columns, unit.astype(np.int64))
-
-
-def has_interval(measure: AnyMeasure) -> bool:
-    """Return whether there are intervals of what a measure makes of the queries' values."""
-    return measure.aggregate in ("mean", "pool")
-
-
-def sample_of(
-    measure: AnyMeasure, queries: tuple[str, ...], columns: Sequence[Sequence[float]], unit: Int
-) -> Sample:
-    """Return a sample of these values by a measure, a column a run."""
-    values = np.array(columns, np.float64).T
-    if measure.aggregate != "pool":
-        return Sample(queries, values, unit)
-    wholes = [[getattr(value, "whole", 0.0) for value in column] for column in columns]
-    return Sample(queries, values, unit, np.array(wholes, np.float64).T)
 
 
 def standard_error(differences: Sample) -> Float:

@@ -1,0 +1,65 @@
+"""How sure a score is: its values as a sample, and its interval, the same one wherever it is printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rageval.measures.parsing import AnyMeasure
+from rageval.scores import Score
+from rageval.scoring.groups import require_groups
+from rageval.statistics import LEVEL, SEED
+from rageval.statistics.bootstrap import ends_of, intervals
+from rageval.statistics.samples import Int, Sample
+
+
+def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
+    """Return the interval of what the defined values become; the same values, the same interval.
+
+    There is one for means and for pooled shares; sums, and what a function makes of a list, have none (NaN).
+
+    >>> from rageval.measures import recall
+    >>> low, high = bootstrap(recall, [0.5] * 30)  # not of width 0: others might differ
+    >>> round(low, 2), round(high, 2)
+    (0.4, 0.6)
+    """
+    known = [value for value in values if value == value]
+    if len(known) < 2 or not has_interval(measure):
+        return float("nan"), float("nan")
+    queries = tuple(map(str, range(len(known))))
+    columns = sample_of(measure, queries, [known], np.arange(len(known)))
+    low, high = intervals(columns, level=level, seed=SEED, scale=ends_of(columns.values, measure.limits))
+    return float(low[0]), float(high[0])
+
+
+def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
+    """The values that several runs have by one measure.
+
+    Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
+    """
+    queries = sorted({query for score in scores for query in score.query_ids})
+    known = [dict(zip(score.query_ids, score.numbers, strict=True)) for score in scores]
+    columns = [[found.get(query, math.nan) for query in queries] for found in known]
+    unit = np.arange(len(queries))
+    if clusters is not None:
+        require_groups(clusters, queries, "clusters")
+        _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
+    return sample_of(scores[0].measure, tuple(queries), columns, unit.astype(np.int64))
+
+
+def has_interval(measure: AnyMeasure) -> bool:
+    """Return whether there are intervals of what a measure makes of the queries' values."""
+    return measure.aggregate in ("mean", "pool")
+
+
+def sample_of(
+    measure: AnyMeasure, queries: tuple[str, ...], columns: Sequence[Sequence[float]], unit: Int
+) -> Sample:
+    """Return a sample of these values by a measure, a column a run."""
+    values = np.array(columns, np.float64).T
+    if measure.aggregate != "pool":
+        return Sample(queries, values, unit)
+    wholes = [[getattr(value, "whole", 0.0) for value in column] for column in columns]
+    return Sample(queries, values, unit, np.array(wholes, np.float64).T)

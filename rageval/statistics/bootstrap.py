@@ -1,0 +1,268 @@
+"""Bootstrap intervals of many means at once: every run, and every difference, from the same draws.
+
+percentile   the middle 95 % of the means of queries drawn with replacement
+bca          the same, moved for the bias and the skewness of the mean (Efron, JASA 1987)
+
+With few queries both are too narrow, because a drawn sample varies less than a fresh one. The quantiles are
+therefore those that would give Student's interval for normal values (Hesterberg, The American Statistician
+2015): a' = Φ(−√(n/(n−1)) · t_{1−a, n−1}).
+
+Resampling knows too little where few values differ from the commonest one: where a hallucination
+was seen in none of 25 answers, every sample drawn from them has none either; that is no proof that there are
+none. So
+    values at the two ends of their scale      Wilson's interval (1927)
+    else, fewer than 6 values that differ      at least mean ± t_{n−1} √(V + c·span²/n²)
+with c so that where nothing differs the half width is about −ln(1 − level)·span/n: at 95 % three of n, the
+rule of three. Neither leaves the scale. With clusters Wilson's does not hold; there, n counts clusters.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.statistics.samples import Float, Int, Sample, standard_error
+
+Limits = tuple[float, float]  # the least and the greatest value that a measure has
+FEW = 6  # values that differ from the commonest
+INTERVALS = ("bca", "percentile")
+RESAMPLES = 4000
+_AT_ONCE = 2**21
+_LEAST = 1e-12  # so that a quantile is finite
+
+
+class Intervals(NamedTuple):
+    """Both ends for each column, NaN where there are fewer than two units."""
+
+    low: Float
+    high: Float
+
+
+def intervals(
+    columns: Sample,
+    kind: str = "bca",
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    scale: Ends | None = None,
+) -> Intervals:
+    """Intervals of the mean of each column, units drawn with replacement; mended where few values differ.
+
+    `scale` is where the values lie, if that is not as they show.
+
+    >>> low, high = intervals(Sample(("a", "b", "c"), np.array([[0.0], [0.0], [0.0]]), np.arange(3)))
+    >>> float(low[0]), round(float(high[0]), 2)
+    (0.0, 0.56)
+    """
+    found = resampled(columns, kind, level, resamples, seed)
+    return Intervals(*mended(columns, *found, level, scale or ends_of(columns.values)))
+
+
+def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> Intervals:
+    """What resampling alone gives."""
+    sums, sizes = columns.sums(), columns.sizes()
+    units = (sizes > 0).sum(axis=0)
+    lows, highs = np.full(len(units), np.nan), np.full(len(units), np.nan)
+    times = _times(len(sums), resamples, seed)
+    width = max(1, _AT_ONCE // resamples)
+    for begin in range(0, len(units), width):
+        part = slice(begin, begin + width)
+        drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
+        ends = _expanded(level, units[part])
+        if kind == "bca":
+            ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
+        lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
+    lows[units < 2] = highs[units < 2] = np.nan
+    return Intervals(lows, highs)
+
+
+def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+    """How often each unit is drawn, a row a draw."""
+    generator = np.random.default_rng(seed)
+    times = np.empty((resamples, units), np.uint16)
+    stretch = max(1, _AT_ONCE // max(units, 1))
+    for begin in range(0, resamples, stretch):
+        rows = min(stretch, resamples - begin)
+        picked = generator.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
+        times[begin : begin + rows] = np.bincount(picked.ravel(), minlength=rows * units).reshape(rows, units)
+    return times
+
+
+def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
+    """The mean of each column in each draw; the same draws for every column."""
+    means = np.empty((len(times), sums.shape[1]))
+    alike = bool((sizes == sizes[:, :1]).all())
+    whole = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
+    stretch = max(1, _AT_ONCE // max(len(sums), 1))
+    for begin in range(0, len(times), stretch):
+        drawn = times[begin : begin + stretch].astype(np.float64)
+        number = np.broadcast_to(drawn @ (sizes[:, :1] if alike else sizes), (len(drawn), sums.shape[1]))
+        # a draw without any defined value says nothing; it stands for the mean itself
+        out = np.broadcast_to(whole, number.shape).copy()
+        means[begin : begin + stretch] = np.divide(drawn @ sums, number, out=out, where=number > 0)
+    return means
+
+
+def _expanded(level: float, units: Int) -> list[Float]:
+    """The quantiles to read off, widened for few units."""
+    from scipy.special import ndtr, stdtrit
+
+    number = np.maximum(units, 2).astype(np.float64)
+    low = ndtr(np.sqrt(number / (number - 1)) * stdtrit(number - 1, (1 - level) / 2))
+    low = np.maximum(low, _LEAST)
+    return [low, 1 - low]
+
+
+def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
+    """BCa's quantile: Φ(z0 + (z0 + z)/(1 − a(z0 + z))), a from the jackknife over units."""
+    from scipy.special import ndtr, ndtri
+
+    total, number = sums.sum(axis=0), sizes.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / number
+        without = (total - sums) / (number - sizes)
+        apart = without.sum(axis=0) / len(without) - without
+        skew = (apart**3).sum(axis=0) / (6 * (apart**2).sum(axis=0) ** 1.5)
+    skew = np.where(np.isfinite(skew), skew, 0.0)
+    slack = 1e-12 * (np.abs(mean) + 1)
+    below = (drawn < mean - slack).mean(axis=0)
+    level = below + (np.abs(drawn - mean) <= slack).mean(axis=0) / 2
+    bias = ndtri(np.clip(level, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
+    z = bias + ndtri(end)
+    moved: Float = ndtr(bias + z / (1 - skew * z))
+    return moved
+
+
+def _quantiles(ordered: Float, level: Float) -> Float:
+    """A quantile of its own for each column, between neighbours where it falls between."""
+    place = np.clip(level, 0.0, 1.0) * (len(ordered) - 1)
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, len(ordered) - 1)
+    column = np.arange(ordered.shape[1])
+    share = place - below
+    low, high = ordered[below, column], ordered[above, column]
+    between: Float = low + share * (high - low)
+    return between
+
+
+class Ends(NamedTuple):
+    """The ends between which each column's values lie, as far as can be seen; `span` is how far a mean
+    might be off if one query in one were: 1 where the ends are known."""
+
+    low: Float
+    high: Float
+    span: Float
+
+
+def ends_of(values: Float, limits: Limits | None = None) -> Ends:
+    """Return where each column's values may lie: within the measure's own `limits`, where it says them.
+
+    Otherwise 0 … 1 for a column that keeps to it, else −1 … 1, else no ends and as wide as its values and 0.
+    """
+    return _scale(*_extremes(values), limits)
+
+
+def ends_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> Ends:
+    """Return the same for differences of two columns each."""
+    least, most = _extremes(values)
+    first, second = pairs.T
+    both = _scale(np.fmin(least[first], least[second]), np.fmax(most[first], most[second]), limits)
+    return Ends(both.low - both.high, both.high - both.low, both.span)
+
+
+def _extremes(values: Float) -> tuple[Float, Float]:
+    known = ~np.isnan(values)
+    least = np.min(values, axis=0, initial=np.inf, where=known)
+    most = np.max(values, axis=0, initial=-np.inf, where=known)
+    return least, most
+
+
+def _scale(least: Float, most: Float, limits: Limits | None) -> Ends:
+    if limits is not None:
+        low, high = (np.full_like(least, limit) for limit in limits)
+        return Ends(low, high, np.maximum((high - low) / 2, 1.0))
+    known = (least >= -1) & (most <= 1)
+    low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)
+    span = np.where(known, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
+    return Ends(low, np.where(known, 1.0, np.inf), span)
+
+
+def differing(columns: Sample) -> Int:
+    """How many units of each column differ from its commonest value."""
+    means = columns.means()
+    found = np.zeros(means.shape[1], np.int64)
+    for at, column in enumerate(means.T):
+        known = np.round(column[~np.isnan(column)], 12)
+        found[at] = len(known) - np.unique(known, return_counts=True)[1].max(initial=0)
+    return found
+
+
+def is_coarse(columns: Sample) -> NDArray[np.bool_]:
+    """Where most units have one and the same value, and fewer than 6 have another."""
+    number = differing(columns)
+    return (number < FEW) & (2 * number < columns.counts())
+
+
+def mended(columns: Sample, low: Float, high: Float, level: float, scale: Ends) -> tuple[Float, Float]:
+    """The intervals, wider where they would say more than is known."""
+    low, high = low.copy(), high.copy()
+    coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()
+    if coarse.any():
+        means, half = columns.mean(), floor(columns, level, scale.span)
+        low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
+        high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
+    are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
+    for at in np.flatnonzero(counts > 1).tolist() if are_alike else []:
+        known = columns.values[~np.isnan(columns.values[:, at]), at]
+        ends = _two_values(known, float(scale.low[at]), float(scale.high[at]))
+        if ends is not None:
+            shares = wilson(int((known == ends[1]).sum()), len(known), level)
+            low[at], high[at] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
+    return low, high
+
+
+def _two_values(known: Float, low: float, high: float) -> tuple[float, float] | None:
+    """The two values that there are; of values inside the scale only if both are seen often enough."""
+    values, times = np.unique(known, return_counts=True)
+    if set(values.tolist()) <= {low, high}:
+        return low, high
+    return (float(values[0]), float(values[1])) if len(values) == 2 and times.min() >= FEW else None
+
+
+def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
+    """Half the width that an interval of each column's mean has at least, where few values differ."""
+    from scipy.special import stdtrit
+
+    units = np.maximum(columns.counts(), 2)
+    if columns.wholes is not None:  # so many equal wholes would tell as much (Kish)
+        sizes = columns.sizes()
+        units = np.clip(sizes.sum(axis=0) ** 2 / np.maximum((sizes**2).sum(axis=0), 1e-300), 2, units)
+    error = np.sqrt(standard_error(columns) ** 2 + (least_error(1, level, 1.0) * span / units) ** 2)
+    half: Float = stdtrit(units - 1, (1 + level) / 2) * error
+    return half
+
+
+def least_error(units: float, level: float, span: float = 1.0) -> float:
+    """The standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
+    return -math.log(1 - level) / NormalDist().inv_cdf((1 + level) / 2) * span / units
+
+
+def wilson(count: int, number: int, level: float) -> tuple[float, float]:
+    """Interval of a share, which holds its own where the share is near 0 or 1 (Wilson, 1927).
+
+    >>> low, high = wilson(10, 10, 0.95)
+    >>> round(low, 4), high  # n / (n + z²)
+    (0.7225, 1.0)
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, weight = count / number, z * z / number
+    middle = (share + weight / 2) / (1 + weight)
+    half = (share * (1 - share) * weight + weight * weight / 4) ** 0.5 / (1 + weight)
+    return (
+        0.0 if count == 0 else max(0.0, middle - half),
+        1.0 if count == number else min(1.0, middle + half),
+    )
