@@ -5,7 +5,7 @@ LIES ?= 60
 READERS ?= $(notdir $(patsubst %/,%,$(wildcard tests/corpus/*/)))
 SEED ?= $(shell date +%s)
 
-.PHONY: test check machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
+.PHONY: test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
 
 test:
 	python -m pytest -q -n 2
@@ -14,6 +14,19 @@ check:
 	ruff check .
 	ruff format --check .
 	mypy
+
+# What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
+release-check: check sanitize two-readers
+	python -m pytest -q -n 2
+	RAGEVAL_KERNEL=0 python -m pytest -q -n 2
+	python -m pytest -q -n 2 -m faults
+	$(MAKE) machine hostile
+	$(MAKE) fuzz-readers SECONDS=330
+	RAGEVAL_KERNEL=0 $(MAKE) fuzz-readers SECONDS=330
+
+# Drawn and spoilt files through both readers, which must not be told apart.
+two-readers:
+	TWO_READERS=20000 python -m pytest -q -n 2 tests/test_two_readers.py
 
 faults:
 	python -m pytest -q -n 2 -m faults

@@ -145,7 +145,7 @@ def put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None
         lines, reading = as_text(rows_of(source, reading)), Reading("data", reading.limits, tabbed=True)
     else:
         lines, reading = told_apart(texts(source, reading), RUN, reading)
-    return together(lines, bool(reading.tabbed), max(1, shares)), reading
+    return together(lines, RUN.width, bool(reading.tabbed), max(1, shares)), reading
 
 
 def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece | None:
@@ -228,7 +228,7 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
         return _fed(parts, name_of(source), reading, floor)
     except Scattered:
         parts, reading = told_apart(texts(source, reading), QRELS, reading)
-        with closing(together(parts, bool(reading.tabbed))) as ordered:
+        with closing(together(parts, QRELS.width, bool(reading.tabbed))) as ordered:
             try:
                 return _fed(ordered, name_of(source), reading, floor)
             except InputError:

@@ -77,7 +77,7 @@ LINES = [
 def test_lines_keep_their_content_and_their_numbers(tabbed: bool, shares: int) -> None:
     lines = [line.strip(" ").replace(" ", "\t").replace("d", "d ") if tabbed else line for line in LINES]
     texts = [Text("\n".join([*lines[:4], ""]).encode(), 1), Text("\n".join(lines[4:]).encode(), 5)]
-    found = list(apart.together(texts, tabbed, shares))
+    found = list(apart.together(texts, 6, tabbed, shares))
     rows = {
         number: line
         for text in found
@@ -196,3 +196,13 @@ def test_memory_is_flat_over_a_long_stream(tmp_path: Path) -> None:
         assert "all\t0.4307" in found.stdout
         peak[queries] = int(found.stdout.split()[-1])
     assert peak[2000] < peak[200] + 80
+
+
+def test_ids_with_blanks_lie_apart_behind_rows_parted_by_blanks(tmp_path: Path) -> None:
+    rows = [f"q {at % 2}\tQ0\td {at}\t1\t{9 - at}\tt\n" for at in range(8)]
+    (tmp_path / "run").write_text("".join(["q Q0 d 1 1 t\n", *rows, "q Q0 e 1 1 t\n", "\x0c\n"]))
+    with pytest.raises(InputError, match="run:11: byte 1 is the control byte 0x0c"):
+        rageval.evaluate("rr", tmp_path / "run", {"q 1": {"d 1": 1}})
+    (tmp_path / "run").write_text("".join(["q Q0 d 1 1 t\n", *rows, "q Q0 e 1 1 t\n", "\r\n"]))
+    scores = rageval.evaluate("rr", tmp_path / "run", {"q 1": {"d 3": 1}, "q": {"e": 1}})
+    assert scores["rr"].by_query == {"q 1": 0.5, "q": 1.0}

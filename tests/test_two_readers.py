@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernel_files as files
@@ -28,6 +29,7 @@ from rageval.scoring.ordering import EVERYTHING, View
 
 pytestmark = pytest.mark.scoring
 BOTH = (sources, joining, qrels)
+MANY = settings(max_examples=int(os.environ.get("TWO_READERS", settings().max_examples)))
 needed = pytest.mark.skipif(kernel is None, reason="the compiled part is not in use")
 
 
@@ -69,6 +71,7 @@ def same(kind: Kind, text: bytes, reading: Reading) -> None:
     )
 
 
+@MANY
 @given(st.randoms(use_true_random=False), st.sampled_from(["error", "skip", "data"]))
 def test_a_stretch_is_read_as_its_lines_are(rng: random.Random, comments: str) -> None:
     (judged, run), tabbed = files.drawn_files(rng)
@@ -128,6 +131,7 @@ def joined_of(judged: Path, run: Path, reading: Reading, rng: random.Random) -> 
 
 @needed
 @pytest.mark.parametrize("mutate", [False, True])
+@MANY
 @given(seed=st.integers(0, 2**32))
 def test_the_two_readers_find_the_same_and_say_the_same(
     tmp_path_factory: pytest.TempPathFactory, mutate: bool, seed: int

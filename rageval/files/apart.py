@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def together(texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
-    """Yield the lines of each query together, in as many texts as there are shares of the queries."""
+def together(texts: Iterable[Text], width: int, tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
+    """Yield the lines of each query together, in as many texts as there are shares of the queries.
+
+    A line has `width` fields, and `tabbed` says whether tabs part them where it can be read both ways.
+    """
     if shares == 1:
-        yield _sorted(texts, tabbed)
+        yield _sorted(texts, width, tabbed)
         return
     from pathlib import Path
     from tempfile import TemporaryDirectory
@@ -30,7 +33,7 @@ def together(texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[
     with TemporaryDirectory(prefix="rageval-") as name:
         paths = [Path(name, str(share)) for share in range(shares)]
         for text in texts:
-            numbers, lines, queries = _rows(text, tabbed)
+            numbers, lines, queries = _rows(text, width, tabbed)
             parted: list[list[int]] = [[] for _ in paths]
             share = {query: parted[crc32(query) % shares] for query in set(queries)}
             for at, query in enumerate(queries):
@@ -39,15 +42,15 @@ def together(texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[
                 _append(path, [numbers[at] for at in places], [lines[at] for at in places])
         for path in paths:
             if path.exists():
-                yield _sorted([_read(path)], tabbed)
+                yield _sorted([_read(path)], width, tabbed)
 
 
-def _sorted(texts: Iterable[Text], tabbed: bool) -> Text:
+def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
     of_query: defaultdict[bytes, list[int]] = defaultdict(list)
     lines: list[bytes] = []
     numbers = array("q")
     for text in texts:
-        some, found, queries = _rows(text, tabbed)
+        some, found, queries = _rows(text, width, tabbed)
         for at, query in enumerate(queries, len(lines)):
             of_query[query].append(at)
         numbers.extend(some)
@@ -56,7 +59,7 @@ def _sorted(texts: Iterable[Text], tabbed: bool) -> Text:
     return Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
 
 
-def _rows(text: Text, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
+def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
     """Cut a text into lines, without those of blanks; return their numbers, themselves, and their queries."""
     content, first = text
     lines = content.removesuffix(b"\n").split(b"\n")
@@ -64,10 +67,17 @@ def _rows(text: Text, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[by
     part = b"\t" if tabbed else b" "
     queries = [line.partition(part)[0] for line in lines]
     if tabbed or b"\t" in content or b"" in queries:
-        held = [bool(line.strip()) for line in lines]
+        held = [line.strip(b" \t") not in (b"", b"\r") for line in lines]
         numbers, lines = list(compress(numbers, held)), list(compress(lines, held))
-        queries = [line.split(b"\t" if tabbed else None, 1)[0].strip() for line in lines]
+        queries = [_query(line, width, tabbed) for line in lines]
     return numbers, lines, queries
+
+
+def _query(line: bytes, width: int, tabbed: bool) -> bytes:
+    """Return the first field of a line, parted as the readers part it."""
+    if line.count(b"\t") == width - 1 and (tabbed or len(line.split()) != width):
+        return line.split(b"\t", 1)[0].strip(b" ")
+    return (line.split(None, 1) or [b""])[0]
 
 
 def _append(path: Path, numbers: Sequence[int], lines: list[bytes]) -> None:
