@@ -1,78 +1,116 @@
-"""Our measures inside ir_measures: `install()` once, then use them beside its own.
+"""Let our measures be measures of ir_measures, and so of PyTerrier, as they stand.
 
-    import ir_measures, rageval.interop
-    rageval.interop.install()
-    ir_measures.calc_aggregate([ir_measures.parse_measure("coverage@20"), ir_measures.nDCG@10], qrels, run)
+    import ir_measures, rageval
+    ir_measures.calc_aggregate([rageval.coverage @ 20, ir_measures.nDCG @ 10], qrels, run)
+    pt.Experiment(systems, topics, qrels, [rageval.alpha_ndcg @ 10, "ndcg_cut_10"])
 
-Names that ir_measures has already (`alpha_nDCG`, `nDCG`, …) stay its own; ours are registered under our
-names: `alpha_ndcg`, `coverage`, `all_gold`, ….
+`rageval.interop.install()` lets `ir_measures.parse_measure("coverage@20")` know their names, too. Names that
+ir_measures has already (`alpha_nDCG`, `nDCG`, …) stay its own.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
-from rageval.errors import MissingPackage
+from rageval.errors import MeasureError, MissingPackage, NothingJudged
+from rageval.evaluation import evaluate
 from rageval.measures import builtin
 from rageval.measures.base import Measure, Parameter
+from rageval.measures.ranking import Ranking
+from rageval.scores import combined
+from rageval.scoring.qrels import Qrels
 
 
-def install() -> dict[str, Any]:
-    """Register every measure of rageval with ir_measures; calling it again changes nothing.
+def install() -> dict[str, Measure]:
+    """Register the names of our measures with ir_measures; calling it again changes nothing.
 
-    Returns the registered measures by name.
+    Returns the measures by name.
     """
     try:
         import ir_measures
     except ImportError:
         raise MissingPackage("ir_measures", "rageval.interop.install()") from None
     registry: dict[str, Any] = ir_measures.measures.registry
-    register: Any = ir_measures.measures.register
     for name, measure in builtin().items():
-        if name not in registry:
-            register(_as_class(measure, ir_measures), name=name)
-    return {name: registry[name]() for name in builtin()}
+        registry.setdefault(name, measure)
+    return builtin()
 
 
-def _as_class(measure: Measure, ir_measures: Any) -> type:
-    """A Measure class of ir_measures' that hands its DataFrames to ours."""
-    info = ir_measures.measures.ParamInfo
-    parameters = {"cutoff": info(dtype=int, required=False, desc="ranking cutoff threshold")}
-    # ir_measures takes the mean itself, so there is no `over`
-    parameters |= {name: _param_info(measure.declared[name], info) for name in measure.arguments}
+@cache
+def guest() -> type[Measure]:
+    """Return what ir_measures takes our measures for: a class of ours and of its own.
 
-    def runtime_impl(self: Any, qrels: Any, run: Any) -> Iterator[Any]:
-        from rageval.evaluation import evaluate
+    No object is made of it. A `Measure` names it as its `__class__`, and finds its attributes here.
+    """
+    from ir_measures.measures import Measure as Theirs
+    from ir_measures.measures import ParamInfo
 
-        given = {name: value for name, value in self.params.items() if name != "cutoff"}
-        wanted = measure(**given)
-        if self.params.get("cutoff") is not None:
-            wanted = wanted @ self.params["cutoff"]
-        for query, value in evaluate([wanted], run, qrels)[wanted].by_query.items():
-            yield ir_measures.util.Metric(query, self, value)
+    class Guest(Measure, Theirs):  # type: ignore[misc]  # untyped, and never instantiated
+        AT_PARAM = "k"
+        QREL_INPUTS = ("query_id", "doc_id", "relevance", "iteration")
+        RUN_INPUTS = ("query_id", "doc_id", "score")
+        NAME = property(lambda self: f"rageval.{self.name}")  # no provider takes it for its own
+        PRETTY_NAME = property(lambda self: self.name)
+        SHORT_DESC = property(lambda self: self.summary)
+        SUPPORTED_PARAMS = property(lambda self: _parameters(self, ParamInfo))
+        params = property(lambda self: self.arguments | ({} if self.k is None else {"k": self.k}))
 
-    attributes = {
-        "__name__": measure.name,
-        "NAME": measure.name,
-        "PRETTY_NAME": measure.name,
-        "SHORT_DESC": measure.summary,
-        "SUPPORTED_PARAMS": parameters,
-        "QREL_INPUTS": ["query_id", "doc_id", "relevance", "iteration"],
-        "RUN_INPUTS": ["query_id", "doc_id", "score"],
-        "__doc__": measure.page,
-        "runtime_impl": runtime_impl,
-    }
-    return type(measure.name, (ir_measures.measures.Measure,), attributes)
+        def validate_params(self) -> None:
+            """Refuse measures of answers; otherwise ours are checked when they are made."""
+            if self.of_answers:
+                raise MeasureError(f"{self} scores judged answers, and ir_measures runs")
 
+        def runtime_impl(self, qrels: Any, run: Any) -> Iterator[Any]:
+            from ir_measures import Metric
 
-def _param_info(parameter: Parameter, info: Any) -> Any:
-    kinds = (int, float) if parameter.kind is float else parameter.kind
-    return info(
-        dtype=kinds, required=False, default=parameter.default, choices=parameter.choices or _any(info)
-    )
+            for query, value in _values(self, qrels, run):
+                yield Metric(query, self, value)
+
+        def aggregator(self) -> Any:
+            return _Aggregator(self)
+
+    return Guest
 
 
-def _any(info: Any) -> Any:
-    """ir_measures' own mark for a parameter without choices."""
-    return info().choices
+class _Aggregator:
+    """Make one value of those of the queries, in the way that the measure declares."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+        self._values: list[float] = []
+
+    def add(self, value: float) -> None:
+        self._values.append(value)
+
+    def result(self) -> float:
+        return combined(self._measure, self._values)
+
+
+def _values(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
+    """Return the value of every judged query; of the two DataFrames PyTerrier hands over parts."""
+    if not len(qrels):
+        return
+    asked = run[run["query_id"].astype(str).isin(set(qrels["query_id"].astype(str)))]
+    if len(asked):
+        score = evaluate([measure], asked, qrels)[measure]
+        yield from zip(score.query_ids, score.numbers, strict=True)
+        return
+    if len(run):
+        warnings.warn(NothingJudged(f"{measure}: none of the run's queries is judged"), stacklevel=2)
+    for topic in Qrels.from_pandas(qrels).topics:
+        yield topic.query_id, measure.value(Ranking(topic, (), (), 0))
+
+
+def _parameters(measure: Measure, info: Any) -> dict[str, Any]:
+    """Return our parameters as ir_measures describes its own."""
+    cutoff = {"k": info(dtype=int, desc="ranking cutoff threshold")} if measure.takes_k else {}
+    return cutoff | {name: _parameter(measure.declared[name], info) for name in measure.arguments}
+
+
+def _parameter(ours: Parameter, info: Any) -> Any:
+    kinds = (int, float) if ours.kind is float else ours.kind
+    choices = {"choices": ours.choices} if ours.choices else {}
+    return info(dtype=kinds, default=ours.default, **choices)

@@ -29,7 +29,15 @@ if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click be
 # What reads or scores runs is tried with the compiled part and without it (RAGEVAL_KERNEL=0). That none is
 # forgotten is held by `test_scoring_mark.py`.
 SCORING = {
-    *("test_bad_input", "test_check_measure", "test_cli", "test_cli_score", "test_columnar", "test_compare"),
+    *(
+        "test_bad_input",
+        "test_beside_ir_measures",
+        "test_check_measure",
+        "test_cli",
+        "test_cli_score",
+        "test_columnar",
+        "test_compare",
+    ),
     *("test_compat", "test_compat_option", "test_conformance", "test_counterexamples", "test_direction"),
     *("test_doctor", "test_evaluation", "test_exhaustive", "test_field_formats", "test_fuzz_readers"),
     *("test_ir_measures", "test_kernel", "test_kernel_reader", "test_laws", "test_laws_together"),

@@ -60,7 +60,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "checking": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "conformance": (BASE | {"answers", "evaluation", "measures"}, {"msgspec"}),
-    "interop": (BASE | {"measures"}, set()),
+    "interop": (BASE | {"evaluation", "measures", "scores", "scoring"}, set()),
     "clusters": (BASE, set()),
     "parallel": (
         BASE | {"clusters", "files", "measures", "scores", "scoring", "sources"},

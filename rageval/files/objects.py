@@ -11,6 +11,7 @@ from rageval.errors import InputError
 from rageval.text import AROUND, problem_of_id
 
 LARGEST_GRADE = 10**6
+_OF_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 
 
 def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
@@ -45,9 +46,16 @@ def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tu
         yield query, inner
 
 
-def is_frame(data: Any, names: Sequence[str]) -> bool:
-    """Whether this is a DataFrame (of pandas, or one that behaves alike) with these columns."""
-    return hasattr(data, "columns") and all(name in data.columns for name in names)
+def columns_of_frame(frame: Any, names: Sequence[str], table: str) -> list[str]:
+    """Return what a DataFrame (of pandas, or one that behaves alike) calls these columns."""
+    columns = list(frame.columns)
+    called = [name if name in columns else _OF_PYTERRIER.get(name, name) for name in names]
+    if not set(called) <= set(columns):
+        raise InputError(
+            f"{table}: expected the columns {', '.join(names)} (or PyTerrier's"
+            f" {', '.join(_OF_PYTERRIER.get(name, name) for name in names)}), found {columns}"
+        )
+    return called
 
 
 def text(values: Iterable[Any], table: str, column: str) -> list[str]:

@@ -15,9 +15,11 @@ and returns a number; one whose first argument is annotated as `Assessment` is a
 from __future__ import annotations
 
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -351,6 +353,21 @@ class Measure:
     def __doc__(self) -> str:  # type: ignore[override]
         return self.page
 
+    # ir_measures, and PyTerrier by it, ask `isinstance(m, ir_measures.Measure)` and then for its attributes.
+    # isinstance believes `__class__`, which answers once ir_measures is loaded: nobody imports it for this.
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Measure]:
+        return _guest() or Measure
+
+    if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
+
+        def __getattr__(self, name: str) -> Any:
+            guest = None if name.startswith("__") else _guest()
+            for known in guest.__mro__ if guest else ():
+                if name in known.__dict__:
+                    return _bound(known.__dict__[name], self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line.
 
@@ -381,6 +398,20 @@ class Measure:
 
     def __hash__(self) -> int:
         return hash(self._identity())
+
+
+def _guest() -> type[Measure] | None:
+    """Return the class that is a measure of ours and of ir_measures', None before ir_measures is loaded."""
+    if not hasattr(sys.modules.get("ir_measures"), "measures"):  # or is only being loaded
+        return None
+    guest: type[Measure] = import_module("rageval.interop").guest()  # by name: it stands above this room
+    return guest
+
+
+def _bound(attribute: Any, instance: object) -> Any:
+    """Return an attribute of a class as it is of an instance."""
+    get = getattr(type(attribute), "__get__", None)
+    return get(attribute, instance, type(instance)) if get else attribute
 
 
 @typing.overload

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT
-from rageval.files.objects import LARGEST_GRADE, columns_of, ids, mappings, whole
+from rageval.files.objects import LARGEST_GRADE, columns_of, columns_of_frame, ids, mappings, whole
 from rageval.files.trec import QrelsRows
 from rageval.kernel import kernel
 from rageval.measures.ranking import Topic, novelty
@@ -121,14 +121,13 @@ class Qrels:
 
     @classmethod
     def from_pandas(cls, frame: Any, name: str = "qrels") -> Qrels:
-        """Judgements from a DataFrame with the columns `from_records` takes as fields."""
-        missing = [column for column in _FIELDS if column not in frame.columns]
-        if missing:
-            raise InputError(
-                f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}"
-            )
+        """Judgements from a DataFrame with the columns `from_records` takes as fields.
+
+        PyTerrier's `qid`, `docno` and `label` are read, too.
+        """
+        fields = columns_of_frame(frame, _FIELDS, name)
         nugget = [column for column in _NUGGET_NAMES if column in frame.columns]
-        columns = [frame[column].tolist() for column in (*_FIELDS, *nugget[-1:])]
+        columns = [frame[column].tolist() for column in (*fields, *nugget[-1:])]
         qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
         qrels.declared = nugget[-1:] != [_NUGGET_NAMES[0]]
         return qrels

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError
-from rageval.files.objects import columns_of, finite, ids, is_frame, mappings
+from rageval.files.objects import columns_of, columns_of_frame, finite, ids, mappings
 from rageval.files.trec import RunRows
 from rageval.scoring.ordering import Documents, Order, Scattered, ranked, whole_queries
 
@@ -57,12 +56,12 @@ class Run:
 
     @classmethod
     def from_pandas(cls, frame: Any, name: str = "run", dedup: str | None = None) -> Run:
-        """A run from a DataFrame with the columns `query_id`, `doc_id` and `score`."""
-        if not is_frame(frame, _FIELDS):
-            raise InputError(
-                f"{name}: expected the columns {', '.join(_FIELDS)}, found {list(frame.columns)}"
-            )
-        return cls._from_columns([frame[column].tolist() for column in _FIELDS], name, dedup)
+        """A run from a DataFrame with the columns `query_id`, `doc_id` and `score`.
+
+        PyTerrier's `qid` and `docno` are read, too. Whole numbers as ids are read as their digits.
+        """
+        columns = columns_of_frame(frame, _FIELDS, name)
+        return cls._from_columns([frame[column].tolist() for column in columns], name, dedup)
 
     @classmethod
     def _from_columns(cls, columns: list[Any], name: str, dedup: str | None = None) -> Run:
