@@ -10,23 +10,25 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
-from rageval.files.apart import as_text, together
-from rageval.files.lines import QRELS, RUN
 from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of, start_of
 from rageval.files.remote import is_remote
 from rageval.files.trec import (
     COMMENTS,
     PLAIN,
+    QRELS,
+    RUN,
     QrelsRows,
     Reading,
     RunRows,
     Text,
+    as_text,
     empty,
     qrels_rows,
     run_rows,
     run_rows_of,
     stretch,
     texts,
+    together,
     told_apart,
 )
 from rageval.kernel import kernel

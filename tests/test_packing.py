@@ -17,7 +17,7 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, MissingPackage
-from rageval.files.packing import BZIP2, GZIP, XZ, ZSTD, packing_of
+from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD, packing_of
 from rageval.sources import RunSource
 
 ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (at // 9, at, 99 - at) for at in range(45))

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.errors import InputError, UsageError
-from rageval.files.borders import Grain
-from rageval.files.cutting import cut
 from rageval.files.opening import FileChanged
-from rageval.files.spans import Span, span_opened
+from rageval.files.parts import Grain, Span, cut, span_opened
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
 from rageval.parallel.dividing import SMALLEST, Part

@@ -17,8 +17,7 @@ import pytest
 import rageval
 from rageval import clusters
 from rageval.errors import RagevalError, UsageError
-from rageval.files.borders import Grain
-from rageval.files.cutting import cut
+from rageval.files.parts import Grain, cut
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, cluster, scored
 from rageval.parallel.cluster import OnDask

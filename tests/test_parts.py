@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.errors import InputError
-from rageval.files import frames, trec
-from rageval.files.borders import Grain
-from rageval.files.cutting import Stretch, cut
+from rageval.files import parts, trec
 from rageval.files.limits import Limits
 from rageval.files.opening import FileChanged, chunks
+from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked
 from rageval.sources import rows_of
@@ -61,7 +60,7 @@ def parquet(path: Path, rows: Sequence[str], group: int) -> Path:
     return path
 
 
-def queries_of(stretches: Sequence[Stretch], reading: Reading = PLAIN) -> list[set[bytes]]:
+def queries_of(stretches: Sequence[FilePart], reading: Reading = PLAIN) -> list[set[bytes]]:
     found = []
     for stretch in stretches:
         with stretch.opened(reading) as opened:
@@ -191,7 +190,7 @@ def wrong_tables() -> dict[str, bytes]:
 def test_a_wrong_table_never_gives_a_wrong_number(
     tmp_path: Path, wrong: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "HEAD", 100)
+    monkeypatch.setattr(parts, "HEAD", 100)
     path = tmp_path / "run"
     path.write_bytes(wrong_tables()[wrong])
     expected = numbers(EVALUATOR.evaluate(path))

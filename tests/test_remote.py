@@ -17,11 +17,9 @@ import pytest
 import rageval
 from rageval.errors import InputError, MissingPackage
 from rageval.files import remote
-from rageval.files.borders import Grain
-from rageval.files.cutting import cut
 from rageval.files.opening import FileChanged
+from rageval.files.parts import Grain, cut, span_opened
 from rageval.files.remote import RemoteFile, is_remote
-from rageval.files.spans import span_opened
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, Forked
 from rageval.sources import rows_of

@@ -14,8 +14,8 @@ import pytest
 import rageval
 from rageval import sources
 from rageval.errors import InputError
-from rageval.files import apart, keeping
-from rageval.files.keeping import Kept
+from rageval.files import opening, trec
+from rageval.files.opening import KeptStream
 from rageval.files.trec import Text
 from rageval.sources import RunSource
 from test_parallel import MEASURES, QRELS, lines, numbers
@@ -28,7 +28,7 @@ EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little counts as much."""
     monkeypatch.setattr(sources, "SHARE", 300)
-    monkeypatch.setattr(keeping, "_IN_MEMORY", 100)
+    monkeypatch.setattr(opening, "_IN_MEMORY", 100)
 
 
 @pytest.fixture
@@ -44,9 +44,7 @@ def test_on_disk_as_in_memory(scattered: Path, ties: str, monkeypatch: pytest.Mo
     evaluator = rageval.Evaluator(MEASURES, QRELS, ties=ties)
     expected = numbers(evaluator.evaluate(rageval.read_run(scattered)))
     shares: list[int] = []
-    monkeypatch.setattr(
-        sources, "together", lambda *given: shares.append(given[-1]) or apart.together(*given)
-    )
+    monkeypatch.setattr(sources, "together", lambda *given: shares.append(given[-1]) or trec.together(*given))
     assert numbers(evaluator.evaluate(scattered)) == expected
     assert shares[0] > 5
 
@@ -77,7 +75,7 @@ LINES = [
 def test_lines_keep_their_content_and_their_numbers(tabbed: bool, shares: int) -> None:
     lines = [line.strip(" ").replace(" ", "\t").replace("d", "d ") if tabbed else line for line in LINES]
     texts = [Text("\n".join([*lines[:4], ""]).encode(), 1), Text("\n".join(lines[4:]).encode(), 5)]
-    found = list(apart.together(texts, 6, tabbed, shares))
+    found = list(trec.together(texts, 6, tabbed, shares))
     rows = {
         number: line
         for text in found
@@ -153,7 +151,7 @@ def test_a_stream_is_read_once_and_kept(scattered: Path, order: str, packed: boo
 
 
 def test_readers_of_a_kept_stream_do_not_disturb_one_another() -> None:
-    kept = Kept(io.BytesIO(bytes(range(200))), "numbers")
+    kept = KeptStream(io.BytesIO(bytes(range(200))), "numbers")
     one, other = kept.opened(), kept.opened()
     assert one.read(3) == bytes([0, 1, 2])
     assert other.read(2) == bytes([0, 1])

@@ -20,8 +20,8 @@ from rageval import sources
 from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.limits import Limits
-from rageval.files.lines import QRELS, RUN, Kind, grade, read_lines, refuse_bom, score
-from rageval.files.trec import Reading, Text
+from rageval.files.opening import refuse_bom
+from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, grade, read_lines, score
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels
 from rageval.scoring.joining import Joining
@@ -49,7 +49,7 @@ def plain() -> Iterator[None]:
         yield
 
 
-def line_by_line(text: bytes, kind: Kind, reading: Reading) -> Any:
+def line_by_line(text: bytes, kind: LineForm, reading: Reading) -> Any:
     refuse_bom(text, "f", 7)
     lines = enumerate(text.split(b"\n"), 7)
     numbers, rows = read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
@@ -60,12 +60,12 @@ def line_by_line(text: bytes, kind: Kind, reading: Reading) -> Any:
     return numbers, columns
 
 
-def as_a_whole(text: bytes, kind: Kind, reading: Reading) -> Any:
+def as_a_whole(text: bytes, kind: LineForm, reading: Reading) -> Any:
     numbers, columns = trec.stretch(Text(text, 7), kind, "f", reading)
     return list(numbers), [list(column) for column in columns]
 
 
-def same(kind: Kind, text: bytes, reading: Reading) -> None:
+def same(kind: LineForm, text: bytes, reading: Reading) -> None:
     assert outcome(lambda: as_a_whole(text, kind, reading)) == outcome(
         lambda: line_by_line(text, kind, reading)
     )

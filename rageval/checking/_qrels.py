@@ -7,8 +7,7 @@ from itertools import groupby
 
 from rageval.checking._rows import DiagnosedRows, Lines
 from rageval.checking.findings import ERROR, WARNING, Finding, Known, in_query, named, once
-from rageval.files.lines import QRELS
-from rageval.files.trec import Reading
+from rageval.files.trec import QRELS, Reading
 
 _PLAIN = ({"0"}, {"Q0"})  # what plain qrels have in place of a nugget
 _SHOWN = 10

@@ -8,9 +8,17 @@ from typing import NamedTuple
 
 from rageval.checking.findings import ERROR, WARNING, Finding, once
 from rageval.files.jsonl import stretches
-from rageval.files.lines import Kind, first_is_tabbed, problem_in, spans_of
 from rageval.files.opening import Source, name_of
-from rageval.files.trec import Columns, Reading, ordinary, with_numbers
+from rageval.files.trec import (
+    Columns,
+    LineForm,
+    Reading,
+    first_is_tabbed,
+    ordinary,
+    problem_in,
+    spans_of,
+    with_numbers,
+)
 
 Lines = Sequence[int]
 Last = tuple[int, float] | None  # rank and score of the row before
@@ -34,7 +42,7 @@ class Stretch(NamedTuple):
 class Rows:
     """Reads a file; a line that cannot be read is a `Problem`."""
 
-    def __init__(self, source: Source, kind: Kind, reading: Reading, expected: str) -> None:
+    def __init__(self, source: Source, kind: LineForm, reading: Reading, expected: str) -> None:
         self.source, self.kind, self.reading, self.expected = source, kind, reading, expected
         self.last = 0  # the number of the last line
 
@@ -115,7 +123,7 @@ _SHOWN = 10
 class DiagnosedRows:
     """Reads a file; after iterating, `findings` holds what is wrong with its lines and ids."""
 
-    def __init__(self, source: str, kind: Kind, reading: Reading) -> None:
+    def __init__(self, source: str, kind: LineForm, reading: Reading) -> None:
         self.source, self.kind = name_of(source), kind
         self.findings: list[Finding] = []
         self._rows = Rows(source, kind, reading, "lines of columns")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.files.lines import quoted
+from rageval.files.opening import quoted
 from rageval.text import visible
 
 ERROR, WARNING, FIXED = "error", "warning", "fixed"

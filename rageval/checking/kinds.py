@@ -15,8 +15,8 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import QRELS, RUN, is_tabbed
 from rageval.files.opening import head
+from rageval.files.trec import QRELS, RUN, is_tabbed
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"

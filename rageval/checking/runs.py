@@ -22,9 +22,8 @@ from rageval.checking.findings import (
     warning,
 )
 from rageval.errors import InputError
-from rageval.files.lines import RUN, quoted
-from rageval.files.opening import Source, can_read_again, name_of
-from rageval.files.trec import PLAIN, Columns, Reading
+from rageval.files.opening import Source, can_read_again, name_of, quoted
+from rageval.files.trec import PLAIN, RUN, Columns, Reading
 from rageval.sources import read_run
 
 _DEEPEST = 1000  # what TREC takes a topic

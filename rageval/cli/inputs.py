@@ -9,10 +9,9 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.columnar import is_columnar, kind_of_columns
-from rageval.files.lines import QRELS, RUN, is_tabbed, quoted
-from rageval.files.opening import STDIN, head, name_of, start_of_stream
+from rageval.files.opening import STDIN, head, name_of, quoted, start_of_stream
 from rageval.files.remote import is_remote
-from rageval.files.trec import Reading
+from rageval.files.trec import QRELS, RUN, Reading, is_tabbed
 from rageval.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
 

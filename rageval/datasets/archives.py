@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from rageval.errors import InputError
 from rageval.files.limits import Limits
-from rageval.files.packing import BZIP2, unpacked
+from rageval.files.opening import BZIP2, unpacked
 
 _CHUNK = 2**18
 _LENIENT = 64 * 2**20

@@ -9,8 +9,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import quoted, refuse_bom
-from rageval.files.opening import Source, chunks, name_of
+from rageval.files.opening import Source, chunks, name_of, quoted, refuse_bom
 from rageval.text import problem_of_id, visible
 
 _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")

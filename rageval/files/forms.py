@@ -12,8 +12,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import decoded, explained
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import quoted
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, name_of, quoted
 from rageval.text import problem_of_id, visible
 
 Item = TypeVar("Item")

@@ -16,8 +16,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.keys import REPEATED, Shape, repeated_keys
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import Findings, quoted, refuse_bom
-from rageval.files.opening import Source, chunks, name_of
+from rageval.files.opening import Findings, Source, chunks, name_of, quoted, refuse_bom, without_bom
 from rageval.text import visible
 
 Record = TypeVar("Record")
@@ -146,8 +145,7 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
     empty = True
     for text in chunks(source, limits):
         if line == 1:
-            _refuse_utf16(text, name)
-            text = text.removeprefix(_UTF8_BOM)
+            text = without_bom(text, name)
         refuse_bom(text, name, line)
         if len(text) > limits.line and text.find(b"\n", 0, limits.line) < 0:
             raise InputError(
@@ -159,13 +157,6 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
         line += text.count(b"\n")
     if empty:
         raise InputError(f"{name}: is empty, expected {expected}")
-
-
-def _refuse_utf16(text: bytes, name: str) -> None:
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(
-            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
-        )
 
 
 def explained(error: Exception, line: bytes, expected: str) -> str:

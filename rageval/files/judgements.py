@@ -21,8 +21,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import as_line, read_batches
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import Findings, quoted
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Findings, Source, name_of, quoted
 from rageval.text import problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"

@@ -1,27 +1,209 @@
-"""Bytes out of a path, standard input or an open file, unpacked, in chunks that end at a line end."""
+"""Bytes out of a path, standard input or an open file: unpacked, in chunks that end at a line end.
+
+A stream that can be read once is kept where it has to be read again. What is wrong with the bytes of a text,
+whatever its format, is said here, too.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
-from rageval.errors import InputError
+from rageval.errors import InputError, MissingPackage
 from rageval.files import remote
-from rageval.files.keeping import Kept, taken
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.packing import GZIP, LOOK, packing_of, unpacked
 from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
 _BOM = b"\xef\xbb\xbf"
-Source = str | os.PathLike[str] | IO[bytes] | Kept
-
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_SHOWN_ERRORS = 10
+_BLOCK = 2**17  # packed bytes read at a time
+_IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
+LOOK = 10  # bytes that tell
+GZIP, BZIP2, XZ, ZSTD = "gzip", "bzip2", "xz", "zstd"
+# bzip2 begins with letters, as an id may: what tells is that a block follows, or the end.
+# A zstd file may begin with a frame to be skipped, as those of pzstd do.
+_BEGINNINGS = {
+    GZIP: re.compile(rb"\x1f\x8b"),
+    BZIP2: re.compile(rb"BZh[1-9](?:\x31\x41\x59\x26\x53\x59|\x17\x72\x45\x38\x50\x90)"),
+    XZ: re.compile(rb"\xfd7zXZ\x00"),
+    ZSTD: re.compile(rb"(?:\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
+}
+
+
+def packing_of(start: bytes) -> str | None:
+    """How content that begins like this is compressed, if it is."""
+    return next((name for name, begins in _BEGINNINGS.items() if begins.match(start)), None)
+
+
+def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
+    """The content, every member or frame of it."""
+    return cast("IO[bytes]", _OPENERS[packing](raw))
+
+
+def zstandard() -> Any:
+    """The module that knows Zstandard."""
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError:
+        raise MissingPackage("backports.zstd", "a .zst file", extra="zst") from None
+    return zstd
+
+
+class Streams(io.RawIOBase):
+    """Everything that streams one behind the other hold; what is damaged in any of them is an error.
+
+    The files of the standard library take a damaged second stream for waste behind the first, and end there.
+    """
+
+    def __init__(self, raw: IO[bytes], begin: Callable[[], Any], padding: int = 0) -> None:
+        self._raw, self._begin, self._padding = raw, begin, padding
+        self._unpacker: Any = None
+        self._rest = b""  # packed bytes behind the stream that ended
+        self._padded = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        blocks = []
+        while size:
+            block = self._block(size if size > 0 else _BLOCK)
+            if not block:
+                break
+            blocks.append(block)
+            size -= len(block) if size > 0 else 0
+        return b"".join(blocks)
+
+    def _block(self, size: int) -> bytes:
+        """Some of the content; nothing at its end."""
+        while True:
+            if self._unpacker is None or self._unpacker.eof:
+                packed = self._next_stream()
+                if not packed:
+                    return b""
+            else:
+                packed = self._raw.read(_BLOCK) if self._unpacker.needs_input else b""
+                if self._unpacker.needs_input and not packed:
+                    raise EOFError("the last stream breaks off")
+            block: bytes = self._unpacker.decompress(packed, size)
+            if self._unpacker.eof:
+                self._rest = self._unpacker.unused_data
+            if block:
+                return block
+
+    def _next_stream(self) -> bytes:
+        """The first bytes of the next stream, with an unpacker for it."""
+        packed = self._rest or self._raw.read(_BLOCK)
+        self._rest = b""
+        while self._padding and self._unpacker is not None and packed[:1] == b"\0":
+            kept = packed.lstrip(b"\0")
+            self._padded += len(packed) - len(kept)
+            packed = kept or self._raw.read(_BLOCK)
+        if self._padding and self._padded % self._padding:
+            raise ValueError(f"{self._padded} zero bytes behind a stream, not a multiple of {self._padding}")
+        self._padded = 0
+        if packed:
+            self._unpacker = self._begin()
+        return packed
+
+
+def _gzip(raw: IO[bytes]) -> Any:
+    import gzip
+
+    return gzip.GzipFile(fileobj=raw, mode="rb")  # this one tells what is damaged in any member
+
+
+def _bzip2(raw: IO[bytes]) -> Any:
+    import bz2
+
+    return Streams(raw, bz2.BZ2Decompressor)
+
+
+def _xz(raw: IO[bytes]) -> Any:
+    import lzma
+
+    return Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4)
+
+
+def _zstd(raw: IO[bytes]) -> Any:
+    return Streams(raw, zstandard().ZstdDecompressor)
+
+
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, XZ: _xz, ZSTD: _zstd}
+
+
+class KeptStream:
+    """What was read of a stream is kept, in memory while it is little and in a temporary file then."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        import weakref
+        from tempfile import SpooledTemporaryFile
+
+        self._kept = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        self._size = 0
+        weakref.finalize(self, self._kept.close)
+
+    def opened(self) -> io.RawIOBase:
+        """The stream from its beginning."""
+        return _FromStart(self)
+
+    def __len__(self) -> int:
+        """The bytes read so far."""
+        return self._size
+
+    def read_at(self, at: int, size: int) -> bytes:
+        """Bytes from a place that was reached before; the stream goes on behind the last."""
+        self._kept.seek(at)
+        if at < self._size:
+            return self._kept.read(size)
+        block = taken(self._stream, size, self.name)
+        self._kept.write(block)
+        self._size += len(block)
+        return block
+
+
+class _FromStart(io.RawIOBase):
+    def __init__(self, kept: KeptStream) -> None:
+        self._kept, self._at = kept, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._kept.read_at(self._at, size)
+        self._at += len(block)
+        return block
+
+
+def taken(stream: Any, size: int, name: str) -> bytes:
+    """Up to `size` bytes of whatever was handed over as a file; nothing at its end."""
+    read = getattr(stream, "read", None)
+    if not callable(read):
+        raise InputError(f"{name}: expected a path or a file open in binary mode, found {stream!r:.80}")
+    block = read(size)
+    if block is None:  # a pipe that does not wait
+        return b""
+    if not isinstance(block, bytes | bytearray | memoryview):
+        found = type(block).__name__
+        raise InputError(f"{name}: expected bytes from read(), found {found}; open it with mode 'rb'")
+    return bytes(block)
+
+
+Source = str | os.PathLike[str] | IO[bytes] | KeptStream
 
 
 class FileChanged(InputError):
@@ -38,7 +220,7 @@ def name_of(source: Source) -> str:
 
 def can_read_again(source: Source) -> bool:
     """Whether the source can be opened a second time from its beginning."""
-    if is_remote(source) or isinstance(source, Kept):
+    if is_remote(source) or isinstance(source, KeptStream):
         return True
     return isinstance(source, str | os.PathLike) and source != STDIN and os.path.isfile(source)
 
@@ -46,15 +228,15 @@ def can_read_again(source: Source) -> bool:
 def kept(source: Source) -> Source:
     """The source; if it is a stream, one that can be read again."""
     if source == STDIN:
-        return Kept(sys.stdin.buffer, name_of(source))
-    if isinstance(source, str | os.PathLike | Kept | io.TextIOBase):
+        return KeptStream(sys.stdin.buffer, name_of(source))
+    if isinstance(source, str | os.PathLike | KeptStream | io.TextIOBase):
         return source
-    return Kept(source, name_of(source))
+    return KeptStream(source, name_of(source))
 
 
 def size_of(source: Source) -> int:
     """The bytes of a source that was read."""
-    return len(source) if isinstance(source, Kept) else stamp_of(cast("str", source))[0]
+    return len(source) if isinstance(source, KeptStream) else stamp_of(cast("str", source))[0]
 
 
 def is_packed(source: Source) -> bool:
@@ -176,7 +358,7 @@ def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
     elif isinstance(source, str | os.PathLike):
         with opened(source) as stream:
             yield stream
-    elif isinstance(source, Kept):
+    elif isinstance(source, KeptStream):
         yield cast("IO[bytes]", source.opened())
     elif isinstance(source, io.TextIOBase):
         raise InputError(f"{name}: is open in text mode, expected a file opened with mode 'rb'")
@@ -256,3 +438,69 @@ class _Counted(io.RawIOBase):
         block = self.read(len(target))
         target[: len(block)] = block
         return len(block)
+
+
+class Findings:
+    """What is wrong with a file: the first ten in full, the others as a count."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.count = 0
+
+    def add(self, message: str) -> None:
+        self.count += 1
+        if len(self.shown) < _SHOWN_ERRORS:
+            self.shown.append(message)
+
+    def raise_if_any(self) -> None:
+        if self.count:
+            more = self.count - len(self.shown)
+            raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))
+
+
+def without_bom(text: bytes, name: str) -> bytes:
+    """Return the beginning of a text without its byte-order mark; `InputError` if that is one of UTF-16."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(
+            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+        )
+    return text.removeprefix(_BOM)
+
+
+def refuse_bom(text: bytes, name: str, first_line: int) -> None:
+    """`InputError` if a line begins with a byte-order mark, which would become part of an id."""
+    if _BOM[:1] not in text:  # looked for first, being one byte: that is ten times as fast
+        return
+    at = 0 if text.startswith(_BOM) else text.find(b"\n" + _BOM) + 1
+    if at or text.startswith(_BOM):
+        line = first_line + text.count(b"\n", 0, at)
+        raise InputError(
+            f"{name}:{line}: begins with a byte-order mark, expected one at the file's start at most (were"
+            " files joined by cat?); take it out: sed -i '2,$s/^\\xEF\\xBB\\xBF//'"
+        )
+
+
+def bad_bytes(content: bytes, limits: Limits) -> str | None:
+    """What is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
+    if len(content) > limits.line:
+        return f"a line of more than {limits.line:,} bytes; raise the limit with --limit line=…"
+    control = _CONTROL.search(content)
+    if control:
+        at, byte = control.start() + 1, control.group()[0]
+        if byte == 13:
+            return f"byte {at} is a carriage return inside the line; expected lines that end in \\n or \\r\\n"
+        return f"byte {at} is the control byte 0x{byte:02x}; expected text (is the file binary, or UTF-16?)"
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        byte = content[error.start]
+        return (
+            f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert the file (iconv -t UTF-8)"
+        )
+    return None
+
+
+def quoted(content: bytes, longest: int = 80) -> str:
+    """The text as an error message may show it: short, and with nothing a terminal would obey."""
+    text = content[: 4 * longest].decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= longest else text[:longest] + "…")

@@ -17,9 +17,8 @@ from rageval.errors import InputError
 from rageval.files.forms import Form, Id, Unfit, has, identifier, once, read_forms
 from rageval.files.keys import REPEATED, repeated_in
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import refuse_bom
 from rageval.files.objects import finite, ids
-from rageval.files.opening import Source, chunks, name_of, start_of
+from rageval.files.opening import Source, chunks, name_of, refuse_bom, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Question
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rageval.files.forms import Form, Unfit, identifier
 from rageval.files.limits import Limits
-from rageval.files.lines import bad_bytes
+from rageval.files.opening import bad_bytes
 from rageval.records import Question
 
 

@@ -2,23 +2,200 @@
 
 This is the plain reader: whatever the compiled one does not understand comes here, and all messages are made
 here. An ordinary stretch of lines is cut and checked as a whole; one that is unusual or wrong is read line by
-line (`files.lines`).
+line, by functions that are the specification of TREC's lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Any, NamedTuple
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import chain, compress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.lines import QRELS, RUN, Kind, first_is_tabbed, grade, read_lines, refuse_bom
-from rageval.files.opening import Source, chunks, name_of
+from rageval.files.opening import (
+    Findings,
+    Source,
+    bad_bytes,
+    chunks,
+    name_of,
+    quoted,
+    refuse_bom,
+    without_bom,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+SCORE = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+GRADE = re.compile(rb"[+-]?\d{1,7}", re.ASCII)
+
+
+class LineForm(NamedTuple):
+    """A format of lines and columns: its name, its columns, which of them are ids, where the number is."""
+
+    name: str
+    columns: tuple[str, ...]
+    ids: tuple[int, ...]
+    number: int
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+
+RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
+QRELS = LineForm("qrels", ("qid", "nugget", "docid", "grade"), (0, 1, 2), 3)
+
+
+def read_lines(
+    lines: Iterable[tuple[int, bytes]],
+    kind: LineForm,
+    source: str,
+    comments: str = "error",
+    limits: Limits = DEFAULT,
+    tabbed: bool = False,
+) -> tuple[list[int], list[list[bytes]]]:
+    """Return number and fields of every line, given each with its number; `InputError` if one is wrong."""
+    numbers: list[int] = []
+    rows: list[list[bytes]] = []
+    findings = Findings()
+    for number, ended in lines:
+        content = ended.removesuffix(b"\r")
+        if _holds_nothing(content, comments):
+            continue
+        found = spans_of(content, kind, tabbed)
+        problem = problem_in(content, found, kind, comments, limits)
+        if problem:
+            findings.add(f"{source}:{number}: {problem}")
+        else:
+            numbers.append(number)
+            rows.append([content[left:right] for left, right in found])
+    findings.raise_if_any()
+    return numbers, rows
+
+
+def score(text: bytes) -> float | None:
+    """One score, or None if it is no finite decimal number in ASCII."""
+    if not SCORE.fullmatch(text):
+        return None
+    number = float(text)
+    return number if abs(number) != float("inf") else None
+
+
+def grade(text: bytes, largest: int) -> int | None:
+    """One grade, or None."""
+    if not GRADE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if abs(number) <= largest else None
+
+
+def first_is_tabbed(text: bytes, width: int, comments: str) -> bool | None:
+    """Whether tabs part the fields of the first row, which decides for its file; None if there is no row."""
+    begin = 0
+    while begin < len(text):  # line by line, as the first mostly tells
+        end = text.find(b"\n", begin)
+        end = len(text) if end < 0 else end
+        content = text[begin:end].removesuffix(b"\r")
+        if not _holds_nothing(content, comments):
+            return is_tabbed(content, width)
+        begin = end + 1
+    return None
+
+
+def _holds_nothing(content: bytes, comments: str) -> bool:
+    return not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#"))
+
+
+def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, int]]:
+    """Start and end of every field of a line, in a file whose fields tabs part, or blanks."""
+    found = _by_blanks(content)
+    if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
+        return _by_tabs(content)
+    return found
+
+
+def is_tabbed(content: bytes, width: int) -> bool:
+    """Whether tabs part the fields of this line, so that ids may hold spaces."""
+    return _has_tabs(content, width) and all(part.strip(b" ") for part in content.split(b"\t"))
+
+
+def _has_tabs(content: bytes, width: int) -> bool:
+    return content.count(b"\t") == width - 1
+
+
+def _by_tabs(content: bytes) -> list[tuple[int, int]]:
+    """Spans of the fields, without the blanks around them."""
+    spans = []
+    start = 0
+    for part in content.split(b"\t"):
+        left = start + len(part) - len(part.lstrip(b" "))
+        spans.append((left, max(left, start + len(part.rstrip(b" ")))))
+        start += len(part) + 1
+    return spans
+
+
+def _by_blanks(content: bytes) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(rb"[^ \t]+", content)]
+
+
+def problem_in(
+    content: bytes, found: list[tuple[int, int]], kind: LineForm, comments: str, limits: Limits
+) -> str | None:
+    """What is wrong with a line, or None."""
+    return (
+        bad_bytes(content, limits)
+        or _comment(content, comments)
+        or _bad_shape(content, found, kind)
+        or _bad_value([content[left:right] for left, right in found], kind, limits)
+    )
+
+
+def _comment(content: bytes, comments: str) -> str | None:
+    if content.startswith(b"#") and comments != "data":
+        return (
+            "begins with '#': say --comments skip if this is a comment,"
+            " or --comments data if ids begin with '#'"
+        )
+    return None
+
+
+def _bad_shape(content: bytes, found: list[tuple[int, int]], kind: LineForm) -> str | None:
+    expected = " ".join(kind.columns)
+    if len(found) != kind.width:
+        hint = "; ids with spaces need a tab-separated file" if len(found) > kind.width else ""
+        return f"expected {kind.width} columns ({expected}), found {len(found)}: {quoted(content)}{hint}"
+    empty = [kind.columns[at] for at, (left, right) in enumerate(found) if left == right]
+    return (
+        f"expected {kind.width} columns ({expected}), found nothing in {empty[0]}: {quoted(content)}"
+        if empty
+        else None
+    )
+
+
+def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> str | None:
+    for at in kind.ids:
+        if len(values[at]) > limits.id:
+            column = kind.columns[at]
+            return (
+                f"a {column} of {len(values[at]):,} bytes, expected at most {limits.id:,}; see --limit id=…"
+            )
+    text = values[kind.number]
+    if kind.columns[kind.number] == "score":
+        if score(text) is None:
+            return f"expected a finite decimal number as score, found {quoted(text)}"
+    elif grade(text, limits.grade) is None:
+        largest = f"{limits.grade:,}"
+        return f"expected a whole number from -{largest} to {largest} as grade, found {quoted(text)}"
+    return None
+
 
 COMMENTS = ("error", "skip", "data")
-_UTF8_BOM = b"\xef\xbb\xbf"
-_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _TEXT = bytes({9, 10, *range(32, 127), *range(128, 256)})  # bytes that a line may hold, or end with
 Columns = Sequence[Sequence[Any]]
 
@@ -94,12 +271,12 @@ def texts(source: Source, reading: Reading) -> Iterator[Text]:
     name, line = name_of(source), 1
     for content in chunks(source, reading.limits):
         if line == 1:
-            content = _without_bom(content, name)
+            content = without_bom(content, name)
         yield Text(content, line)
         line += content.count(b"\n")
 
 
-def told_apart(given: Iterable[Text], kind: Kind, reading: Reading) -> tuple[Iterator[Text], Reading]:
+def told_apart(given: Iterable[Text], kind: LineForm, reading: Reading) -> tuple[Iterator[Text], Reading]:
     """Return the same texts, and how to read them: whether tabs part the fields, as the first row says."""
     if reading.tabbed is not None:
         return iter(given), reading
@@ -115,7 +292,7 @@ def told_apart(given: Iterable[Text], kind: Kind, reading: Reading) -> tuple[Ite
 
 
 def _stretches(
-    given: Iterable[Text], kind: Kind, name: str, reading: Reading
+    given: Iterable[Text], kind: LineForm, name: str, reading: Reading
 ) -> Iterator[tuple[Sequence[int], Columns]]:
     """Read line numbers and columns, a stretch a text that holds rows."""
     rows = 0
@@ -129,13 +306,13 @@ def _stretches(
         raise empty(name, kind)
 
 
-def empty(name: str, kind: Kind) -> InputError:
+def empty(name: str, kind: LineForm) -> InputError:
     """Return the error for a file without rows."""
     expected = f"lines of {kind.width} columns ({' '.join(kind.columns)})"
     return InputError(f"{name}: is empty, expected {expected}")
 
 
-def stretch(text: Text, kind: Kind, name: str, reading: Reading) -> tuple[Sequence[int], Columns]:
+def stretch(text: Text, kind: LineForm, name: str, reading: Reading) -> tuple[Sequence[int], Columns]:
     """Return the number of each line with a row, and the rows' columns; `InputError` if one is wrong."""
     content, first = text
     if isinstance(first, int):
@@ -156,7 +333,7 @@ def stretch(text: Text, kind: Kind, name: str, reading: Reading) -> tuple[Sequen
     return found, with_numbers(columns, kind, limits) or [] if columns else []
 
 
-def ordinary(content: bytes, kind: Kind, reading: Reading) -> Columns | None:
+def ordinary(content: bytes, kind: LineForm, reading: Reading) -> Columns | None:
     """Return the columns of lines that are all as most are, or None if that is not plain to see."""
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n")
@@ -206,13 +383,13 @@ def _parts(line: bytes) -> list[bytes]:
     return [part.strip(b" ") for part in line.split(b"\t")]
 
 
-def _too_long(content: bytes, columns: Columns, kind: Kind, limits: Limits) -> bool:
+def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) -> bool:
     if len(content) > limits.line and len(max(content.split(b"\n"), key=len)) > limits.line:
         return True
     return any(max(map(len, columns[at])) > limits.id for at in kind.ids)
 
 
-def with_numbers(columns: Columns, kind: Kind, limits: Limits) -> Columns | None:
+def with_numbers(columns: Columns, kind: LineForm, limits: Limits) -> Columns | None:
     """Return the columns, that of scores or grades as numbers; None if one is none."""
     words = columns[kind.number]
     numbers = _scores(words) if kind is RUN else _grades(words, limits.grade)
@@ -250,9 +427,89 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _without_bom(text: bytes, name: str) -> bytes:
-    if text.startswith(_UTF16_BOMS):
-        raise InputError(
-            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
-        )
-    return text.removeprefix(_UTF8_BOM)
+def together(texts: Iterable[Text], width: int, tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
+    """Yield the lines of each query together, in as many texts as there are shares of the queries.
+
+    A line has `width` fields, and `tabbed` says whether tabs part them where it can be read both ways.
+    """
+    if shares == 1:
+        yield _sorted(texts, width, tabbed)
+        return
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+    from zlib import crc32
+
+    with TemporaryDirectory(prefix="rageval-") as name:
+        paths = [Path(name, str(share)) for share in range(shares)]
+        for text in texts:
+            numbers, lines, queries = _rows(text, width, tabbed)
+            parted: list[list[int]] = [[] for _ in paths]
+            share = {query: parted[crc32(query) % shares] for query in set(queries)}
+            for at, query in enumerate(queries):
+                share[query].append(at)
+            for path, places in zip(paths, parted, strict=True):
+                _append(path, [numbers[at] for at in places], [lines[at] for at in places])
+        for path in paths:
+            if path.exists():
+                yield _sorted([_read(path)], width, tabbed)
+
+
+def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
+    of_query: defaultdict[bytes, list[int]] = defaultdict(list)
+    lines: list[bytes] = []
+    numbers = array("q")
+    for text in texts:
+        some, found, queries = _rows(text, width, tabbed)
+        for at, query in enumerate(queries, len(lines)):
+            of_query[query].append(at)
+        numbers.extend(some)
+        lines += found
+    order = list(chain.from_iterable(of_query.values()))
+    return Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
+
+
+def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
+    """Cut a text into lines, without those of blanks; return their numbers, themselves, and their queries."""
+    content, first = text
+    lines = content.removesuffix(b"\n").split(b"\n")
+    numbers = range(first, first + len(lines)) if isinstance(first, int) else first
+    part = b"\t" if tabbed else b" "
+    queries = [line.partition(part)[0] for line in lines]
+    if tabbed or b"\t" in content or b"" in queries:
+        held = [line.strip(b" \t") not in (b"", b"\r") for line in lines]
+        numbers, lines = list(compress(numbers, held)), list(compress(lines, held))
+        queries = [_query(line, width, tabbed) for line in lines]
+    return numbers, lines, queries
+
+
+def _query(line: bytes, width: int, tabbed: bool) -> bytes:
+    """Return the first field of a line, parted as the readers part it."""
+    if line.count(b"\t") == width - 1 and (tabbed or len(line.split()) != width):
+        return line.split(b"\t", 1)[0].strip(b" ")
+    return (line.split(None, 1) or [b""])[0]
+
+
+def _append(path: Path, numbers: Sequence[int], lines: list[bytes]) -> None:
+    if lines:
+        with path.open("ab") as file:
+            file.write(b"\n".join([*lines, b""]))
+        with path.with_suffix(".lines").open("ab") as file:
+            array("q", numbers).tofile(file)
+
+
+def _read(path: Path) -> Text:
+    numbers = array("q")
+    numbers.frombytes(path.with_suffix(".lines").read_bytes())
+    content = path.read_bytes()
+    path.unlink()
+    return Text(content, numbers)
+
+
+def as_text(stretches: Iterable[RunRows]) -> Iterator[Text]:
+    """Write rows as lines whose fields tabs part; their numbers are those of the rows."""
+    for rows in stretches:
+        columns = zip(rows.queries, rows.docs, rows.scores, strict=True)
+        lines = [
+            b"%s\tQ0\t%s\t0\t%s\t0" % (query, doc, repr(score).encode()) for query, doc, score in columns
+        ]
+        yield Text(b"\n".join(lines), rows.lines)

@@ -1,7 +1,7 @@
 """Scoring in several places at once: processes of this machine, any executor, a Dask cluster.
 
 The unit of work is a run, or a part of a run's file that is cut where rows of another query begin
-(`files.spans`). A unit knows nothing of other units and may be done twice; its result is rows and counts
+(`files.parts`). A unit knows nothing of other units and may be done twice; its result is rows and counts
 (`scoring.pieces`), which are put together in the order of the file. Judgements travel, rows of runs do not.
 """
 

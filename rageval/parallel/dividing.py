@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.borders import Grain
-from rageval.files.cutting import Stretch, cut
 from rageval.files.opening import FileChanged, can_read_again
+from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
 from rageval.parallel.engines import Engine, paired
@@ -26,7 +25,7 @@ SMALLEST = 2**22  # below this a process of its own costs more than it saves
 class Part:
     """The unit of work: a stretch of a file, and how to read it."""
 
-    stretch: Stretch
+    stretch: FilePart
     reading: Reading
     dedup: str | None
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
-from rageval.files.lines import RUN
-from rageval.files.trec import Reading, Text, empty, stretch, told_apart
+from rageval.files.trec import RUN, Reading, Text, empty, stretch, told_apart
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
 from rageval.scoring.ordering import (

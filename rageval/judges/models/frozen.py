@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from rageval.errors import InputError, MissingJudgements
 from rageval.files.jsonl import read_records
-from rageval.files.lines import Findings, quoted
+from rageval.files.opening import Findings, quoted
 from rageval.judges.base import OK, Fatal, Reply, Request
 from rageval.names import near_misses
 from rageval.text import problem_of_id, visible

@@ -1,0 +1,419 @@
+"""Parts of a run's file that are read one without the other: of a text, of Zstandard frames, of Parquet."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import IO, Any, Protocol, cast
+
+from rageval.errors import InputError
+from rageval.files import columnar
+from rageval.files.columnar import is_columnar
+from rageval.files.limits import Limits
+from rageval.files.opening import (
+    CHUNK,
+    LOOK,
+    ZSTD,
+    Source,
+    is_bomb,
+    name_of,
+    opened,
+    packing_of,
+    stamp_of,
+    unchanged,
+    zstandard,
+)
+from rageval.files.remote import Stamp
+from rageval.files.trec import RUN, Reading, first_is_tabbed
+
+HEAD = 2**16  # bytes in which the first row of a file is looked for
+_FAR = 2**24  # a query with more bytes than this is not looked through for its end
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """How finely to cut: for so many workers, into parts of no fewer bytes, and about no more."""
+
+    width: int
+    smallest: int
+    largest: int
+
+    def parts_of(self, size: int) -> int:
+        """Into how many parts: one for each worker, two, …"""
+        return min(self.width * max(1, -(-size // (self.width * self.largest))), size // self.smallest)
+
+
+def border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
+    """The first byte behind `at`, and behind at least one whole line, where another query begins.
+
+    The blocks are the text from `at` on.
+    """
+    rest, position, previous = b"", at, None
+    first = True  # the line that `at` lies in, of which only a part is seen
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            query = b"" if first else _first_word(line, reading)
+            if previous and query and query != previous and not _means_something(line):
+                return position
+            previous, first = query or previous, False
+            position += len(line) + 1
+        if len(rest) > reading.limits.line or position - at >= _FAR:
+            return None
+    return None
+
+
+def tabs_part(head: bytes, reading: Reading) -> bool | None:
+    """What the first row says of the whole file, given how the file begins; None if that shows no row."""
+    whole = head[: head.rfind(b"\n") + 1].removeprefix(_BOM)
+    return first_is_tabbed(whole, RUN.width, reading.comments)
+
+
+def _first_word(line: bytes, reading: Reading) -> bytes:
+    """The first word of a line; nothing for a comment.
+
+    An id that holds a blank is cut short, so that two queries may be taken for one, but never one for two.
+    """
+    if reading.comments == "skip" and line.startswith(b"#"):
+        return b""
+    words: Sequence[bytes] = line.split(None, 1)
+    return words[0] if words else b""
+
+
+def _means_something(line: bytes) -> bool:
+    """Whether this would be no id at the beginning of a file; no part begins so."""
+    return line.startswith(_BOM) or packing_of(line) is not None
+
+
+_SPAN_LOOK = 2**18  # bytes looked at in one go
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A file from one byte to another, as it was when it was cut."""
+
+    path: Path
+    begin: int
+    end: int
+    stamp: Stamp
+    tabbed: bool = False
+
+    def __str__(self) -> str:
+        return f"{name_of(self.path)}, bytes {self.begin:,} to {self.end:,}"
+
+    @contextmanager
+    def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        with span_opened(self) as stream:
+            yield stream, reading._replace(tabbed=self.tabbed)
+
+
+def spans_of(raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:
+    """The file in spans; one that cannot be cut is a span as a whole."""
+    size = stamp[0]
+    count = grain.parts_of(size)
+    raw.seek(0)
+    tabbed = tabs_part(raw.read(HEAD), reading) if count > 1 else None
+    cuts = []
+    if tabbed is not None:
+        cuts = [
+            border(_blocks_from(raw, size * at // count), size * at // count, reading)
+            for at in range(1, count)
+        ]
+    ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
+    return [Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
+
+
+@contextmanager
+def span_opened(span: Span) -> Iterator[IO[bytes]]:
+    """The bytes of a span, if the file is still the one that was cut."""
+    with unchanged(span.path, span.stamp), opened(span.path, span.end) as raw:
+        yield cast("IO[bytes]", _Bounded(raw, span))
+
+
+def _blocks_from(raw: IO[bytes], at: int) -> Iterator[bytes]:
+    raw.seek(at)
+    return iter(partial(raw.read, _SPAN_LOOK), b"")
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that ends where the span does."""
+
+    def __init__(self, raw: IO[bytes], span: Span) -> None:
+        self._raw = raw
+        self._rest = span.end - span.begin
+        self.name = name_of(span.path)
+        raw.seek(span.begin)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._rest if size < 0 else min(size, self._rest)
+        block = self._raw.read(wanted) if wanted else b""
+        self._rest -= len(block)
+        return block
+
+
+_TABLE, _FOOTER = 0x184D2A5E, 0x8F92EAB1
+_HEADER_SIZE, _FOOTER_SIZE = 8, 9
+_CHECKSUMS, _RESERVED = 0x80, 0x7C  # bits of the table's descriptor
+_BLOCK = 2**17  # packed bytes unpacked in one go
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a frame lies in the file, and its content in the whole content."""
+
+    at: int
+    packed: int
+    begin: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSpan:
+    """The content of a file from one byte to another, and the frames it lies in."""
+
+    path: Path
+    frames: tuple[Frame, ...]
+    begin: int
+    end: int
+    stamp: Stamp
+    tabbed: bool
+
+    def __str__(self) -> str:
+        return f"{name_of(self.path)}, unpacked bytes {self.begin:,} to {self.end:,}"
+
+    @contextmanager
+    def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        last = self.frames[-1]
+        with unchanged(self.path, self.stamp), opened(self.path, last.at + last.packed) as raw:
+            stream = cast("IO[bytes]", _Stream(self._content(raw), name_of(self.path)))
+            yield stream, reading._replace(tabbed=self.tabbed)
+
+    def _content(self, raw: IO[bytes]) -> Iterator[bytes]:
+        """What lies between begin and end. The part that holds the end of a frame unpacks it to its end."""
+        for frame in self.frames:
+            at = frame.begin
+            for block in _unpacked(raw, frame, name_of(self.path)):
+                part = block[max(0, self.begin - at) : max(0, self.end - at)]
+                at += len(block)
+                if part:
+                    yield part
+                if self.end <= at and self.end < frame.end:
+                    return
+
+
+def frame_spans_of(
+    raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain
+) -> list[FrameSpan]:
+    """The file in parts, of whole queries; none if it cannot be cut."""
+    frames = _frames(raw, stamp[0])
+    size = frames[-1].end if frames else 0
+    count = grain.parts_of(size)
+    if count < 2 or _is_suspicious(frames, reading.limits):
+        return []
+    tabbed = tabs_part(_head(_content(raw, path, frames)), reading)
+    if tabbed is None:
+        return []
+    starts = [frame.begin for frame in frames]
+    firsts = {bisect_right(starts, size * at // count) - 1 for at in range(1, count)} - {0}
+    cuts = [border(_content(raw, path, frames[at:]), starts[at], reading) for at in sorted(firsts)]
+    ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
+    return [FrameSpan(path, _around(frames, *two), *two, stamp, tabbed) for two in pairwise(ends)]
+
+
+def _frames(raw: IO[bytes], size: int) -> list[Frame]:
+    """The frames that the seek table names; none if there is no table, or one that does not fit the file."""
+    if size < _HEADER_SIZE + _FOOTER_SIZE:
+        return []
+    count, descriptor, magic = struct.unpack("<IBI", _bytes(raw, size - _FOOTER_SIZE, _FOOTER_SIZE))
+    entry = 12 if descriptor & _CHECKSUMS else 8
+    length = count * entry + _FOOTER_SIZE
+    if magic != _FOOTER or descriptor & _RESERVED or _HEADER_SIZE + length > size:
+        return []
+    table = _bytes(raw, size - length - _HEADER_SIZE, length + _HEADER_SIZE)
+    if struct.unpack_from("<II", table) != (_TABLE, length):
+        return []
+    frames, at, begin = [], 0, 0
+    for place in range(_HEADER_SIZE, _HEADER_SIZE + count * entry, entry):
+        packed, unpacked = struct.unpack_from("<II", table, place)
+        frames.append(Frame(at, packed, begin, unpacked))
+        at, begin = at + packed, begin + unpacked
+    return frames if at + len(table) == size else []
+
+
+def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
+    raw.seek(at)
+    return raw.read(length).ljust(length, b"\0")  # zeros if the file has become shorter: they fit nothing
+
+
+def _is_suspicious(frames: list[Frame], limits: Limits) -> bool:
+    """Whether to leave it to the reader of whole files, which refuses what swells."""
+    swells = any(is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
+    return swells or frames[-1].end > limits.unpacked
+
+
+def _around(frames: list[Frame], begin: int, end: int) -> tuple[Frame, ...]:
+    """The frames of a part. Each frame of the file is in one part at least, also where it holds nothing."""
+    starts = [frame.begin for frame in frames]
+    first = bisect_right(starts, begin) - 1 if begin else 0
+    last = bisect_right(starts, end) - 1
+    if frames[last].begin == end and end < frames[-1].end:
+        last -= 1
+    return tuple(frames[first : last + 1])
+
+
+def _content(raw: IO[bytes], path: Path, frames: list[Frame]) -> Iterator[bytes]:
+    for frame in frames:
+        yield from _unpacked(raw, frame, name_of(path))
+
+
+def _head(blocks: Iterator[bytes]) -> bytes:
+    head = b""
+    while len(head) < HEAD and (block := next(blocks, None)) is not None:
+        head += block
+    return head
+
+
+def _unpacked(raw: IO[bytes], frame: Frame, name: str) -> Iterator[bytes]:
+    """The content of a frame; an error if the table does not tell the truth about it."""
+    zstd = zstandard()
+    raw.seek(frame.at)
+    unpacker, left, size = zstd.ZstdDecompressor(), frame.packed, 0
+    try:
+        while not unpacker.eof:
+            packed = raw.read(min(left, _BLOCK)) if unpacker.needs_input else b""
+            left -= len(packed)
+            if unpacker.needs_input and not packed:
+                break
+            block = unpacker.decompress(packed, CHUNK)
+            size += len(block)
+            if size > frame.size:
+                break
+            yield block
+    except zstd.ZstdError as error:
+        raise InputError(f"{name}: is damaged, or its seek table is wrong: {error}") from error
+    if not unpacker.eof or unpacker.unused_data or left or size != frame.size:
+        raise InputError(f"{name}: its seek table is wrong about the frame at byte {frame.at:,}")
+
+
+class _Stream(io.RawIOBase):
+    """Blocks as a stream."""
+
+    def __init__(self, blocks: Iterator[bytes], name: str) -> None:
+        self._blocks, self._rest = blocks, b""
+        self.name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._rest:
+            self._rest = next(self._blocks, b"")
+        block, self._rest = (self._rest, b"") if size < 0 else (self._rest[:size], self._rest[size:])
+        return block
+
+
+_QUERY = columnar.RUN[0]
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpan:
+    """A file from one row to another, counted from 0, as it was when it was cut."""
+
+    path: Path
+    begin: int
+    end: int
+    stamp: Stamp
+
+    def __str__(self) -> str:
+        return f"{name_of(self.path)}, rows {self.begin + 1:,} to {self.end:,}"
+
+    @contextmanager
+    def opened(self, reading: Reading) -> Iterator[tuple[columnar.Rows, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        with unchanged(self.path, self.stamp):
+            yield columnar.Rows(self.path, range(self.begin, self.end)), reading
+
+
+def row_spans_of(path: Path, stamp: Stamp, grain: Grain) -> list[RowSpan]:
+    """The file in parts, cut near where groups of rows begin."""
+    with columnar.opened_table(path) as file:
+        columnar.wanted(file, path, columnar.RUN)
+        groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+        sizes = list(accumulate(map(_size, groups), initial=0))
+        begins = list(accumulate((group.num_rows for group in groups), initial=0))
+        count = grain.parts_of(sizes[-1])
+        nearest = {_nearest(sizes, sizes[-1] * at / count) for at in range(1, count)} - {0, len(groups)}
+        cuts = [_row_border(file, begins, group) for group in sorted(nearest)]
+    ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
+    return [RowSpan(path, *two, stamp) for two in pairwise(ends)]
+
+
+def _size(group: Any) -> int:
+    """The bytes of those columns of a group that are read."""
+    columns = map(group.column, range(group.num_columns))
+    return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in columnar.RUN)
+
+
+def _nearest(sizes: list[int], wanted: float) -> int:
+    return min(range(len(sizes)), key=lambda at: abs(sizes[at] - wanted))
+
+
+def _row_border(file: Any, begins: list[int], group: int) -> int | None:
+    """The first row of a group, or behind, that is of another query than the row before it."""
+    from pyarrow import compute
+
+    *_, (_, queries) = _queries(file, begins, group - 1)
+    previous = queries[-1]
+    for at in range(group, len(begins) - 1):
+        for begin, queries in _queries(file, begins, at):
+            place = compute.not_equal(queries, previous).index(True).as_py()
+            if place >= 0:
+                return int(begin + place)
+    return None
+
+
+def _queries(file: Any, begins: list[int], group: int) -> Iterator[tuple[int, Any]]:
+    """The queries of a group's rows, batch by batch, and where each batch begins."""
+    import pyarrow
+
+    begin = begins[group]
+    for batch in file.iter_batches(columnar.ROWS, row_groups=[group], columns=[_QUERY]):
+        yield begin, batch.column(0).cast(pyarrow.large_string())
+        begin += batch.num_rows
+
+
+class FilePart(Protocol):
+    """Some whole queries of a file; it prints as what to look at if it cannot be read."""
+
+    def opened(self, reading: Reading) -> AbstractContextManager[tuple[Any, Reading]]:
+        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+
+
+def cut(path: Path, reading: Reading, grain: Grain) -> Sequence[FilePart]:
+    """All of the file in parts; fewer than two if it cannot be cut."""
+    stamp = stamp_of(path)
+    if is_columnar(path):
+        return row_spans_of(path, stamp, grain)
+    with opened(path) as raw:
+        packing = packing_of(raw.read(LOOK))
+        if packing == ZSTD:
+            return frame_spans_of(raw, path, stamp, reading, grain)
+        return [] if packing else spans_of(raw, path, stamp, reading, grain)
