@@ -32,9 +32,9 @@ from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
 from rageval.measures.parsing import parse_measure
-from rageval.report.page import asset
-from rageval.report.reading import read_report
-from rageval.report.slicing import most_telling
+from rageval.pages.gathering import most_telling
+from rageval.pages.page import asset
+from rageval.pages.reading import read_report
 from rageval.scores import Score, Scores
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst

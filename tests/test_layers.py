@@ -52,7 +52,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"evaluation", "measures", "scores", "scoring", "sources", "statistics"},
         {"numpy"},
     ),
-    "report": (
+    "pages": (
         BASE
         | {"agreement", "comparison", "files", "judges", "measures", "scores"}
         | {"scoring", "sources", "statistics"},

@@ -18,12 +18,10 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
-from rageval.report.columns import packed, unpacked
-from rageval.report.matrices import fitting
-from rageval.report.measured import measured
-from rageval.report.page import CLOSING, OPENING, as_block, page
-from rageval.report.reading import read_report
-from rageval.report.slicing import most_telling
+from rageval.pages._matrices import fitting
+from rageval.pages.gathering import measured, most_telling
+from rageval.pages.page import as_block, page
+from rageval.pages.reading import CLOSING, OPENING, packed, read_report, unpacked
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"

@@ -9,9 +9,9 @@ import pytest
 
 import rageval
 from rageval.comparison import Settings
-from rageval.report.earlier import is_earlier, report_of_earlier
-from rageval.report.gathering import Beside
-from rageval.report.page import CLOSING, OPENING
+from rageval.pages.earlier import is_earlier, report_of_earlier
+from rageval.pages.gathering import Beside
+from rageval.pages.reading import CLOSING, OPENING
 from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
 

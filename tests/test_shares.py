@@ -23,8 +23,8 @@ from rageval.comparison.intervals import bootstrap
 from rageval.comparison.runs import compare_runs
 from rageval.comparison.slices import slices
 from rageval.measures import run_measures
-from rageval.report.earlier import report_of_earlier
-from rageval.report.gathering import Beside
+from rageval.pages.earlier import report_of_earlier
+from rageval.pages.gathering import Beside
 from rageval.uncertainty.correcting import correct
 from strategies import case
 

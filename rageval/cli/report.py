@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rageval.cli.inputs import Inputs
     from rageval.comparison import Comparison, Settings
     from rageval.files.trec import Reading
-    from rageval.report.gathering import Beside, Report
+    from rageval.pages.gathering import Beside, Report
 
 SHOW = "show"
 # What `compare` takes, too.
@@ -32,7 +32,7 @@ _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "interse
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
 _SHARED |= {"limits", "cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
-_TYPED = "rageval.report.typed"
+_TYPED = "rageval.pages.typed"
 _PROVENANCE = {
     "nuggets": "nuggets",
     "questions": "questions",
@@ -106,7 +106,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> Non
 
 def _write(found: Report, options: dict[str, Any]) -> int:
     from rageval.files.writing import whole_file
-    from rageval.report.page import page_of_others
+    from rageval.pages.page import page_of_others
 
     output = options["output"]
     text = page_of_others(found, options["places"] if options["places"] is not None else 4).encode()
@@ -123,8 +123,8 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
     from rageval.cli.inputs import sorted_out
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
-    from rageval.report.page import require_engine
-    from rageval.report.provenance import provenance
+    from rageval.pages.gathering import provenance
+    from rageval.pages.page import require_engine
 
     require_engine()
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
@@ -153,7 +153,7 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
 def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
     from rageval.cli.running import compared, prepared
     from rageval.cli.whatifs import under_every_completion
-    from rageval.report.gathering import report_of_runs
+    from rageval.pages.gathering import report_of_runs
 
     if options["gold"]:
         raise UsageError("--gold is about judged answers (JSON lines); leave it out for runs")
@@ -176,7 +176,7 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
 
 def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
     from rageval.cli.answering import judgements_of, scored
-    from rageval.report.gathering import report_of_answers
+    from rageval.pages.gathering import report_of_answers
 
     grades = judgements_of(inputs, options, reading)
     results, said = scored(inputs, measures, options, grades)
@@ -188,7 +188,7 @@ def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], re
 
 
 def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.report.earlier import report_of_earlier
+    from rageval.pages.earlier import report_of_earlier
 
     if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options["measures"]:
         raise UsageError(
@@ -212,7 +212,7 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
 
 def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], reading: Reading) -> Beside:
     from rageval.cli.knowledge import groups_of
-    from rageval.report.gathering import Beside
+    from rageval.pages.gathering import Beside
 
     fields = [name.strip() for name in (options["by"] or "").split(",") if name.strip()]
     groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
@@ -230,7 +230,7 @@ def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], rea
 
 def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every input with what it is."""
-    from rageval.report.page import EARLIER
+    from rageval.pages.page import EARLIER
 
     yield from (("run", source) for source in inputs.runs)
     yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
@@ -242,14 +242,14 @@ def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Itera
 
 def _is_earlier(word: str, reading: Reading) -> bool:
     from rageval.files.opening import head
-    from rageval.report.earlier import is_earlier
+    from rageval.pages.earlier import is_earlier
 
     return os.path.isfile(word) and is_earlier(head(word, reading.limits.for_records()))
 
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
     from rageval.cli.printing import on_terminal, print_lines
-    from rageval.report.reading import read_report
+    from rageval.pages.reading import read_report
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")

@@ -23,7 +23,7 @@ import rageval.cli.judgements
 import rageval.cli.report
 import rageval.cli.score
 import rageval.judges.panel
-import rageval.report.page  # noqa: F401
+import rageval.pages.page  # noqa: F401
 from rageval.cli import main
 
 

@@ -1,25 +1,106 @@
-"""What was found where: the nuggets of a query by the documents that were retrieved, or by the answers.
+"""Show what was found where: the nuggets of a query by the documents retrieved, or by the answers.
 
 A matrix has `rows` (nuggets, or whatever else was judged), `columns` (documents, or runs) and `cells`, which
 name a row and a column by number and what was said there; in a row that is a `fault`, 1 is bad. A matrix of
 documents has `rankings`, too: each run's documents by column number, best first. A matrix of answers has
-`judges`, which cells name by number.
+`judges`, which cells name by number. Beside the verdicts stand the evidence and the reasons judges gave.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from rageval.files.graded import kind_of
+from rageval.files.jsonl import read_batches
 from rageval.files.judgements import FAILED, JudgementLine, Judgements
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source, can_read_again
 from rageval.measures.scales import FAULTS
 from rageval.records import Nugget
-from rageval.report.notes import Notes, shortened
 from rageval.scoring.ordering import Documents, Order
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import documents_of
 from rageval.sources import RunSource
+
+Key = tuple[str, str, str, str]  # query, run, item, aspect
+_LONGEST = 600  # characters of a quote or a reason that are shown
+_Text = str | int
+
+
+class _Tokens(msgspec.Struct):
+    """What a call took."""
+
+    input: int = 0
+    output: int = 0
+
+
+class _NoteLine(msgspec.Struct):
+    """What is read of a judgement."""
+
+    query_id: _Text
+    run_id: _Text
+    item_id: _Text = "answer"
+    aspect: _Text = "0"
+    judge: str = ""
+    evidence: str | None = None
+    reason: str | None = None
+    detail: str | None = None
+    usage: _Tokens | None = None
+
+
+@dataclass
+class JudgesNotes:
+    """Evidence and reasons by what they are about and whose they are, and the tokens of each judge."""
+
+    said: dict[Key, dict[str, dict[str, str]]] = field(default_factory=dict)
+    spent: dict[str, list[int]] = field(default_factory=dict)  # judge -> calls, input, output
+
+    def said_of(self, key: Key, judge: str | None = None) -> dict[str, str]:
+        """What this judge (or whoever did) said of it."""
+        found = self.said.get(key, {})
+        return found.get(judge, {}) if judge is not None else next(iter(found.values()), {})
+
+
+def read_notes(
+    sources: Iterable[Source], is_wanted: Callable[[Key], bool], limits: Limits = DEFAULT
+) -> JudgesNotes:
+    """What files of judgements say of the keys that are wanted; the tokens are those of all."""
+    notes = JudgesNotes()
+    for source in sources:
+        if not can_read_again(source) or kind_of(source, limits) != "judgements":
+            continue
+        for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}", limits):
+            for line in lines:
+                _add(notes, line, is_wanted)
+    return notes
+
+
+def _add(notes: JudgesNotes, line: _NoteLine, is_wanted: Callable[[Key], bool]) -> None:
+    if line.usage is not None:
+        spent = notes.spent.setdefault(line.judge, [0, 0, 0])
+        for at, number in enumerate((1, line.usage.input, line.usage.output)):
+            spent[at] += number
+    key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
+    said = said_in(line.evidence, line.reason, line.detail)
+    if said and is_wanted(key):
+        notes.said.setdefault(key, {})[line.judge] = said
+
+
+def said_in(evidence: Any, reason: Any, detail: Any = None) -> dict[str, str]:
+    """The texts that are there, shortened."""
+    texts = {"evidence": evidence, "reason": reason, "detail": detail}
+    return {name: shortened(str(text)) for name, text in texts.items() if text}
+
+
+def shortened(text: str) -> str:
+    """The text, cut where it is too long for a page."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
 
 Record = dict[str, Any]
 Bank = Mapping[tuple[str, str], Nugget]  # by query and nugget id
@@ -45,7 +126,7 @@ def of_documents(
     qrels: Qrels,
     ranked: Mapping[str, Mapping[str, Sequence[str]]],
     bank: Bank,
-    notes: Notes,
+    notes: JudgesNotes,
 ) -> dict[str, Record]:
     """For each query its nuggets by the documents that any run ranks high; `ranked` is by run and query."""
     nuggets, support = _support(queries, qrels)
@@ -70,7 +151,9 @@ def of_documents(
     return found
 
 
-def of_answers(queries: Sequence[str], grades: Judgements, bank: Bank, notes: Notes) -> dict[str, Record]:
+def of_answers(
+    queries: Sequence[str], grades: Judgements, bank: Bank, notes: JudgesNotes
+) -> dict[str, Record]:
     """For each query everything that was judged, by system."""
     found: dict[str, Record] = {query: _empty(grades) for query in queries}
     places: dict[str, dict[tuple[str, str], int]] = {query: {} for query in queries}

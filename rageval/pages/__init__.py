@@ -8,7 +8,7 @@ runs, measures    names, in the order of the command
 better            which values are good by each measure: higher, lower or neither
 cells             a record a run and measure: value, interval, queries, what it is better than, signature
 comparison        signature, settings and pairs, as `rageval compare --format json` has them
-queries           ids, texts, and values by measure and run (packed numbers, see `columns`)
+queries           ids, texts, and values by measure and run (packed numbers, see `reading`)
 slices            a record a run, measure and slice: value, interval, queries
 matrices          for some queries, what was found where: nuggets by documents or by answers, with evidence
 judging           a record a pair of judges: agreement, confusion, disagreements

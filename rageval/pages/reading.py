@@ -1,11 +1,14 @@
-"""Columns of numbers as text that is short and exact: float64, little endian, base64."""
+"""Read a report back from its page; its columns of numbers are text: float64, little endian, base64."""
 
 from __future__ import annotations
 
 import binascii
+import json
 import math
+import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,9 @@ from numpy.typing import NDArray
 
 from rageval.errors import InputError
 
+FORMAT = "rageval-report/1"
+OPENING = '<script type="application/json" id="report">'  # behind it stands the report in its page
+CLOSING = "</script>"
 Column = list[float | None]
 
 
@@ -54,3 +60,26 @@ def repacked(column: Column) -> str:
 def plain(value: float | None) -> float | None:
     """The number as JSON can hold it."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
+    """Everything the page shows, columns of values as lists with None where nothing is defined."""
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise InputError(f"{source}: cannot be read ({reason}); expected {_EXPECTED}") from None
+    _, found, rest = text.partition(OPENING)
+    block, closed, _ = rest.partition(CLOSING)
+    if not found or not closed:
+        raise InputError(f"{source}: holds no report; expected {_EXPECTED}")
+    try:
+        report = json.loads(block)
+    except ValueError as error:
+        raise InputError(f"{source}: its numbers are damaged ({error}); expected {_EXPECTED}") from None
+    if not isinstance(report, dict) or report.get("format") != FORMAT:
+        raise InputError(f"{source}: expected a report of format {FORMAT}; make it again")
+    return with_columns(report, unpacked)
+
+
+_EXPECTED = "a page that rageval report wrote"

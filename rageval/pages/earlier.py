@@ -16,14 +16,13 @@ from rageval.files.opening import Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
-from rageval.report.columns import plain, repacked, unpacked, with_columns
-from rageval.report.gathering import FORMAT, Beside, Report, finished
-from rageval.report.measured import beaten, comparison_record, measured
+from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
+from rageval.pages.reading import FORMAT, plain, repacked, unpacked, with_columns
 from rageval.scores import Score, Scores
 from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges")
-EXPECTED = "the output of rageval score, compare, agree or report show with --format json"
+_EXPECTED = "the output of rageval score, compare, agree or report show with --format json"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format)"\s*:')
 _ONLY_MEANS = (
     "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
@@ -45,27 +44,27 @@ def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside
     report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []
     for file in files:
-        found = read_json(file, extra.limits)
+        found = _read_json(file, extra.limits)
         try:
             results += _taken(found, report, name_of(file), settings)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError | UsageError):
                 raise
-            raise InputError(f"{name_of(file)}: expected {EXPECTED}; {error!r:.200}") from None
+            raise InputError(f"{name_of(file)}: expected {_EXPECTED}; {error!r:.200}") from None
     if not report["cells"] and not report.get("judging"):
-        raise InputError(f"{', '.join(map(name_of, files))}: nothing to report; expected {EXPECTED}")
+        raise InputError(f"{', '.join(map(name_of, files))}: nothing to report; expected {_EXPECTED}")
     return finished(report, results, extra)
 
 
-def read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
+def _read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
     """The one JSON object of a file."""
     try:
         text = b"".join(chunks(file, limits.for_records()))
         found = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name_of(file)}: expected {EXPECTED}, found no valid JSON ({error})") from None
+        raise InputError(f"{name_of(file)}: expected {_EXPECTED}, found no valid JSON ({error})") from None
     if not isinstance(found, dict):
-        raise InputError(f"{name_of(file)}: expected {EXPECTED}, found {type(found).__name__}")
+        raise InputError(f"{name_of(file)}: expected {_EXPECTED}, found {type(found).__name__}")
     return found
 
 
@@ -90,7 +89,7 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
             report["comparison"] = {**report["comparison"], "pairs": pairs}
         report["better"] = {name: _direction(name, found.get("better", {})) for name in found["measures"]}
     else:
-        raise InputError(f"{name}: expected {EXPECTED}, found the keys {', '.join(map(str, found)):.200}")
+        raise InputError(f"{name}: expected {_EXPECTED}, found the keys {', '.join(map(str, found)):.200}")
     return []
 
 

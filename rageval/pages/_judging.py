@@ -14,11 +14,11 @@ from rageval.judges.base import Usage
 from rageval.judges.prices import cost
 from rageval.judges.votes import Place
 from rageval.measures.scales import ALL
-from rageval.report.columns import plain
-from rageval.report.notes import Notes, said_in
+from rageval.pages._matrices import JudgesNotes, said_in
+from rageval.pages.reading import plain
 
 Record = dict[str, Any]
-GOLD = "gold"
+_GOLD = "gold"
 _MOST = 200  # disagreements that are listed
 _MOST_PAIRS = 10
 
@@ -42,7 +42,7 @@ def by_judge(grades: Judgements) -> dict[str, Judged]:
 def beside(judged: Mapping[str, Judged], gold: Judged | None) -> list[tuple[str, Judged, str, Judged]]:
     """Who is compared with whom: every judge with gold, or the judges with one another."""
     if gold is not None:
-        return [(name, judgements, GOLD, gold) for name, judgements in judged.items()]
+        return [(name, judgements, _GOLD, gold) for name, judgements in judged.items()]
     pairs = combinations(judged.items(), 2)
     shared = ((*one, *other) for one, other in pairs if _have_common(one[1], other[1]))
     return list(islice(shared, _MOST_PAIRS))
@@ -60,7 +60,7 @@ def disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
     return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
-def judging(pairs: list[tuple[str, Judged, str, Judged]], notes: Notes) -> list[Record]:
+def judging(pairs: list[tuple[str, Judged, str, Judged]], notes: JudgesNotes) -> list[Record]:
     """A record a pair of judges."""
     return [_compared(*pair, notes) for pair in pairs]
 
@@ -70,7 +70,7 @@ def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
     return {place for _, one, _, other in pairs for place, _ in disagreements(one, other)[:_MOST]}
 
 
-def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: Notes) -> Record:
+def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: JudgesNotes) -> Record:
     found = passport(one, other).as_dict()
     differing = disagreements(one, other)
     return {
@@ -91,14 +91,14 @@ def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: Not
     }
 
 
-def _said(judgement: Mapping[str, Any], notes: Notes, place: Place) -> Record:
+def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: Place) -> Record:
     """A verdict with its reason: the file's own, or what the notes know."""
     said: Record = {key: judgement[key] for key in ("label", "grade") if judgement.get(key) is not None}
     own = said_in(judgement.get("evidence"), judgement.get("reason"))
     return said | (own or notes.said_of(place, str(judgement.get("judge", ""))))
 
 
-def spending(grades: Judgements, notes: Notes) -> Iterator[Record]:
+def spending(grades: Judgements, notes: JudgesNotes) -> Iterator[Record]:
     """What each judge did, what failed, and what it took."""
     said = grades.said.words
     counts: dict[int, Counter[str]] = {judge: Counter() for judge in range(len(grades.judges.words))}

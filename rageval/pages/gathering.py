@@ -1,0 +1,343 @@
+"""Everything a report shows, gathered into one structure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from rageval.agreement.passport import read
+from rageval.comparison import Comparison, Settings, compare
+from rageval.comparison.comparing import why_not
+from rageval.comparison.intervals import has_interval, sample
+from rageval.comparison.likeness import absent, alike
+from rageval.comparison.slices import slices
+from rageval.comparison.verdicts import Absent, Alike
+from rageval.files.judgements import Judgements
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.nuggets import read_nuggets
+from rageval.files.opening import Source, can_read_again, name_of
+from rageval.files.questions import read_questions
+from rageval.measures.base import LOWER, Measure
+from rageval.pages._judging import beside, by_judge, judging, listed, spending
+from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
+from rageval.pages.reading import FORMAT, packed, plain
+from rageval.scores import Score, Scores
+from rageval.scoring.ordering import Order
+from rageval.scoring.qrels import Qrels
+from rageval.sources import RunSource
+from rageval.statistics.bootstrap import ends_of, intervals
+from rageval.version import __version__
+
+Report = dict[str, Any]
+_DETAILS = 100  # queries
+_PAGE, _LEAST = 1_600_000, 100_000  # bytes of a whole page without its scripts, and for details at least
+_PAIR = 600  # bytes that a compared pair takes in its table
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a report is made of besides scores.
+
+    `groups`: {field: {query: value}} for slices; `details`: for how many queries to show what was found, None
+    for as many as a page can well hold; `nuggets`, `questions`: files with their texts; `evidence`: files of
+    judgements with quotes and reasons; `gold`: a file of judgements that the judges are held against.
+    """
+
+    title: str = "Evaluation report"
+    groups: Groups = field(default_factory=dict)
+    details: int | None = None
+    nuggets: Source | None = None
+    questions: Source | None = None
+    evidence: Sequence[Source] = ()
+    gold: Source | None = None
+    limits: Limits = DEFAULT
+
+
+def report_of_runs(
+    results: Sequence[Scores],
+    settings: Settings,
+    sources: Sequence[RunSource],
+    qrels: Qrels,
+    orders: Sequence[Order],
+    extra: Beside,
+    refined: Callable[[Comparison], Comparison] = lambda found: found,
+) -> Report:
+    """The report on runs that were just scored; `refined` has the last word on what may be claimed."""
+    lacking = absent(sources, qrels.query_ids)
+    report = measured(results, settings, lacking, alike(sources, orders), refined)
+    queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
+    depth = _depth(results)
+    ranked = {source.name: rankings(source, queries, orders[0], depth) for source in sources}
+    notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
+    matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
+    report["matrices"] = _kept(matrices, report, extra)
+    report["topics"] = [_topics(scores) for scores in results if scores.notes is not None]
+    return finished(report, results, extra)
+
+
+def report_of_answers(
+    results: Sequence[Scores], settings: Settings, grades: Judgements, files: Sequence[Source], extra: Beside
+) -> Report:
+    """The report on judged answers that were just scored."""
+    report = measured(results, settings)
+    queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
+    gold = read(extra.gold) if extra.gold is not None else None
+    several = gold is not None or len(grades.judges.words) > 1
+    pairs = beside(by_judge(grades), gold) if several else []
+    wanted, places = set(queries), listed(pairs)
+    notes = read_notes([*files, *extra.evidence], lambda key: key[0] in wanted or key in places, extra.limits)
+    report["judging"] = judging(pairs, notes)
+    report["spending"] = list(spending(grades, notes))
+    report["matrices"] = _kept(of_answers(queries, grades, _bank(extra), notes), report, extra)
+    return finished(report, results, extra)
+
+
+def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside) -> Report:
+    """With a title, the texts of the questions, slices."""
+    whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
+    if extra.questions is not None and whole.get("queries"):
+        texts = {found.query_id: found.text for found in read_questions(extra.questions, extra.limits)}
+        ids = whole["queries"]["ids"]
+        known = {query: shortened(texts[query]) for query in ids if texts.get(query)}
+        whole["queries"] = {**whole["queries"], "texts": known}
+    if extra.groups:
+        whole["slices"] = [*whole.get("slices", []), *_sliced(results, extra.groups)]
+    return whole
+
+
+def _kept(matrices: Report, report: Report, extra: Beside) -> Report:
+    """As many as were asked for, or as fit into a page beside everything else."""
+    if extra.details is not None:
+        return matrices
+    pairs = report["comparison"]["pairs"] if "comparison" in report else []
+    taken = len(json.dumps(report)) + _PAIR * len(pairs)
+    return fitting(matrices, max(_PAGE - taken, _LEAST))
+
+
+def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
+    if extra.nuggets is None:
+        return {}
+    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, extra.limits)}
+
+
+def _depth(results: Sequence[Scores]) -> int:
+    """As deep as the measures look, but no deeper than a page can show."""
+    measures = [score.measure for scores in results for score in scores.scores]
+    cutoffs = [measure.k for measure in measures if isinstance(measure, Measure) and measure.k]
+    return min(max(cutoffs, default=DEPTH), DEPTH)
+
+
+def _topics(scores: Scores) -> dict[str, Any]:
+    notes = scores.notes
+    if notes is None:
+        return {"run": scores.run}
+    return {
+        "run": scores.run,
+        "in_run": notes.queries_in_run,
+        "lacking": notes.queries_missing,
+        "not_judged": notes.queries_only_in_run,
+        "without_relevant": notes.queries_without_relevant,
+        "tied": {str(cutoff): count for cutoff, count in sorted(notes.tied_at.items())},
+        "rank_conflicts": notes.rank_conflicts,
+    }
+
+
+Record = dict[str, Any]
+
+
+def measured(
+    results: Sequence[Scores],
+    settings: Settings,
+    absent: Absent | None = None,
+    alike: Alike | None = None,
+    refined: Callable[[Comparison], Comparison] = lambda found: found,
+) -> Record:
+    """Runs, measures, cells, the comparison and the columns of values."""
+    known = _comparable(results)
+    found = refined(compare(known, settings, absent=absent, alike=alike)) if len(known) > 1 else None
+    report: Record = {
+        "runs": [scores.run for scores in results],
+        "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
+        "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
+        "cells": list(_cells(results, settings, found)),
+        "queries": _columns(results),
+    }
+    if found is not None:
+        report["comparison"] = comparison_record(found.as_dict(), settings)
+        left_out = (score for scores in results for score in scores.scores if why_not(score))
+        said = dict.fromkeys(f"{score.measure}: not compared: it {why_not(score)}" for score in left_out)
+        report["remarks"] = [*found.remarks, *said]
+    return report
+
+
+def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> Record:
+    """The pairs of a comparison and how they were tested."""
+    record = {"signature": found["signature"], "pairs": found["pairs"]}
+    if settings is not None:
+        record |= {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
+    return record
+
+
+def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
+    """For each run and measure, the runs that are significantly worse.
+
+    >>> beaten([{"run": "a", "other": "b", "measure": "rr", "verdict": "lower", "better_run": "b"}])
+    {('b', 'rr'): ['a']}
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for pair in pairs:
+        better = pair["better_run"]
+        if better is not None:
+            worse = pair["other"] if better == pair["run"] else pair["run"]
+            found.setdefault((better, pair["measure"]), []).append(worse)
+    return found
+
+
+def _columns(results: Sequence[Scores]) -> Record:
+    """The values of every query, a packed column a measure and run."""
+    ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
+    place = {query: at for at, query in enumerate(ids)}
+    values: dict[str, dict[str, str]] = {}
+    for scores in results:
+        for score in scores.scores:
+            column = np.full(len(ids), np.nan)
+            column[[place[query] for query in score.query_ids]] = score.values
+            values.setdefault(str(score.measure), {})[scores.run] = packed(column)
+    return {"ids": list(ids), "values": values}
+
+
+def _comparable(results: Sequence[Scores]) -> list[Scores]:
+    """The runs with the measures that can be compared: scored for each, and averaged over queries."""
+    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
+    shared = set.intersection(*names) if names else set()
+    if not shared:
+        return []
+    return [
+        replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
+        for scores in results
+    ]
+
+
+def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[Record]:
+    compared = {(cell.run, cell.measure): cell for cell in found.cells} if found else {}
+    worse = beaten(found.as_dict()["pairs"]) if found else {}
+    for scores in results:
+        for score in scores.scores:
+            key = scores.run, str(score.measure)
+            cell = compared.get(key)
+            low, high = (cell.low, cell.high) if cell else _interval(score, settings)
+            yield {
+                "run": scores.run,
+                "measure": str(score.measure),
+                "value": plain(score.value),
+                "low": plain(low),
+                "high": plain(high),
+                "queries": score.queries,
+                "undefined": score.undefined,
+                "missing": score.missing,
+                "best": bool(cell and cell.is_best),
+                "better_than": worse.get(key, []),
+                "signature": score.signature,
+                **_said_of(score),
+            }
+
+
+def _interval(score: Score, settings: Settings) -> tuple[float, float]:
+    """The interval of a run that is compared with none."""
+    if score.groups is not None or not has_interval(score.measure):
+        return float("nan"), float("nan")
+    drawn = sample([score], settings.clusters)
+    scale = ends_of(drawn.values, score.measure.limits)
+    low, high = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
+    return float(low[0]), float(high[0])
+
+
+def _said_of(score: Score) -> Record:
+    """What is known of some scores only."""
+    record: Record = {}
+    if score.bounds:
+        record["bounds"] = [plain(bound) for bound in score.bounds]
+    if score.lost:
+        record["lost"] = dict(score.lost)
+    if score.judges:
+        record["judges"] = {judge: plain(value) for judge, value in score.judges.items()}
+    return record
+
+
+Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
+
+
+def _sliced(results: Sequence[Scores], groups: Groups) -> list[dict[str, Any]]:
+    """A record a run, measure and slice."""
+    return [
+        {
+            "run": scores.run,
+            "measure": str(score.measure),
+            "field": found.field,
+            "name": found.name,
+            "value": plain(found.value),
+            "low": plain(found.low),
+            "high": plain(found.high),
+            "queries": found.queries,
+            "undefined": found.undefined,
+            "small": found.is_small,
+        }
+        for scores in results
+        for score in scores.scores
+        for field, of_query in groups.items()
+        for found in slices(score, field, of_query)
+    ]
+
+
+def most_telling(results: Sequence[Scores], number: int) -> list[str]:
+    """The queries on which the runs differ most by the first measure; of one run, those it does worst on."""
+    scores = [found.scores[0] for found in results if found.scores]
+    queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
+    values = np.array([[score.by_query.get(query, np.nan) for query in queries] for score in scores])
+    known = np.where(np.isnan(values), 0.0, values)
+    if len(scores) > 1:
+        spread = known.max(axis=0) - known.min(axis=0)
+    else:
+        spread = known[0] if scores[0].measure.better == LOWER else -known[0]
+    return [queries[at] for at in np.argsort(-spread, kind="stable")[:number].tolist()]
+
+
+Input = tuple[str, Source]  # what it is, and where
+
+
+def provenance(command: Sequence[str], inputs: Iterable[Input]) -> dict[str, Any]:
+    """Everything a stranger needs to make this report again."""
+    return {
+        "made": _now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": shlex.join(command),
+        "versions": {
+            "rageval": __version__,
+            "Python": platform.python_version(),
+            "numpy": np.__version__,
+        },
+        "inputs": [_input(role, source) for role, source in inputs],
+    }
+
+
+def _now() -> datetime:
+    """The time, or the one that reproducible builds set."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+
+
+def _input(role: str, source: Source) -> dict[str, Any]:
+    record: dict[str, Any] = {"role": role, "name": name_of(source), "bytes": None, "sha256": None}
+    if can_read_again(source) and isinstance(source, str | os.PathLike):
+        with open(source, "rb") as stream:
+            record["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+            record["bytes"] = stream.tell()
+    return record
