@@ -9,7 +9,7 @@ from data.rule_judge import rule_judge
 
 import rageval
 from rageval.comparison.slices import slices
-from rageval.files.facts import read_facts, read_weights
+from rageval.files.questions import read_facts, read_weights
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 
 DATA = Path(__file__).parent / "data" / "answers"

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
-from rageval.files.graded import add_answers, add_file
 from rageval.files.jsonl import in_memory
-from rageval.files.judgements import Judgements, add_dicts
+from rageval.files.judgements import Judgements, add_answers, add_dicts, add_file
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures

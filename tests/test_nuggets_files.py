@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import InputError
-from rageval.files.metrics import read_metrics
-from rageval.files.nuggets import read_nuggets, write_nuggets
+from rageval.files.nuggets import read_metrics, read_nuggets, write_nuggets
 from rageval.files.umbrela import read_umbrela, write_umbrela
 from rageval.records import Nugget, Qrel
 from test_answers_files import IDS, TEXTS, stream

@@ -21,12 +21,10 @@ from rageval.building.support import read_support
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
-from rageval.files.facts import read_facts, read_groups
+from rageval.files.jsonl import Shape, repeated_keys
 from rageval.files.judgements import JudgementLine
-from rageval.files.keys import Shape, repeated_keys
-from rageval.files.metrics import SCORES, read_metrics
-from rageval.files.nuggets import read_nuggets
-from rageval.files.questions import read_questions
+from rageval.files.nuggets import SCORES, read_metrics, read_nuggets
+from rageval.files.questions import read_facts, read_groups, read_questions
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.gathering import read_passages
 from rageval.judges.models.frozen import FrozenJudgements
@@ -192,7 +190,7 @@ def drawn(rng: random.Random, depth: int = 0) -> str:
 
 @pytest.mark.parametrize("large", [2**14, 0])
 def test_counting_keys_finds_what_decoding_finds(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.files.keys._LARGE", large)
+    monkeypatch.setattr("rageval.files.jsonl._LARGE", large)
     rng = random.Random(7)
     twice = 0
     for _ in range(4000):

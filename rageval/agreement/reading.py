@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.files import retrieved
-from rageval.files.assignments import EXPECTED as ASSIGNMENTS
-from rageval.files.assignments import Assignment, distinct
 from rageval.files.jsonl import first_record, read_batches, read_records
+from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
+from rageval.files.judgements import Assignment, distinct
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.tasks import DOCUMENTS

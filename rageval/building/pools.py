@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.forms import Id
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
 from rageval.scoring.runs import Run

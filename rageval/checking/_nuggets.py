@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rageval.checking.findings import WARNING, Finding, Known, in_query, named, once
-from rageval.files.assignments import EXPECTED, Assignment
-from rageval.files.forms import read_forms
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import read_forms, read_records
+from rageval.files.judgements import EXPECTED_ASSIGNMENT, Assignment
 from rageval.files.limits import Limits
 from rageval.files.nuggets import FRESHSTACK, LISTS, RUBRICS
 from rageval.records import Nugget
@@ -80,7 +79,7 @@ def diagnose_assignments(path: str, limits: Limits) -> tuple[list[Finding], Know
     banks: dict[str, tuple[str, frozenset[str]]] = {}
     different: dict[str, int] = {}
     failed: dict[str, int] = {}
-    for line, answer in read_records(path, Assignment, EXPECTED, limits):
+    for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT, limits):
         query, texts = str(answer.qid), frozenset(nugget.text for nugget in answer.nuggets)
         known.queries.setdefault(query, line)
         for text in texts:

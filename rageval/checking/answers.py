@@ -22,9 +22,7 @@ from rageval.checking.findings import (
 )
 from rageval.checking.tracks import Track
 from rageval.files.answers import FORMS
-from rageval.files.forms import read_forms
-from rageval.files.jsonl import explained, stretches
-from rageval.files.keys import REPEATED, repeated_keys
+from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, stretches
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 

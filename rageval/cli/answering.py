@@ -92,7 +92,7 @@ def _of_score(score: Score) -> Iterator[str]:
 
 def _groups(grades: Judgements, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     from rageval.cli.knowledge import groups_of
-    from rageval.files.facts import read_weights
+    from rageval.files.questions import read_weights
 
     by, path = options["group_by"], options["weights"]
     if by is None and path is None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval.errors import UsageError
-from rageval.files.facts import fields_of, read_facts, read_groups
 from rageval.files.opening import can_read_again, name_of
+from rageval.files.questions import fields_of, read_facts, read_groups
 from rageval.scoring.groups import groups_by, require_groups
 
 

@@ -11,12 +11,10 @@ import msgspec
 from rageval.datasets.archives import joined, members
 from rageval.datasets.readers import Reader
 from rageval.datasets.records import CragQuery, WebPage
-from rageval.files.benchmark_questions import words
-from rageval.files.forms import Id
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import Limits
 from rageval.files.opening import Source
-from rageval.files.questions import read_questions
+from rageval.files.questions import read_questions, words
 from rageval.records import Question
 
 _EXPECTED = "CRAG questions {interaction_id, search_results: [{page_name, page_url, page_result, …}]}"

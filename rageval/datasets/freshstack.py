@@ -11,7 +11,7 @@ from rageval.datasets import tables
 from rageval.datasets.readers import Reader
 from rageval.datasets.records import Document, FreshStackQuery
 from rageval.errors import InputError
-from rageval.files.forms import Id, identifier
+from rageval.files.jsonl import Id, identifier
 from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions

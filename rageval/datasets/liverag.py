@@ -12,8 +12,7 @@ from rageval.datasets import tables
 from rageval.datasets.readers import Reader
 from rageval.datasets.records import Document, LiveRagQuery
 from rageval.errors import InputError
-from rageval.files.forms import Id
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import Limits
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel, Question

@@ -1,5 +1,9 @@
 """Answers of RAG systems, in every format: told by the first record, read one by one, written back.
 
+The formats are those of the TREC RAG tracks (2024 with everything at the top level, 2025 and 2026 with
+`metadata`), of the LiveRAG challenge, and plain ones for people without a track. In files citations are
+positions in a list of references, or ids out of it; for everybody else they are ids.
+
 >>> answer = Answer("q1", "mine", (Sentence("It rains.", ("d2",)),), ("d1", "d2"))
 >>> print(*write_answers([answer], "plain"))
 {"query_id":"q1","run_id":"mine","answer":[{"text":"It rains.","citations":["d2"]}],"references":["d1","d2"]}
@@ -7,24 +11,365 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from rageval.errors import UsageError
-from rageval.files.forms import Form, once, read_forms
+from rageval.counting import length
+from rageval.errors import InputError, UsageError
+from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
-from rageval.files.other_answers import LIVERAG, PLAIN, liverag_record, plain_record
-from rageval.files.trec_answers import RAG24, RAG25, RAG26, record_24, record_25, record_26
 from rageval.records import Answer, Sentence
 
 __all__ = ["FORMS", "Answer", "Sentence", "read_answers", "write_answers"]
 
+
+def resolved(
+    parts: Iterable[Sequence[Id | None]], references: tuple[str, ...]
+) -> Iterator[tuple[str | None, ...]]:
+    """The documents each part cites: a number is a position from 0, a text an id; None if it leads nowhere.
+
+    >>> list(resolved([[1, "a"], [2, -1, "c"]], ("a", "b")))
+    [('b', 'a'), (None, None, None)]
+    """
+    known = frozenset(references)
+    for citations in parts:
+        yield tuple(_resolved(citation, references, known) for citation in citations)
+
+
+def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset[str]) -> str | None:
+    if isinstance(citation, int):
+        return references[citation] if 0 <= citation < len(references) else None
+    return citation if citation in known else None
+
+
+def positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
+    """The citations as positions in the answer's references; -1 for one that leads nowhere.
+
+    >>> positions(["b", None], Answer("q", "r", (), references=("a", "b")))
+    [1, -1]
+    """
+    return [-1 if cited is None else answer.references.index(checked(cited, answer)) for cited in citations]
+
+
+def checked(cited: str, answer: Answer) -> str:
+    """The cited document, which must be among the references."""
+    if cited not in answer.references:
+        raise InputError(
+            f"answer of run {answer.run_id!r} to query {answer.query_id!r}: cites {cited!r}, which is not"
+            " among its references; add it to them"
+        )
+    return cited
+
+
+def identifiers(values: Sequence[Id], what: str, limits: Limits) -> tuple[str, ...]:
+    """Ids as text."""
+    return tuple(identifier(value, what, limits) for value in values)
+
+
+class TrecSentence(msgspec.Struct):
+    """A sentence and what it cites, strongest first."""
+
+    text: str
+    citations: list[Id]
+
+
+class Rag24(msgspec.Struct):
+    """A line of 2024."""
+
+    run_id: Id
+    topic_id: Id
+    references: list[Id]
+    answer: list[TrecSentence]
+    topic: str = ""
+
+
+class Metadata25(msgspec.Struct, omit_defaults=True):
+    """What a line of 2025 says about itself; `run_desc` is what tells 2026 from it."""
+
+    run_id: Id
+    narrative_id: Id
+    narrative: str = ""
+    prompt: str = ""
+    run_desc: Any | UnsetType = UNSET
+
+
+class Metadata26(msgspec.Struct):
+    """What a line of 2026 says about itself."""
+
+    run_id: Id
+    narrative_id: Id
+    run_desc: str
+    narrative: str = ""
+    prompt: str = ""
+
+
+class Rag25(msgspec.Struct):
+    """A line of 2025."""
+
+    metadata: Metadata25
+    references: list[Id]
+    answer: list[TrecSentence]
+
+
+class Rag26(msgspec.Struct):
+    """A line of 2026."""
+
+    metadata: Metadata26
+    references: list[Id]
+    answer: list[TrecSentence]
+
+
+def _from_24(line: Rag24, limits: Limits) -> Answer:
+    references = identifiers(line.references, "references", limits)
+    return Answer(
+        identifier(line.topic_id, "topic_id", limits),
+        identifier(line.run_id, "run_id", limits),
+        _trec_sentences(line.answer, references),
+        references,
+        question=line.topic,
+    )
+
+
+def _from_25(line: Rag25, limits: Limits) -> Answer:
+    if line.metadata.run_desc is not UNSET:
+        raise Unfit("`run_desc` is a field of TREC RAG 2026")
+    return _from_metadata(line, limits)
+
+
+def _from_metadata(line: Rag25 | Rag26, limits: Limits) -> Answer:
+    references = identifiers(line.references, "references", limits)
+    return Answer(
+        identifier(line.metadata.narrative_id, "metadata.narrative_id", limits),
+        identifier(line.metadata.run_id, "metadata.run_id", limits),
+        _trec_sentences(line.answer, references),
+        references,
+        question=line.metadata.narrative,
+        prompt=line.metadata.prompt,
+    )
+
+
+def _trec_sentences(parts: list[TrecSentence], references: tuple[str, ...]) -> tuple[Sentence, ...]:
+    cited = resolved((part.citations for part in parts), references)
+    return tuple(Sentence(part.text, docs) for part, docs in zip(parts, cited, strict=True))
+
+
+def record_24(answer: Answer, **extra: str) -> dict[str, Any]:
+    """An answer as a line of 2024."""
+    return {
+        "run_id": answer.run_id,
+        "topic_id": answer.query_id,
+        "topic": answer.question,
+        "references": answer.references,
+        "response_length": length((sentence.text for sentence in answer.sentences), "nfkc"),
+        "answer": _trec_parts(answer),
+        **extra,
+    }
+
+
+def record_25(answer: Answer, **extra: str) -> dict[str, Any]:
+    """An answer as a line of 2025; `extra` (team_id, type) goes into its metadata."""
+    metadata = {"team_id": "", "run_id": answer.run_id, "narrative_id": answer.query_id}
+    metadata |= {"narrative": answer.question} if answer.question else {}
+    return _record(metadata, answer, extra)
+
+
+def record_26(answer: Answer, **extra: str) -> dict[str, Any]:
+    """An answer as a line of 2026; `extra` (team_id, run_desc) goes into its metadata."""
+    metadata = {"team_id": "", "narrative_id": answer.query_id, "narrative": answer.question}
+    return _record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
+
+
+def _record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> dict[str, Any]:
+    metadata |= {"prompt": answer.prompt} if answer.prompt else {}
+    return {"metadata": metadata | extra, "references": answer.references, "answer": _trec_parts(answer)}
+
+
+def _trec_parts(answer: Answer) -> list[dict[str, Any]]:
+    return [
+        {"text": sentence.text, "citations": positions(sentence.citations, answer)}
+        for sentence in answer.sentences
+    ]
+
+
+_REST = "references, answer: [{text, citations}]}"
+RAG24 = RecordForm(
+    "TREC RAG 2024 answers", f"{{run_id, topic_id, topic, {_REST}", has("topic_id", "answer"), Rag24, _from_24
+)
+RAG25 = RecordForm(
+    "TREC RAG 2025 answers",
+    f"{{metadata: {{team_id, run_id, narrative_id}}, {_REST}",
+    has("metadata"),
+    Rag25,
+    _from_25,
+)
+RAG26 = RecordForm(
+    "TREC RAG 2026 answers",
+    f"{{metadata: {{team_id, run_id, run_desc, narrative_id, narrative}}, {_REST}",
+    lambda record: isinstance(record.get("metadata"), dict) and "run_desc" in record["metadata"],
+    Rag26,
+    _from_metadata,
+)
+
+
+class LivePassage(msgspec.Struct):
+    """A text the system saw, and the documents it is from."""
+
+    passage: str
+    docs: list[Id] = msgspec.field(default=[], name="doc_IDs")
+
+
+class LiveRag(msgspec.Struct):
+    """A line of the LiveRAG challenge. It does not name its run."""
+
+    id: Id
+    answer: str
+    passages: list[LivePassage]
+    question: str = ""
+    final_prompt: str = ""
+
+
+class PlainSentence(msgspec.Struct):
+    """A sentence and what it cites."""
+
+    text: str
+    citations: list[Id | None] = []
+
+
+class PlainPassage(msgspec.Struct):
+    """A text the system saw."""
+
+    id: Id
+    text: str
+
+
+class Plain(msgspec.Struct):
+    """A line of plain answers."""
+
+    query_id: Id
+    answer: str | list[PlainSentence]
+    run_id: Id = ""
+    question: str = ""
+    prompt: str = ""
+    references: list[Id] | None = None
+    passages: list[PlainPassage] = []
+
+
+def _from_liverag(line: LiveRag, limits: Limits) -> Answer:
+    passages = tuple(
+        (doc, found.passage)
+        for found in line.passages
+        for doc in identifiers(found.docs, "passages.doc_IDs", limits) or ("",)
+    )
+    return Answer(
+        identifier(line.id, "id", limits),
+        "",
+        (Sentence(line.answer),),
+        tuple(dict.fromkeys(doc for doc, _ in passages if doc)),
+        passages,
+        line.question,
+        line.final_prompt,
+    )
+
+
+def _from_plain(line: Plain, limits: Limits) -> Answer:
+    parts = [PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer
+    passages = tuple((identifier(found.id, "passages.id", limits), found.text) for found in line.passages)
+    listed = line.references is not None or bool(passages)
+    references = (
+        tuple(doc for doc, _ in passages)
+        if line.references is None
+        else identifiers(line.references, "references", limits)
+    )
+    return Answer(
+        identifier(line.query_id, "query_id", limits),
+        identifier(line.run_id, "run_id", limits) if line.run_id != "" else "",
+        tuple(
+            Sentence(part.text, docs)
+            for part, docs in zip(parts, _cited(parts, references, listed), strict=True)
+        ),
+        references,
+        passages,
+        line.question,
+        line.prompt,
+    )
+
+
+def _cited(
+    parts: list[PlainSentence], references: tuple[str, ...], listed: bool
+) -> Iterator[tuple[str | None, ...]]:
+    """What the sentences cite; without a list to point into, numbers are ids like any other."""
+    if listed:
+        yield from resolved((part.citations for part in parts), references)
+        return
+    for part in parts:
+        yield tuple(None if cited is None else str(cited) for cited in part.citations)
+
+
+def liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
+    """An answer as a line of LiveRAG, which knows no run and no citations."""
+    number = answer.query_id
+    is_number = number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
+    return {
+        "id": int(number) if is_number else number,
+        "question": answer.question,
+        "passages": [{"passage": text, "doc_IDs": [doc] if doc else []} for doc, text in answer.passages],
+        "final_prompt": answer.prompt,
+        "answer": answer.text,
+        **extra,
+    }
+
+
+def plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
+    """An answer as a line of plain answers; citations are ids."""
+    ids = tuple(doc for doc, _ in answer.passages)
+    record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
+    record |= {"question": answer.question} if answer.question else {}
+    record |= {"prompt": answer.prompt} if answer.prompt else {}
+    record["answer"] = _plain_parts(answer)
+    record |= {"references": answer.references} if answer.references != ids else {}
+    record |= {"passages": [{"id": doc, "text": text} for doc, text in answer.passages]} if ids else {}
+    return record | extra
+
+
+def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
+    if len(answer.sentences) == 1 and not answer.sentences[0].citations:
+        return answer.sentences[0].text
+    listed = bool(answer.references or answer.passages)
+    return [
+        {
+            "text": sentence.text,
+            "citations": [
+                checked(cited, answer) if listed and cited is not None else cited
+                for cited in sentence.citations
+            ],
+        }
+        for sentence in answer.sentences
+    ]
+
+
+LIVERAG = RecordForm(
+    "LiveRAG answers",
+    "{id, question, passages: [{passage, doc_IDs}], final_prompt, answer}",
+    has("id", "answer"),
+    LiveRag,
+    _from_liverag,
+)
+PLAIN = RecordForm(
+    "plain answers",
+    "{query_id, run_id, answer: text or [{text, citations}], passages: [{id, text}]}",
+    has("query_id", "answer"),
+    Plain,
+    _from_plain,
+)
+
+
 # By the name `write_answers` and the command line know it; a record is of the first form it fits.
-FORMS: dict[str, Form[Answer]] = {
+FORMS: dict[str, RecordForm[Answer]] = {
     "plain": PLAIN,  # first: people add keys of their own, which may be a track's
     "rag24": RAG24,
     "rag26": RAG26,

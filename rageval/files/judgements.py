@@ -1,27 +1,33 @@
 """rageval's own judgements: JSON lines, one judgement a line; the archive and exchange format.
 
-`Judgements` is what was read of any files that say something of answers: small numbers that stand for words,
-in plain arrays, so that a million lines take some twenty megabytes.
+`Judgements` is what was read of any files that say something of answers (judgements, AutoNuggetizer's
+assignments, the answers themselves): small numbers that stand for words, in plain arrays, so that a million
+lines take some twenty megabytes.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, chain, pairwise, repeat
+from itertools import accumulate, chain, count, pairwise, repeat
 from operator import attrgetter, itemgetter, sub
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from rageval.counting import RULES
 from rageval.errors import InputError
-from rageval.files.jsonl import as_line, read_batches
+from rageval.files.answers import read_answers
+from rageval.files.jsonl import as_line, first_record, read_batches
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Findings, Source, name_of, quoted
+from rageval.files.opening import STDIN, Findings, Source, head, name_of, quoted, start_of_stream
+from rageval.records import Answer, Qrel
 from rageval.text import problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
@@ -511,3 +517,154 @@ def _contradiction(record: JudgementLine, limits: Limits) -> str | None:
     if grade is not None and abs(grade) > limits.grade:
         return f"expected a grade from -{limits.grade:,} to {limits.grade:,}, found {grade:g}"
     return None
+
+
+EXPECTED_ASSIGNMENT = "an assignment {qid, run_id, nuggets: [{text, importance, assignment}], …}"
+
+
+class AssignedNugget(msgspec.Struct):
+    """A nugget of an answer's list."""
+
+    text: str
+    assignment: Literal["support", "partial_support", "not_support", "failed"]
+    importance: Literal["vital", "okay", "failed"] | None = None
+
+
+class Assignment(msgspec.Struct):
+    """A line of the file."""
+
+    qid: str | int
+    nuggets: list[AssignedNugget]
+    run_id: str | int = "run"
+    answer_text: str | None = None
+    response_length: int | None = None
+
+
+def add_assignments(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+    """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
+    name = name_of(source)
+    for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT, limits):
+        rows = [list(_assigned_rows(answer)) for answer in answers]
+        of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
+        table.add(name, of_row, list(chain.from_iterable(rows)), limits)
+        table.by_text.add(len(table.sources) - 1)
+        for answer in answers:
+            _measure(table, answer)
+
+
+def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:
+    """Yield a row a nugget; nuggetizer's `failed` is a judgement that is missing."""
+    texts = distinct([nugget.text for nugget in answer.nuggets])
+    for text, nugget in zip(texts, answer.nuggets, strict=True):
+        failed = nugget.assignment == "failed"
+        yield JudgementLine(
+            answer.qid,
+            answer.run_id,
+            aspect=text,
+            label=None if nugget.assignment == "failed" else nugget.assignment,
+            status="error" if failed else "ok",
+            rubric="nugget-assignment",
+            importance=None if nugget.importance == "failed" else nugget.importance,
+        )
+
+
+def _measure(table: Judgements, answer: Assignment) -> None:
+    facts = table.facts_of(str(answer.run_id), str(answer.qid))
+    facts.assigned = True
+    if answer.answer_text is not None:
+        facts.lengths = {name: float(measured(answer.answer_text)) for name, measured in RULES.items()}
+    elif answer.response_length is not None:
+        facts.lengths = {"nfkc": float(answer.response_length)}
+
+
+def distinct(texts: list[str]) -> list[str]:
+    """The texts, a repeated one with a number behind it."""
+    if len(set(texts)) == len(texts):
+        return texts
+    names: dict[str, None] = {}
+    for text in texts:
+        numbered = (f"{text} #{number}" for number in count(2))
+        names[text if text not in names else next(n for n in numbered if n not in {*names, *texts})] = None
+    return list(names)
+
+
+_EXPECTED_FILE = (
+    "judgements {query_id, run_id, aspect, label or grade}, nugget assignments"
+    " {qid, run_id, nuggets: [{text, assignment}]} or answers"
+)
+_OTHERS = {
+    "nuggets": "nuggets that no answer was judged by",
+    "rubrics": "rubrics that no answer was judged by",
+    "interaction_id": "CRAG's questions",
+    "question": "questions",
+    "strict_vital_score": "nuggetizer's metrics",
+}
+
+
+def add_file(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+    """Read a file of any of these kinds, told apart by its first record."""
+    if callable(content := getattr(source, "qrels", None)):
+        add_dicts(table, map(_of_document, content()))
+        return
+    kind = kind_of(source, limits)
+    if kind == "judgements":
+        add_judgements(table, source, limits)
+    elif kind == "assignments":
+        add_assignments(table, source, limits)
+    else:
+        add_answers(table, source, limits)
+
+
+def _of_document(qrel: Qrel) -> dict[str, Any]:
+    """A judgement of a document, of a data set that stands for a file."""
+    place = {"query_id": qrel.query_id, "run_id": "documents", "item_id": qrel.doc_id}
+    return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
+
+
+def add_answers(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+    """Read a file of answers: how long they are, and what they cite."""
+    for answer in read_answers(source, limits):
+        add_answer(table, answer)
+
+
+def add_answer(table: Judgements, answer: Answer) -> None:
+    """Let the length and the citations of an answer be known."""
+    facts = table.facts_of(answer.run_id, answer.query_id)
+    texts = [sentence.text for sentence in answer.sentences]
+    facts.lengths = {name: float(sum(map(count, texts))) for name, count in RULES.items()}
+    facts.cited = tuple(sentence.citations for sentence in answer.sentences)
+
+
+def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
+    """`judgements`, `assignments` or `answers`."""
+    if source == STDIN:
+        start = start_of_stream(sys.stdin.buffer)
+    elif isinstance(source, str | os.PathLike):
+        start = head(source, limits.for_records())
+    else:
+        start = start_of_stream(source)
+    record = first_record(start)
+    if record is None:
+        return _kind_of_piece(start)
+    if "aspect" in record or ("status" in record and "query_id" in record) or "label" in record:
+        return "judgements"
+    if _assigned(record.get("nuggets")):
+        return "assignments"
+    if "answer" in record and "interaction_id" not in record:
+        return "answers"
+    if "grade" in record:
+        return "judgements"
+    other = next((what for key, what in _OTHERS.items() if key in record), "something else")
+    keys = ", ".join(map(str, record))
+    raise InputError(f"{name_of(source)}:1: holds {other} (keys {keys:.200}); expected {EXPECTED}")
+
+
+def _assigned(nuggets: Any) -> bool:
+    return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
+
+
+def _kind_of_piece(start: bytes) -> str:
+    """The kind by the start of a long or broken record: whatever is wrong is told when it is read."""
+    if b'"assignment"' in start:
+        return "assignments"
+    return "answers" if b'"answer"' in start and b'"aspect"' not in start else "judgements"

@@ -1,5 +1,7 @@
 """Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, and rubrics.
 
+The scores that the nuggetizer printed for a run are read here, too, to compare with.
+
 >>> print(*write_nuggets([Nugget("q1", "0", "It rains.", "vital")], {"q1": "What is the weather?"}))
 {"query":"What is the weather?","qid":"q1","nuggets":[{"text":"It rains.","importance":"vital"}]}
 """
@@ -13,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.forms import Form, Id, Unfit, has, identifier, once, read_forms
+from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.records import Nugget
@@ -60,7 +62,7 @@ class FreshStackNugget(msgspec.Struct):
     id: Id = msgspec.field(name="_id")
 
 
-class FreshStackQuery(msgspec.Struct):
+class FreshStackNuggets(msgspec.Struct):
     """A FreshStack question with its nuggets."""
 
     query_id: Id
@@ -86,7 +88,7 @@ def _from_rubrics(line: Rubrics, limits: Limits) -> list[Nugget]:
     ]
 
 
-def _from_freshstack(line: FreshStackQuery, limits: Limits) -> list[Nugget]:
+def _from_freshstack(line: FreshStackNuggets, limits: Limits) -> list[Nugget]:
     query = identifier(line.query_id, "query_id", limits)
     return _distinct(
         [Nugget(query, identifier(found.id, "nuggets._id", limits), found.text) for found in line.nuggets]
@@ -102,15 +104,17 @@ def _distinct(nuggets: list[Nugget]) -> list[Nugget]:
     return nuggets
 
 
-LISTS = Form("nuggets", "{qid, nuggets: [{text, importance}]}", has("qid", "nuggets"), NuggetList, _from_list)
-RUBRICS = Form(
+LISTS = RecordForm(
+    "nuggets", "{qid, nuggets: [{text, importance}]}", has("qid", "nuggets"), NuggetList, _from_list
+)
+RUBRICS = RecordForm(
     "rubrics", "{qid, rubrics: [{criterion, weight, axis}]}", has("qid", "rubrics"), Rubrics, _from_rubrics
 )
-FRESHSTACK = Form(
+FRESHSTACK = RecordForm(
     "FreshStack questions",
     "{query_id, nuggets: [{_id, text}]}",
     has("query_id", "nuggets"),
-    FreshStackQuery,
+    FreshStackNuggets,
     _from_freshstack,
 )
 
@@ -159,3 +163,34 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
     record |= {"importance": nugget.importance} if nugget.importance is not None else {}
     record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(at) else {}
     return record | ({"mapped_sub_narrative": nugget.group} if nugget.group is not None else {})
+
+
+SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")
+
+
+class Metrics(msgspec.Struct):
+    """A line: the four scores of a query, or of `all`."""
+
+    qid: Id
+    strict_vital_score: float
+    strict_all_score: float
+    vital_score: float
+    all_score: float
+
+
+Named = tuple[str, dict[str, float]]
+
+
+def _from_metrics(line: Metrics, limits: Limits) -> Named:
+    return identifier(line.qid, "qid", limits), {name: getattr(line, name) for name in SCORES}
+
+
+_METRICS: RecordForm[Named] = RecordForm(
+    "metrics", f"{{qid, {', '.join(SCORES)}}}", has("qid", "strict_vital_score"), Metrics, _from_metrics
+)
+
+
+def read_metrics(source: Source, limits: Limits = DEFAULT) -> dict[str, dict[str, float]]:
+    """{query: {score: value}} of one run, with the means under `all`."""
+    records = read_forms(source, (_METRICS,), "metrics of the nuggetizer", limits)
+    return dict(item for _, item in once(records, source, lambda item: f"line for query {item[0]}"))

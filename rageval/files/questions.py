@@ -1,4 +1,8 @@
-"""Questions: what is asked, the answers that are right, and the facts by which scores can be sliced."""
+"""Questions: what is asked, the answers that are right, and the facts by which scores can be sliced.
+
+Read as TREC hands topics out (`id<TAB>text`), as CRAG, LiveRAG and FreshStack publish them, or plain.
+What is known of queries besides their text may also stand in judgements, or in tables of two columns.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,186 @@ from typing import Any
 
 import msgspec
 
-from rageval.files.benchmark_questions import CRAG, FRESHSTACK, LIVERAG, Word, words
-from rageval.files.forms import Form, Unfit, has, identifier, once, read_forms
+from rageval.errors import InputError
+from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms, read_records
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source
+from rageval.files.opening import Source, bad_bytes, chunks, name_of, quoted, refuse_bom
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
-from rageval.files.topics import TOPICS
 from rageval.records import Question
+from rageval.text import problem_of_id, visible
 
-__all__ = ["FORMS", "Question", "read_questions"]
+__all__ = ["FORMS", "Question", "fields_of", "read_facts", "read_groups", "read_questions", "read_weights"]
+
+
+def _from_topic(line: bytes, limits: Limits) -> Question:
+    content = line.removesuffix(b"\r")
+    problem = bad_bytes(content, limits)
+    if problem:
+        raise Unfit(problem)
+    columns = [column.strip() for column in content.decode().split("\t")]
+    if len(columns) != 2:
+        raise Unfit(f"expected 2 columns with a tab between them, found {len(columns)}")
+    if not all(columns):
+        raise Unfit("expected 2 columns, found nothing in one")
+    return Question(identifier(columns[0], "id", limits), columns[1])
+
+
+def _topic_line(line: bytes) -> bytes:
+    if not line.strip():
+        raise Unfit("nothing")  # blank lines are skipped
+    return line
+
+
+TOPICS: RecordForm[Question] = RecordForm(
+    "topics", "id<TAB>text", lambda _: False, bytes, _from_topic, _topic_line
+)
+
+
+Word = str | int | float
+
+
+class CragQuestion(msgspec.Struct):
+    """A line of CRAG. `search_results`, nearly all of its bytes, is not declared and so never built."""
+
+    interaction_id: Id
+    query: str
+    answer: Word
+    alt_ans: list[Word] = []
+    alternative_answers: str | list[Word] | None = None
+    domain: Word | None = None
+    question_type: Word | None = None
+    static_or_dynamic: Word | None = None
+    popularity: Word | None = None
+    split: Word | None = None
+    query_time: Word | None = None
+
+
+class Supporting(msgspec.Struct):
+    """A document that holds the answer."""
+
+    doc_id: str = ""
+    content: str = ""
+
+
+class LiveRagQuestion(msgspec.Struct):
+    """A record of the benchmark that LiveRAG released, as JSON."""
+
+    index: Id = msgspec.field(name="Index")
+    question: str = msgspec.field(name="Question")
+    answer: str = msgspec.field(name="Answer")
+    documents: list[Supporting] | None = msgspec.field(default=None, name="Supporting_Documents")
+    session: str | None = msgspec.field(default=None, name="Session")
+    config: Any = msgspec.field(default=None, name="DataMorgana_Config")
+    difficulty: float | None = msgspec.field(default=None, name="ACS")
+    bounded: float | None = msgspec.field(default=None, name="ACS [-2 : 1]")  # as the Parquet file names it
+
+
+class FreshStackQuestion(msgspec.Struct):
+    """A FreshStack question; what is asked is title and text."""
+
+    query_id: Id
+    query_title: str
+    query_text: str
+    answer_text: str = ""
+
+
+def words(value: Word | list[Word] | None) -> tuple[str, ...]:
+    """One answer, several or none, as texts."""
+    if value is None:
+        return ()
+    return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
+
+
+def _from_crag(line: CragQuestion, limits: Limits) -> Question:
+    facts = ("domain", "question_type", "static_or_dynamic", "popularity", "split", "query_time")
+    return Question(
+        identifier(line.interaction_id, "interaction_id", limits),
+        line.query,
+        tuple(dict.fromkeys((str(line.answer), *words(line.alt_ans), *_alternatives(line)))),
+        tuple((name, str(value)) for name in facts if (value := getattr(line, name)) is not None),
+    )
+
+
+def _alternatives(line: CragQuestion) -> tuple[str, ...]:
+    """The other right answers; the example that CRAG ships has them as JSON inside a text."""
+    found = line.alternative_answers
+    if not isinstance(found, str):
+        return words(found)
+    try:
+        return words(msgspec.json.decode(found or "[]", type=list[Word]))
+    except ValueError:
+        raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
+
+
+def _from_liverag(line: LiveRagQuestion, limits: Limits) -> Question:
+    facts = dict(_categories(line.config))
+    facts |= {"session": line.session} if line.session is not None else {}
+    facts |= {"documents": str(len(line.documents))} if line.documents is not None else {}
+    difficulty = line.difficulty if line.difficulty is not None else line.bounded
+    facts |= {"difficulty": str(difficulty)} if difficulty is not None else {}
+    return Question(
+        identifier(line.index, "Index", limits),
+        line.question,
+        (line.answer,),
+        tuple(facts.items()),
+        tuple((found.doc_id, found.content) for found in line.documents or () if found.content),
+    )
+
+
+def _categories(config: Any) -> Iterator[tuple[str, str]]:
+    """The categories a question was made for: `{name: category}`, nested or as a list of pairs."""
+    if isinstance(config, str):
+        try:
+            config = msgspec.json.decode(config)
+        except ValueError:
+            raise Unfit("expected an object in JSON - at `$.DataMorgana_Config`") from None
+    for part in config if isinstance(config, list) else [config]:
+        if not isinstance(part, dict):
+            continue
+        if isinstance(part.get("categorization_name"), str) and isinstance(part.get("category_name"), str):
+            yield part["categorization_name"], part["category_name"]
+            continue
+        for name, value in part.items():
+            if isinstance(value, str):
+                yield name, value
+            elif isinstance(value, dict | list):
+                yield from _categories(value)
+
+
+def _from_freshstack(line: FreshStackQuestion, limits: Limits) -> Question:
+    gold = (line.answer_text,) if line.answer_text else ()
+    text = f"{line.query_title} {line.query_text}"
+    return Question(identifier(line.query_id, "query_id", limits), text, gold)
+
+
+CRAG = RecordForm(
+    "CRAG questions",
+    "{interaction_id, query, answer, alt_ans, …}",
+    has("interaction_id", "query"),
+    CragQuestion,
+    _from_crag,
+)
+LIVERAG = RecordForm(
+    "LiveRAG benchmark questions",
+    "{Index, Question, Answer, …}",
+    has("Question", "Answer"),
+    LiveRagQuestion,
+    _from_liverag,
+)
+FRESHSTACK = RecordForm(
+    "FreshStack questions",
+    "{query_id, query_title, query_text, …}",
+    has("query_id", "query_title"),
+    FreshStackQuestion,
+    _from_freshstack,
+)
+
 
 Fields = dict[str, msgspec.Raw]  # a field that is not asked for is never built
 _LONGEST_FACT = 1024
 
 
-def _keyed(name: str, query: str, question: str) -> Form[Question]:
+def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     """Plain questions, by the names that a track gives to the two main fields."""
 
     def build(fields: Fields, limits: Limits) -> Question:
@@ -30,11 +199,11 @@ def _keyed(name: str, query: str, question: str) -> Form[Question]:
         gold = words(_value(fields, "answer", Word | list[Word] | None, None))
         return Question(asked, text, gold, tuple(_facts(fields, {query, question, "answer"})))
 
-    return Form(name, f"{{{query}, {question}, …}}", has(query, question), Fields, build)
+    return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), Fields, build)
 
 
 # A record is of the first form it fits.
-FORMS: tuple[Form[Question], ...] = (
+FORMS: tuple[RecordForm[Question], ...] = (
     _keyed("plain questions", "query_id", "question"),
     CRAG,
     LIVERAG,
@@ -80,3 +249,105 @@ def _facts(fields: Fields, known: set[str]) -> Iterator[tuple[str, str]]:
         text = msgspec.json.decode(raw) if written.startswith(b'"') else written.decode()
         if len(text) <= _LONGEST_FACT:
             yield key, text
+
+
+_IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")
+
+
+def read_facts(
+    source: Source, fields: tuple[str, ...], limits: Limits = DEFAULT
+) -> dict[str, dict[str, str]]:
+    """{query: {field: value}} of JSON lines of any kind, or of a data set; only these fields are read."""
+    if callable(content := getattr(source, "questions", None)):
+        return {
+            question.query_id: {name: value for name, value in question.facts if name in fields}
+            for question in content()
+        }
+    wanted = [name for name in fields if name not in _IDS]
+    facts: dict[str, dict[str, str]] = {}
+    for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}", limits):
+        try:
+            values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
+        except (msgspec.DecodeError, RecursionError) as error:  # a number too large, say
+            raise InputError(
+                f"{name_of(source)}:{line}: expected text or a number as a field: {error}"
+            ) from None
+        query = next((values[name] for name in _IDS if values.get(name) is not None), None)
+        if query is None:
+            raise InputError(
+                f"{name_of(source)}:{line}: expected one of the keys {', '.join(_IDS)}, found none"
+            )
+        if (problem := problem_of_id(str(query))) is not None:
+            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
+        known = facts.setdefault(str(query), {})
+        for field in wanted:
+            value = values.get(field)
+            if value is not None and known.setdefault(field, str(value)) != str(value):
+                raise InputError(
+                    f"{name_of(source)}:{line}: {field} of query {visible(str(query))} is"
+                    f" {visible(str(value))!r}, and {visible(known[field])!r} before; expected one value"
+                )
+    return facts
+
+
+def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
+    """The fields of the first record, for saying which there are."""
+    if callable(content := getattr(source, "questions", None)):
+        first = next(iter(content()), None)
+        return [name for name, _ in first.facts] if first is not None else []
+    for _, record in read_records(source, dict[str, msgspec.Raw], "a JSON object", limits):
+        return [name for name in record if name not in _IDS]
+    return []
+
+
+def read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, str, str]]:
+    """(line, first, second) of a table of two columns, parted by a tab or by blanks."""
+    name = name_of(source)
+    line = 0
+    for text in chunks(source, limits):
+        text = text.removeprefix(b"\xef\xbb\xbf") if not line else text
+        refuse_bom(text, name, line + 1)
+        for content in text.splitlines():
+            line += 1
+            try:
+                shown = content.decode()
+            except UnicodeDecodeError:
+                raise InputError(f"{name}:{line}: expected UTF-8, found {quoted(content)}") from None
+            words = shown.split("\t") if "\t" in shown else shown.split()
+            if not words:
+                continue
+            if len(words) != 2:
+                raise InputError(
+                    f"{name}:{line}: expected 2 columns ({columns}), found {len(words)}: {quoted(content)}"
+                )
+            yield line, words[0].strip(), words[1].strip()
+
+
+def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
+    """{query: group} of lines `query_id group`."""
+    groups: dict[str, str] = {}
+    for line, query, group in read_pairs(source, "query_id group", limits):
+        if groups.setdefault(query, group) != group:
+            raise InputError(
+                f"{name_of(source)}:{line}: query {visible(query)} has a group already:"
+                f" {visible(groups[query])}"
+            )
+    return groups
+
+
+def read_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, float]:
+    """{group: weight} of lines `group weight`."""
+    weights: dict[str, float] = {}
+    for line, group, text in read_pairs(source, "group weight", limits):
+        try:
+            weight = float(text)
+        except ValueError:
+            weight = float("nan")
+        if not 0 <= weight <= 1:
+            raise InputError(
+                f"{name_of(source)}:{line}: expected a weight from 0 to 1, found {visible(text)!r}"
+            )
+        if group in weights:
+            raise InputError(f"{name_of(source)}:{line}: {visible(group)} has a weight already")
+        weights[group] = weight
+    return weights

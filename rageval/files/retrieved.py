@@ -14,8 +14,17 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.forms import Form, Id, Unfit, has, identifier, once, read_forms
-from rageval.files.keys import REPEATED, repeated_in
+from rageval.files.jsonl import (
+    REPEATED,
+    Id,
+    RecordForm,
+    Unfit,
+    has,
+    identifier,
+    once,
+    read_forms,
+    repeated_in,
+)
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import finite, ids
 from rageval.files.opening import Source, chunks, name_of, refuse_bom, start_of
@@ -62,7 +71,7 @@ def _checked(line: Candidates, limits: Limits) -> Candidates:
     return line
 
 
-CANDIDATES: Form[Candidates] = Form(
+CANDIDATES: RecordForm[Candidates] = RecordForm(
     "candidates",
     "{query: {qid, text}, candidates: [{docid, score, doc}]}",
     has("query", "candidates"),
@@ -76,7 +85,9 @@ def _as_question(line: Candidates, limits: Limits) -> Question:
     return Question(str(found.query.qid), found.query.text)
 
 
-QUESTIONS: Form[Question] = Form(CANDIDATES.name, CANDIDATES.shape, CANDIDATES.fits, Candidates, _as_question)
+QUESTIONS: RecordForm[Question] = RecordForm(
+    CANDIDATES.name, CANDIDATES.shape, CANDIDATES.fits, Candidates, _as_question
+)
 
 
 def kind_of(start: bytes) -> str | None:

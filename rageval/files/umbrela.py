@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.forms import Form, Id, Unfit, has, identifier, read_forms
+from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, read_forms
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.records import Qrel
@@ -58,7 +58,7 @@ def _from_line(line: Judged, limits: Limits) -> Qrel:
     return Qrel(identifier(query, "qid", limits), identifier(doc, "docid", limits), line.judgment)
 
 
-_FORM = Form(
+_FORM = RecordForm(
     "UMBRELA judgements",
     f"{{qid, docid, query, passage, judgment: 0 to {HIGHEST}}}",
     has("judgment"),

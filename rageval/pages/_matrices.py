@@ -15,9 +15,8 @@ from typing import Any
 
 import msgspec
 
-from rageval.files.graded import kind_of
 from rageval.files.jsonl import read_batches
-from rageval.files.judgements import FAILED, JudgementLine, Judgements
+from rageval.files.judgements import FAILED, JudgementLine, Judgements, kind_of
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again
 from rageval.measures.scales import FAULTS

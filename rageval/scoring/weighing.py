@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.assignments import distinct
-from rageval.files.judgements import Judgements, Said
+from rageval.files.judgements import Judgements, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
