@@ -234,7 +234,7 @@ def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> Callable[..., object]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rageval.cli.running.run_scores", interrupted)
+    monkeypatch.setattr("rageval.cli._scoring.run_scores", interrupted)
     assert run(*ONE, "-m", "rr").exit_code == 130
 
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval.cli import COMMANDS, main
-from rageval.cli.files import FileOrId
+from rageval.cli._options import FileOrId
 from rageval.datasets import loading
 from rageval.datasets.loading import CONTENT, Dataset
 from rageval.datasets.records import Document
@@ -90,7 +90,7 @@ def test_every_option_that_takes_a_file_takes_an_id_or_says_why_not() -> None:
             assert option.metavar == "FILE|ID", (name, known)
             taken += 1
         elif (option.metavar or "").startswith("FIELD|"):
-            continue  # a field, a file, or an id: rageval.cli.knowledge
+            continue  # a field, a file, or an id: rageval.cli._inputs
         elif not (name == "build all" and known in OF_BUILD):
             assert known in NO_IDS or known in OUTPUTS, f"{name} --{known}"
     assert taken >= 25

@@ -19,7 +19,7 @@ import pytest
 from building_samples import by_rule, write_samples
 from fair_judge import fair
 from rageval.cli import COMMANDS, main
-from rageval.cli.places import Output
+from rageval.cli._options import OutputOption
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
@@ -166,7 +166,7 @@ def test_every_option_is_known_as_what_is_read_or_written() -> None:
     for path, found in commands(main):
         for param in found.params:
             name = max(param.opts, key=len)
-            if isinstance(param, Output):
+            if isinstance(param, OutputOption):
                 outputs.add((path, name))
             elif isinstance(param.type, click.types.StringParamType | click.Path | click.File):
                 assert name in READ | NO_FILES or (path, name) in FOLDERS | STORES, f"{path}: what is {name}?"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval.cli.remarks import remarks
+from rageval.cli._scoring import remarks
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
 from rageval.parallel.dividing import piece_of

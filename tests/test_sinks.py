@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from rageval.cli.grids import csv_line, latex_lines, latex_text, md_code, md_line, md_lines, table_lines
+from rageval.cli._output import csv_line, latex_lines, latex_text, md_code, md_line, md_lines, table_lines
 from rageval.measures.parsing import parse_measure
 from rageval.scores import Score, Scores
 from rageval.text import visible
@@ -326,7 +326,7 @@ def test_a_table_has_a_line_a_row_whatever_it_shows(alphabet: str, share: int) -
 @every_share
 @alphabets("json")
 def test_json_holds_every_text(alphabet: str, share: int) -> None:
-    from rageval.cli.output import FORMATS, Layout
+    from rageval.cli._output import FORMATS, Layout
 
     texts = strings(alphabet, share)
     results = scores(["run"], texts)

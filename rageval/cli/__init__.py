@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
-from rageval.cli.signals import ending_in_good_order
 from rageval.errors import RagevalError
 from rageval.text import visible
 from rageval.version import __version__
@@ -65,7 +69,7 @@ class Commands(click.Group):
         """Run, and leave with the documented exit code: no traceback for anything a user can cause."""
         kwargs["standalone_mode"] = False
         try:
-            with ending_in_good_order():
+            with _ending_in_good_order():
                 code = super().main(*args, **kwargs)
         except RagevalError as error:
             _say(str(error))
@@ -119,3 +123,42 @@ def main() -> None:
     rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
     rageval validate answers.jsonl --track rag25
     """
+
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # not all systems have all
+
+
+@contextmanager
+def _ending_in_good_order() -> Iterator[None]:
+    """Within, let the first signal be a `KeyboardInterrupt` and the second end the process.
+
+    SIGTERM and SIGHUP mean what Ctrl-C means: what is half written is taken away, calls under way may land,
+    claims are given back. After the second signal nothing is tidied up; stores and results are whole all the
+    same.
+
+    A signal that whoever started the process had ignored (nohup, a job in the background) stays ignored, and
+    processes forked from this one end at their first.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    owner, was_told = os.getpid(), False
+
+    def told(number: int, frame: FrameType | None) -> None:
+        nonlocal was_told
+        if was_told or os.getpid() != owner:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        was_told = True
+        raise KeyboardInterrupt
+
+    before = {}
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
+            before[number] = signal.signal(number, told)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

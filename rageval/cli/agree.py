@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.files import ANSWERS, METAVAR, QRELS, nuggets_option
-from rageval.cli.printing import on_terminal, print_lines
+from rageval.cli._options import ANSWERS, METAVAR, QRELS, nuggets_option
+from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -75,9 +75,7 @@ def agree(
 
 
 def _lines(found: Passport, style: str) -> Iterator[str]:
-    from rageval.cli import grids
-
-    draw = {"md": grids.md_lines, "table": grids.table_lines}[style]
+    draw = {"md": md_lines, "table": table_lines}[style]
     yield from draw([["", "value", "low", "high"], *_coefficients(found)], 1)
     yield ""
     labels = [visible(label) for label in found.labels]
@@ -86,7 +84,7 @@ def _lines(found: Passport, style: str) -> Iterator[str]:
     yield ""
     yield from draw(list(_by_label(found.as_dict())), 1)
     yield ""
-    yield from map(grids.md_line if style == "md" else visible, _sentences(found.as_dict()))
+    yield from map(md_line if style == "md" else visible, _sentences(found.as_dict()))
 
 
 def _lengths(answers: Any) -> dict[tuple[str, str], float]:

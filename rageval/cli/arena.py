@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.files import nuggets_option
-from rageval.cli.printing import on_terminal, print_lines
+from rageval.cli._options import nuggets_option
+from rageval.cli._output import csv_line, latex_lines, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
     from rageval.files.judgements import Judgements
@@ -116,17 +116,15 @@ def _matrix(grades: Judgements) -> Grid:
 
 
 def _lines(grid: Grid, labels: int, style: str) -> Iterator[str]:
-    from rageval.cli import grids
-
     if style == "json":
         head, *body = grid
         values = [[*row[:labels], *map(_number, row[labels:])] for row in body]
         yield json.dumps([dict(zip(head, row, strict=True)) for row in values], indent=2)
     elif style == "csv":
-        yield grids.csv_line(grid[0])
-        yield from (grids.csv_line(row[:labels], row[labels:]) for row in grid[1:])
+        yield csv_line(grid[0])
+        yield from (csv_line(row[:labels], row[labels:]) for row in grid[1:])
     else:
-        draw = {"md": grids.md_lines, "latex": grids.latex_lines, "table": grids.table_lines}[style]
+        draw = {"md": md_lines, "latex": latex_lines, "table": table_lines}[style]
         yield from draw(grid, labels)
 
 

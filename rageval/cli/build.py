@@ -2,19 +2,315 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rageval.cli import build_steps
-from rageval.cli.asking import asking_options, end_if_failed, settings_of
-from rageval.cli.printing import print_lines
+from rageval.cli._options import (
+    DOCUMENTS,
+    METAVAR,
+    NUGGETS,
+    QUESTIONS,
+    asking_options,
+    end_if_failed,
+    output_option,
+    settings_of,
+)
+from rageval.cli._output import print_lines
+from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.building.plan import Plan
+    from rageval.records import Nugget
+    from rageval.scoring.runs import Run
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_output = output_option("-o", "--output", metavar="FILE", help="Where to.")
+_questions = click.option(
+    "--questions", type=QUESTIONS, metavar=METAVAR, required=True, help="The questions."
+)
+_nuggets = click.option("--nuggets", type=NUGGETS, metavar=METAVAR, required=True, help="The nuggets.")
+_judge = click.option("--judge", metavar="JUDGE", required=True, help="Who writes.")
+_depth_option = click.option(
+    "--depth", type=click.IntRange(1), default=20, show_default=True, help="Documents of each run pooled."
+)
+
+
+def _fusion_options(command: Command) -> Command:
+    """How runs are fused."""
+    for option in (
+        click.option("--k", type=click.IntRange(0), default=60, show_default=True, help="Of rrf."),
+        click.option(
+            "--fuse-depth", type=click.IntRange(1), default=100, show_default=True, help="Of each run fused."
+        ),
+        click.option(
+            "--method",
+            type=click.Choice(("minmax", "rrf")),
+            default="minmax",
+            show_default=True,
+            help="Sum of normalised scores, or of reciprocal ranks.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _filter_options(command: Command) -> Command:
+    """What support is, and which questions stay."""
+    for option in (
+        click.option(
+            "--filter",
+            "rule",
+            type=click.Choice(("strict", "documents", "none")),
+            default="strict",
+            show_default=True,
+            help="Which questions fall: those with an unsupported nugget, those without a document, none.",
+        ),
+        click.option(
+            "--threshold", type=float, default=1.0, show_default=True, help="Grade from which on is support."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@_fusion_options
+@_output
+def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
+    """Fuse runs into one. What ties is what is equal: sums are exact, and written in full."""
+    from rageval.building.fusion import fused, run_lines
+    from rageval.sources import read_run
+
+    found = map(read_run, runs)
+    _deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
+
+
+@click.command()
+@click.argument("questions", metavar="QUESTIONS")
+@_judge
+@_output
+@asking_options
+def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
+    """The nuggets of every question, from its accepted answer."""
+    from rageval.building.variants import require_answers
+    from rageval.files.nuggets import write_nuggets
+    from rageval.files.questions import read_questions
+
+    asked = [question for question in read_questions(questions) if question.gold]
+    require_answers(asked)
+    found, failed = _written("nuggetize", judge, asked, options)
+    texts = {question.query_id: question.text for question in asked}
+    _deliver(write_nuggets(found, texts), output)
+    end_if_failed(failed, "lists of nuggets")
+
+
+@click.command()
+@click.argument("questions", metavar="QUESTIONS")
+@_nuggets
+@_judge
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
+@asking_options
+def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
+    """The texts to look for documents with, a file a setting, for any retriever to read."""
+    from rageval.building import variants as known
+    from rageval.building.collection import refuse_inputs, write
+    from rageval.files.questions import read_questions
+
+    refuse_inputs(output, _files(questions, nuggets), [f"{setting}.tsv" for setting in known.SETTINGS])
+    asked = list(read_questions(questions))
+    written: dict[str, dict[str, list[str]]] = {}
+    lost = 0
+    for setting in known.WRITTEN:
+        texts, failed = _written(setting, judge, asked, options)
+        lost += failed
+        for text in texts:
+            written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
+    for setting, topics in known.topics(asked, _banks_in(nuggets), written).items():
+        write(output / f"{setting}.tsv", known.topic_lines(topics))
+    end_if_failed(lost, "query variants")
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
+@_depth_option
+@click.option("--questions", type=QUESTIONS, metavar=METAVAR, help="For --dry-run: the questions.")
+@click.option(
+    "--nuggets", type=NUGGETS, metavar=METAVAR, help="For --dry-run: the nuggets, if they are written."
+)
+@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, help="For --dry-run: the texts, to count tokens.")
+@click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="For --dry-run: whose price.")
+@click.option("--dry-run", is_flag=True, help="Show depths and sources against calls, tokens and dollars.")
+@_output
+def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any) -> None:
+    """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
+    from rageval.building.pools import pool_lines, pooled
+
+    found = _named(runs)
+    if not options["dry_run"]:
+        _deliver(pool_lines(pooled(found, depth)), output)
+        return
+    from rageval.building import support as supporting
+    from rageval.building.forecasting import DEPTHS, forecast
+    from rageval.files.questions import read_questions
+    from rageval.records import Question
+
+    deepest = pooled(found, max(*DEPTHS, depth))
+    questions = {query: Question(query, "") for query in deepest}
+    if options["questions"]:
+        questions = {question.query_id: question for question in read_questions(options["questions"])}
+    texts = None
+    if options["corpus"]:
+        texts = supporting.texts_of(options["corpus"], supporting.documents_of(deepest))
+    banks = _banks_in(options["nuggets"])
+    print_lines(forecast(found, questions, banks, texts, options["judges"], depth))
+
+
+@click.command()
+@click.argument("pooled", metavar="POOL")
+@_questions
+@_nuggets
+@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, required=True, help="The texts.")
+@click.option("--judge", "judges", multiple=True, required=True, metavar="JUDGE", help="Who judges.")
+@_output
+@asking_options
+def support(
+    pooled: str,
+    questions: Any,
+    nuggets: Any,
+    corpus: Any,
+    judges: tuple[str, ...],
+    output: Path | None,
+    **options: Any,
+) -> None:
+    """Judge which pooled documents support which nuggets: up to 20 documents and all nuggets a call."""
+    from rageval.building import support as supporting
+    from rageval.building.pools import read_pool
+    from rageval.files.judgements import judgement_line
+    from rageval.files.questions import read_questions
+    from rageval.judges.panel import judged_by
+    from rageval.judges.rubric import rubric_named
+
+    known = {question.query_id: question for question in read_questions(questions)}
+    found = {query: docs for query, docs in read_pool(pooled).items() if query in known}
+    texts = supporting.texts_of(corpus, supporting.documents_of(found))
+    material = supporting.material_of(found, known, _banks_in(nuggets), texts)
+    options["vote"] = supporting.vote_of(judges, options["vote"])
+    said = list(judged_by(judges, rubric_named(supporting.RUBRIC), material, settings_of(options)))
+    _deliver(map(judgement_line, said), output)
+    end_if_failed(len(supporting.failed_pairs(said)))
+
+
+@click.command(name="filter")
+@click.argument("judgements", metavar="SUPPORT.jsonl")
+@_questions
+@_nuggets
+@_filter_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
+def filter_(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
+    """Keep the questions whose nuggets are supported, and say how many fell and why."""
+    from rageval.building.collection import refuse_inputs, write_collection
+    from rageval.building.filtering import counts, report
+    from rageval.building.support import read_support
+    from rageval.files.questions import read_questions
+
+    refuse_inputs(output, _files(judgements, questions, nuggets))
+    said = read_support(judgements)
+    known = {question.query_id: question for question in read_questions(questions)}
+    fates = write_collection(output, known, _banks_in(nuggets), said, threshold, rule)
+    print_lines(report(counts(fates, rule)))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option("--sample", type=click.IntRange(1), default=60, show_default=True, help="Questions to look at.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
+@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, help="The texts of documents.")
+@click.option("--read", "labelled", metavar="FILE", help="A sample that people have labelled.")
+@_output
+def audit(
+    folder: Path | None, sample: int, seed: int, corpus: Any, labelled: str | None, output: Path | None
+) -> None:
+    """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
+    from rageval.building import audit as auditing
+
+    if labelled is not None:
+        said, open_ = auditing.read_labels(labelled)
+        print_lines(auditing.figure_lines(auditing.figures(said)))
+        if open_:
+            click.echo(f"rageval: {open_:,} lines are of questions not labelled yet, left out", err=True)
+        return
+    if folder is None or corpus is None:
+        raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
+    from rageval.building import support as supporting
+    from rageval.files.questions import read_questions
+    from rageval.sources import read_qrels
+
+    questions = {question.query_id: question for question in read_questions(folder / "questions.jsonl")}
+    qrels = list(read_qrels(folder / "qrels.nugget"))
+    docs = {pair.doc_id for _, pair in auditing.sampled(questions, qrels, sample, seed)}
+    texts = supporting.texts_of(corpus, docs)
+    banks = _banks_in(str(folder / "nuggets.jsonl"))
+    _deliver(auditing.sample_lines(questions, banks, qrels, texts, sample, seed), output)
+
+
+_STEPS = (fuse, nuggetize, variants, pool, support, filter_, audit)
+
+
+def _banks_in(source: Any) -> dict[str, list[Nugget]]:
+    """The nuggets of a file, by query."""
+    from rageval.files.nuggets import read_nuggets
+
+    banks: dict[str, list[Nugget]] = {}
+    for nugget in read_nuggets(source) if source else ():
+        banks.setdefault(nugget.query_id, []).append(nugget)
+    return banks
+
+
+def _files(*sources: Any) -> list[str]:
+    """Those that are files, and no data sets."""
+    return [source for source in sources if isinstance(source, str)]
+
+
+def _deliver(lines: Iterable[str], output: Path | None) -> None:
+    """Print the lines, or write them to a file."""
+    if output is None:
+        print_lines(lines)
+    else:
+        from rageval.building.collection import write
+
+        write(output, lines)
+
+
+def _named(words: tuple[str, ...]) -> dict[str, Run]:
+    """The runs by the name that a pool knows them by: the setting where one is named, else the file."""
+    from rageval.building.retrieving import given
+    from rageval.building.variants import QUESTION, setting_of
+
+    runs: dict[str, Run] = {}
+    for setting, named in given(tuple(map(setting_of, words))).items():
+        for name, run in named.items():
+            runs[name if setting == QUESTION else f"{setting}/{name}"] = run
+    return runs
+
+
+def _written(rubric: str, judge: str, questions: Any, options: dict[str, Any]) -> tuple[list[Nugget], int]:
+    """The texts a judge writes, and for how many questions there are none."""
+    from rageval.judges.panel import nuggets_by
+    from rageval.judges.rubric import rubric_named
+    from rageval.judges.tasks import Material
+
+    known = {question.query_id: question for question in questions}
+    found = nuggets_by(judge, rubric_named(rubric), Material(questions=known), settings_of(options))
+    for query, why in found.failed.items():
+        click.echo(f"rageval: {rubric}: nothing for query {visible(query)}: {why}", err=True)
+    return found.nuggets, len(found.failed)
+
 
 ALL = "all"
 
@@ -60,10 +356,10 @@ def build() -> None:
     help="A run to pool (default: what BM25 finds for the question, its variants, the answer, the nuggets).",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The new collection.")
-@build_steps.fusion_options
-@build_steps.depth_option
+@_fusion_options
+@_depth_option
 @click.option("--unfused", is_flag=True, help="Pool each run besides the fusion of each setting.")
-@build_steps.filter_options
+@_filter_options
 @asking_options
 @click.option("--dry-run", is_flag=True, help="Show the pool by depth and breadth, and what judging costs.")
 def everything(output: Path, **options: Any) -> None:
@@ -107,7 +403,7 @@ def _forecast(plan: Plan) -> Iterable[str]:
     from rageval.files.questions import read_questions
 
     questions = {question.query_id: question for question in read_questions(plan.questions)}
-    banks = build_steps.banks_in(plan.nuggets)
+    banks = _banks_in(plan.nuggets)
     topics = variants.topics(questions.values(), banks, {})
     runs = runs_of(plan, topics)
     every = pooled_runs(plan, runs, fusions(plan, runs))
@@ -123,5 +419,5 @@ def _forecast(plan: Plan) -> Iterable[str]:
         yield f"{plan.depth} documents to the pool of a question"
 
 
-for step in build_steps.STEPS:
+for step in _STEPS:
     build.add_command(step)

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.places import output_option
-from rageval.cli.score import score
+from rageval.cli._options import output_option
+from rageval.cli._output import (
+    csv_line,
+    latex_text,
+    md_code,
+    md_line,
+    md_lines,
+    on_terminal,
+    print_lines,
+    table_lines,
+)
+from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
+from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli.inputs import Inputs
-    from rageval.comparison import Comparison, Settings
+    from rageval.cli._inputs import Inputs
+    from rageval.comparison import Cell, Comparison, Pair, Settings
+    from rageval.evaluation import Evaluator
+    from rageval.files.judgements import Judgements
     from rageval.files.trec import Reading
     from rageval.scores import Scores
+    from rageval.sources import RunSource
+
 
 FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
@@ -26,7 +44,7 @@ _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
 def _with_options_of_score(command: click.Command) -> click.Command:
-    command.params += [param for param in score.params if param.name in _SHARED]
+    command.params += [param for param in score_command.params if param.name in _SHARED]
     return command
 
 
@@ -94,10 +112,8 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     rageval compare a.run b.run qrels -m 'nDCG@10 AP' --baseline a.run --format latex
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
-    from rageval.cli import comparing, printing
-    from rageval.cli.inputs import sorted_out
-    from rageval.cli.remarks import said_of_sets
-    from rageval.cli.running import refuse
+    from rageval.cli._inputs import sorted_out
+    from rageval.cli._scoring import refuse, said_of_sets
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.measures.parsing import parse_measures
@@ -118,30 +134,29 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     if plot is not None:
         plot_comparison(found, results, plot)
     places = options["places"] if options["places"] is not None else 4
-    style = options["style"] or ("table" if printing.on_terminal() else "csv")
-    printing.print_lines(comparing.FORMATS[style](found, places))
+    style = options["style"] or ("table" if on_terminal() else "csv")
+    print_lines(_DRAWN[style](found, places))
     refuse(refused)
 
 
 def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[Scores], list[str], list[str]]:
-    from rageval.cli.running import compared as scored
-    from rageval.cli.running import prepared, refuse, refuse_nuggets
-    from rageval.cli.whatifs import under_every_completion, without_nuggets
+    from rageval.cli._scoring import compared as scored_runs
+    from rageval.cli._scoring import prepared, refuse, refuse_nuggets
     from rageval.comparison import compare
     from rageval.comparison.likeness import absent, alike
 
     refuse_nuggets(options)
     evaluator, given = prepared(inputs, measures, options, reading)
     settings = _settings(options, evaluator.qrels.query_ids, inputs.datasets)
-    results, sources, said, refused = scored(evaluator, given, options)
+    results, sources, said, refused = scored_runs(evaluator, given, options)
     if len(results) < 2:
         refuse(refused)
     lacking = absent(sources, evaluator.qrels.query_ids)
     compared = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
     if options["sensitivity"]:
-        said += without_nuggets(evaluator, results, sources)
+        said += _without_nuggets(evaluator, results, sources)
     if options["bounds"]:
         compared = under_every_completion(compared, evaluator, results, sources)
     return compared, results, said, refused
@@ -150,19 +165,18 @@ def _runs_compared(
 def _answers_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[Scores], list[str], list[str]]:
-    from rageval.cli.answering import judgements_of, scored
-    from rageval.cli.whatifs import among_judges
+    from rageval.cli._scoring import judgements_of, scored_answers
     from rageval.comparison import compare
 
     grades = judgements_of(inputs, options, reading)
-    results, said = scored(inputs, measures, options, grades)
+    results, said = scored_answers(inputs, measures, options, grades)
     if options["sensitivity"]:
-        said += among_judges(results, grades)
+        said += _among_judges(results, grades)
     return compare(results, _settings(options, grades.queries.words, inputs.answers)), results, said, []
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
-    from rageval.cli.knowledge import groups_of
+    from rageval.cli._inputs import groups_of
     from rageval.comparison import Settings
 
     names = ("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "draws", "resamples")
@@ -171,3 +185,227 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
         clusters = groups_of(options["cluster"], queries, options["questions"], sources)
     chosen = {name: options[name] for name in (*names, "seed")}
     return Settings(clusters=clusters, clustered_by=Path(options["cluster"] or "").name, **chosen)
+
+
+_TESTS = {"randomisation": "sign-flip randomisation", "t": "paired t-test", "wilcoxon": "Wilcoxon's test"}
+_ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "tukey": "Tukey HSD", "none": "not adjusted"}
+
+
+def _table(found: Comparison, places: int) -> Iterator[str]:
+    """Two tables for reading: the values, and the differences."""
+    yield from _two_tables(found, places, table_lines, visible)
+
+
+def _md(found: Comparison, places: int) -> Iterator[str]:
+    """The same two tables in Markdown."""
+    yield from _two_tables(found, places, md_lines, md_line)
+
+
+def _latex(found: Comparison, places: int) -> Iterator[str]:
+    """A LaTeX tabular for booktabs: best in bold, superscripts name the runs that are significantly worse."""
+    yield f"% {visible(found.signature)}"
+    yield from (f"% {visible(line)}" for line in _legend(found))
+    yield f"\\begin{{tabular}}{{ll{'r' * len(found.measures)}}}"
+    yield "\\toprule"
+    yield " & ".join(["", "run", *map(latex_text, found.measures)]) + r" \\"
+    yield "\\midrule"
+    for run, letter in _letters(found).items():
+        cells = [found.cell(run, measure) for measure in found.measures]
+        yield " & ".join([letter, latex_text(run), *(_latex_cell(c, found, places) for c in cells)]) + r" \\"
+    yield "\\bottomrule"
+    yield "\\end{tabular}"
+
+
+def _csv(found: Comparison, places: int) -> Iterator[str]:
+    """A row a pair and measure, at full precision of p."""
+    head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
+    head += "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run,"
+    yield head + "undefined,other_undefined"
+    for pair in found.pairs:
+        cells = [found.cell(run, pair.measure) for run in (pair.run, pair.other)]
+        numbers = [f"{cell.value:.{places}f}" for cell in cells] + [str(pair.queries)]
+        numbers += [f"{value:.{places}f}" for value in (pair.difference, pair.low, pair.high)]
+        numbers += [f"{pair.p:.6g}", f"{pair.adjusted:.6g}", f"{pair.effect:.4f}"]
+        numbers += [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.detectable:.{places}f}"]
+        words = [pair.verdict, pair.why, pair.every_completion or "", pair.better_run or ""]
+        number = str(pair.needed) if pair.needed is not None else ""
+        rest = [number, csv_line(words), *(str(cell.undefined) for cell in cells)]
+        yield csv_line([pair.run, pair.other, pair.measure], [*numbers, *rest])
+
+
+def _json(found: Comparison, places: int) -> Iterator[str]:
+    """One object with everything, at full precision."""
+    yield json.dumps(found.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)
+
+
+_DRAWN: dict[str, Callable[[Comparison, int], Iterator[str]]] = {
+    "table": _table,
+    "md": _md,
+    "latex": _latex,
+    "csv": _csv,
+    "json": _json,
+}
+
+
+def _two_tables(
+    found: Comparison,
+    places: int,
+    draw: Callable[[Sequence[Sequence[str]], int], Iterator[str]],
+    text: Callable[[str], str],
+) -> Iterator[str]:
+    letters = _letters(found)
+    values = [["", "run", *found.measures]]
+    for run, letter in letters.items():
+        cells = [found.cell(run, measure) for measure in found.measures]
+        values.append([letter, run, *(_shown(cell, found, places) for cell in cells)])
+    yield from draw(values, 2)
+    yield ""
+    yield from draw([_head(found), *(_row(pair, found, places) for pair in found.pairs)], 3)
+    yield ""
+    for pair in found.pairs:
+        if pair.why:
+            yield text(f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}")
+    yield from map(text, _legend(found))
+    yield md_code(found.signature) if draw is md_lines else visible(found.signature)
+
+
+def _letters(found: Comparison) -> dict[str, str]:
+    """a, b, …, z, aa, … for the runs."""
+    letters = {}
+    for at, run in enumerate(found.runs):
+        letter = ""
+        while at >= 0:
+            at, rest = divmod(at, 26)
+            letter, at = chr(ord("a") + rest) + letter, at - 1
+        letters[run] = letter
+    return letters
+
+
+def _beaten(cell: Cell, found: Comparison) -> list[str]:
+    """The letters of the runs that are significantly worse by this measure."""
+    letters = _letters(found)
+    beaten = []
+    for pair in found.of(cell.measure):
+        if pair.better_run == cell.run:
+            beaten.append(letters[pair.other if cell.run == pair.run else pair.run])
+    return sorted(beaten, key=lambda letter: (len(letter), letter))
+
+
+def _shown(cell: Cell, found: Comparison, places: int) -> str:
+    beaten = _beaten(cell, found)
+    value, low, high = (f"{number:.{places}f}" for number in (cell.value, cell.low, cell.high))
+    return f"{value} [{low}, {high}]{_rests_on(cell, found)}" + (f" > {','.join(beaten)}" if beaten else "")
+
+
+def _rests_on(cell: Cell, found: Comparison) -> str:
+    """On how many queries a mean rests, where that is not all of them, or not what the others rest on."""
+    beside = {pair.queries for pair in found.of(cell.measure)}
+    beside |= {each.queries for each in found.cells if each.measure == cell.measure}
+    return f" (n={cell.queries:,})" if cell.undefined or beside - {cell.queries} else ""
+
+
+def _latex_cell(cell: Cell, found: Comparison, places: int) -> str:
+    value = f"{cell.value:.{places}f}"
+    beaten = _beaten(cell, found)
+    marks = f"$^{{\\mathrm{{{','.join(beaten)}}}}}$" if beaten else ""
+    return (f"\\textbf{{{value}}}" if cell.is_best else value) + marks + _rests_on(cell, found)
+
+
+def _head(found: Comparison) -> list[str]:
+    adjusted = {"holm": "p (Holm)", "max_t": "p (max-T)", "tukey": "p (Tukey)", "none": "p (as is)"}[
+        found.settings.adjust
+    ]
+    head = ["measure", "run", "against", "difference", "low", "high", "p", adjusted, "effect"]
+    head += ["won-tied-lost", "detectable", "needed", "verdict"]
+    return [*head, "every completion"] if any(pair.every_completion for pair in found.pairs) else head
+
+
+def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
+    numbers = [f"{value:+.{places}f}" for value in (pair.difference, pair.low, pair.high)]
+    row = [pair.measure, pair.run, pair.other, *numbers, _p(pair.p), _p(pair.adjusted)]
+    row += [f"{pair.effect:+.2f}", f"{pair.wins}-{pair.ties}-{pair.losses}", f"{pair.detectable:.{places}f}"]
+    row += [f"{pair.needed:,}" if pair.needed is not None else "-", pair.verdict]
+    with_bounds = any(each.every_completion for each in found.pairs)
+    return [*row, pair.every_completion or "-"] if with_bounds else row
+
+
+def _p(value: float) -> str:
+    return f"{value:.1e}" if value < 0.001 and not math.isnan(value) else f"{value:.4f}"
+
+
+def _legend(found: Comparison) -> Iterator[str]:
+    from rageval.measures.base import LOWER, NEITHER
+
+    settings = found.settings
+    yield (
+        f"'> a' means significantly better than a ({_TESTS[settings.test]}, {_ADJUSTMENTS[settings.adjust]},"
+        f" {1 - settings.level:.3g}); intervals {settings.level:.4g}; detectable and needed at power"
+        f" {settings.power:g}"
+    )
+    for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
+        names = [measure for measure, better in found.better.items() if better == way]
+        if names:
+            yield f"{said}: {', '.join(names)}"
+
+
+def _without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[RunSource]) -> Iterator[str]:
+    """How often two runs would change places with one nugget less."""
+    from rageval.comparison.sensitivity import without_a_nugget
+    from rageval.evaluation import EXPECTED
+
+    rules = evaluator.rules
+    if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
+        raise UsageError(
+            "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
+            " --judged-only, --zero-rel and --compat"
+        )
+    runs = {source.name: evaluator.rankings(source) for source in sources}
+    for at, score in enumerate(results[0].scores):
+        measure: Any = score.measure
+        values = {scores.run: scores.scores[at].by_query for scores in results}
+        yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, runs, values)}"
+
+
+def _among_judges(results: list[Scores], grades: Judgements) -> Iterator[str]:
+    """How often two systems would change places by another judge, and what more votes would help."""
+    import numpy as np
+
+    from rageval.comparison.sensitivity import of_judges
+    from rageval.statistics.agreement import components
+    from rageval.uncertainty.repeats import by_judge
+
+    for score in results[0].scores:
+        measure: Any = score.measure
+        found = {scores.run: by_judge(measure, grades, scores.run) for scores in results}
+        tables = [np.array(list(values.values())) for values in found.values()]
+        if len(tables[0]) < 2:
+            raise UsageError(f"{measure}: has one judge; --sensitivity asks what others would say")
+        for changed in of_judges(list(found), tables):
+            yield f"{measure}: {changed}"
+        for run, table in zip(found, tables, strict=True):
+            yield f"{visible(run)}: {measure}: {components(table.T).advice()}"
+
+
+def under_every_completion(
+    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[RunSource]
+) -> Comparison:
+    """The comparison with what holds of each pair whatever the unjudged documents are."""
+    from dataclasses import replace
+
+    from rageval.comparison.results import REFUSED, UNDECIDED
+    from rageval.comparison.verdicts import worded
+    from rageval.uncertainty.dominance import verdict
+
+    pairs = []
+    documents = {source.name: evaluator.rankings(source) for source in sources}
+    topics = evaluator.topics
+    scored = {scores.run: scores for scores in results}
+    for pair in found.pairs:
+        if pair.verdict == REFUSED:
+            pairs.append(replace(pair, every_completion=UNDECIDED))
+            continue
+        measure: Any = scored[pair.run][pair.measure].measure
+        one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
+        certain = verdict(measure, topics, one, other)
+        pairs.append(replace(pair, every_completion=worded(certain, measure.better)))
+    return replace(found, pairs=pairs)

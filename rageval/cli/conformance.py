@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval.cli.grids import md_lines, table_lines
-from rageval.cli.printing import print_lines
+from rageval.cli._output import md_lines, print_lines, table_lines
 from rageval.errors import UsageError
 from rageval.names import suggestion
 

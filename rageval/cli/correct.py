@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.files import ANSWERS, METAVAR, QRELS, nuggets_option
-from rageval.cli.printing import on_terminal, print_lines
+from rageval.cli._options import ANSWERS, METAVAR, QRELS, nuggets_option
+from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
     from rageval.uncertainty.correcting import Corrected
@@ -79,16 +79,14 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
 
 
 def _lines(found: Sequence[Corrected], style: str, places: int) -> Iterator[str]:
-    from rageval.cli import grids
-
     if style == "json":
         yield json.dumps({"results": [_record(each) for each in found]}, indent=2, allow_nan=False)
         return
     grid = [_HEAD, *(_row(each, places) for each in found)]
     if style == "csv":
-        yield from (grids.csv_line(row[:3], row[3:]) for row in grid)
+        yield from (csv_line(row[:3], row[3:]) for row in grid)
     else:
-        yield from {"md": grids.md_lines, "table": grids.table_lines}[style](grid, 3)
+        yield from {"md": md_lines, "table": table_lines}[style](grid, 3)
 
 
 _HEAD = [

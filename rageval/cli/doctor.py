@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.files import DOCUMENTS, METAVAR, QUESTIONS
-from rageval.cli.printing import print_lines
+from rageval.cli._options import DOCUMENTS, METAVAR, QUESTIONS
+from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.text import visible
 

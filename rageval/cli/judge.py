@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.asking import patience_option, price_option, rebuy_option, timeout_option
-from rageval.cli.files import DOCUMENTS, METAVAR, QUESTIONS, nuggets_option
-from rageval.cli.places import output_option
-from rageval.cli.printing import print_lines
+from rageval.cli._options import (
+    DOCUMENTS,
+    METAVAR,
+    QUESTIONS,
+    nuggets_option,
+    output_option,
+    patience_option,
+    price_option,
+    rebuy_option,
+    timeout_option,
+)
+from rageval.cli._output import print_lines
 from rageval.errors import JudgeFailed, UsageError
 from rageval.text import visible
 

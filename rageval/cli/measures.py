@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval.cli.printing import print_lines
+from rageval.cli._output import print_lines
 
 
 @click.command()

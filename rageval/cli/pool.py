@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval.cli.places import output_option
-from rageval.cli.printing import print_lines
+from rageval.cli._options import output_option
+from rageval.cli._output import print_lines
 from rageval.errors import InputError
 from rageval.names import near_misses
 from rageval.text import visible

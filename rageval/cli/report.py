@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli._options import METAVAR, QRELS, nuggets_option, output_option
 from rageval.cli.compare import compare
-from rageval.cli.files import METAVAR, QRELS, nuggets_option
-from rageval.cli.places import output_option
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli.inputs import Inputs
+    from rageval.cli._inputs import Inputs
     from rageval.comparison import Comparison, Settings
     from rageval.files.trec import Reading
     from rageval.pages.gathering import Beside, Report
@@ -120,7 +119,7 @@ def _write(found: Report, options: dict[str, Any]) -> int:
 
 def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
     """The report, with where it comes from."""
-    from rageval.cli.inputs import sorted_out
+    from rageval.cli._inputs import sorted_out
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.pages.gathering import provenance
@@ -151,8 +150,8 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
 
 
 def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.cli.running import compared, prepared
-    from rageval.cli.whatifs import under_every_completion
+    from rageval.cli._scoring import compared, prepared
+    from rageval.cli.compare import under_every_completion
     from rageval.pages.gathering import report_of_runs
 
     if options["gold"]:
@@ -175,11 +174,11 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
 
 
 def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.cli.answering import judgements_of, scored
+    from rageval.cli._scoring import judgements_of, scored_answers
     from rageval.pages.gathering import report_of_answers
 
     grades = judgements_of(inputs, options, reading)
-    results, said = scored(inputs, measures, options, grades)
+    results, said = scored_answers(inputs, measures, options, grades)
     queries = grades.queries.words
     extra = _beside(options, queries, inputs.answers, reading)
     settings = _settings(options, queries, inputs.answers)
@@ -201,7 +200,7 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], rea
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
-    from rageval.cli.knowledge import groups_of
+    from rageval.cli._inputs import groups_of
     from rageval.comparison import Settings
 
     by = options["cluster"]
@@ -211,7 +210,7 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
 
 
 def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], reading: Reading) -> Beside:
-    from rageval.cli.knowledge import groups_of
+    from rageval.cli._inputs import groups_of
     from rageval.pages.gathering import Beside
 
     fields = [name.strip() for name in (options["by"] or "").split(",") if name.strip()]
@@ -248,7 +247,7 @@ def _is_earlier(word: str, reading: Reading) -> bool:
 
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
-    from rageval.cli.printing import on_terminal, print_lines
+    from rageval.cli._output import on_terminal, print_lines
     from rageval.pages.reading import read_report
 
     if len(words) != 1:
@@ -262,7 +261,7 @@ def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
 
 
 def _table(found: Report, places: int) -> Iterator[str]:
-    from rageval.cli.grids import table_lines
+    from rageval.cli._output import table_lines
 
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
     rows = [["run", *found["measures"]]]

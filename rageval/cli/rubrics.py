@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from rageval.cli.printing import print_lines
+from rageval.cli._output import print_lines
 from rageval.text import visible
 
 

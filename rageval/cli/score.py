@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import math
+import operator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rageval.cli.files import ANSWERS, METAVAR, QUESTIONS, nuggets_option
-from rageval.cli.places import output_option
+from rageval.cli import _output
+from rageval.cli._options import ANSWERS, METAVAR, QUESTIONS, nuggets_option, output_option
 from rageval.errors import NothingJudged, UsageError
+from rageval.measures.base import HIGHER, LOWER, NEITHER
+from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli.gates import Gate
-    from rageval.cli.output import Layout
-    from rageval.scores import Scores
+    from rageval.scores import Score, Scores
+
 
 FORMATS = (
     *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
@@ -193,33 +197,32 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     rageval judged.jsonl -m crag_score --by domain
     """
-    from rageval.cli import output, printing
-    from rageval.cli.inputs import sorted_out
-    from rageval.cli.remarks import said_of_sets
+    from rageval.cli._inputs import sorted_out
+    from rageval.cli._scoring import said_of_sets
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
 
     _check_places(options)
-    wanted = _gates(options)
+    wanted = _gates(options["require"], options["fail_under"])
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
     measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
     if inputs.answers:
-        from rageval.cli.answering import answer_scores as scored
+        from rageval.cli._scoring import answer_scores as scored
     else:
-        from rageval.cli.running import run_scores as scored
+        from rageval.cli._scoring import run_scores as scored
     results, remarks, queries, refused = scored(inputs, measures, options, reading)
     for remark in [*said_of_sets([*options["measures"], *inputs.measures]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
     _write(results, options)
-    style = options["style"] or ("table" if printing.on_terminal() else "trec")
+    style = options["style"] or ("table" if _output.on_terminal() else "trec")
     passed = not wanted or _passed(results, wanted, len(queries))
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
-    layout = output.Layout(places, options["by_query"], not options["no_summary"])
-    lines = output.FORMATS[style](results, layout)
+    layout = _output.Layout(places, options["by_query"], not options["no_summary"])
+    lines = _output.FORMATS[style](results, layout)
     if options["by"]:
         lines = _sliced(results, layout, style, queries, options, [*inputs.answers, *inputs.datasets])
-    printing.print_lines(lines)
+    _output.print_lines(lines)
     if refused:
         raise NothingJudged("\n".join(refused))
     ctx.exit(0 if passed else GATE_FAILED)
@@ -232,9 +235,7 @@ def _check_places(options: dict[str, Any]) -> None:
 
         checked_path(options["plot"])
     if options["output"]:
-        from rageval.cli.exporting import checked_output
-
-        checked_output(options["output"])
+        _output.checked_output(options["output"])
 
 
 def _write(results: list[Scores], options: dict[str, Any]) -> None:
@@ -244,27 +245,7 @@ def _write(results: list[Scores], options: dict[str, Any]) -> None:
 
         plot_scores(results, options["plot"])
     if options["output"]:
-        from rageval.cli.exporting import write_scores
-
-        write_scores(results, options["output"])
-
-
-def _gates(options: dict[str, Any]) -> list[Gate]:
-    if not options["require"] and not options["fail_under"]:
-        return []
-    from rageval.cli.gates import gates
-
-    return gates(options["require"], options["fail_under"])
-
-
-def _passed(results: list[Scores], wanted: list[Gate], queries: int) -> bool:
-    """Whether every gate is passed; why not is said."""
-    from rageval.cli.gates import passed
-
-    every, said = passed(results, wanted, queries)
-    for text in said:
-        click.echo(f"rageval: {text}", err=True)
-    return every
+        _output.write_scores(results, options["output"])
 
 
 def _measures(typed: list[str], gated: list[Any]) -> list[Any]:
@@ -280,17 +261,151 @@ def _measures(typed: list[str], gated: list[Any]) -> list[Any]:
 
 def _sliced(
     results: list[Scores],
-    layout: Layout,
+    layout: _output.Layout,
     style: str,
     queries: list[str],
     options: dict[str, Any],
     sources: list[Any],
 ) -> Iterator[str]:
-    from rageval.cli import sliced
-    from rageval.cli.knowledge import groups_of
+    from rageval.cli._inputs import groups_of
 
     fields = [name.strip() for name in options["by"].split(",") if name.strip()]
     if not fields:
         raise UsageError(f"--by {options['by']!r}: expected one or more fields of the questions")
     groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
-    return sliced.lines(results, groups, layout, style)
+    return _output.slice_lines(results, groups, layout, style)
+
+
+# Gates: what the mean of every run must reach, or may not pass. Each measure knows which of its values are
+# good, so a gate that would stop the best run and pass the worst is refused; a value that is not defined
+# passes no gate.
+_HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_MISSED = {">=": "below", "<=": "above", ">": "not above", "<": "not below"}
+_GATE = r"\s*(?P<measure>[^<>]*[^<>=\s])\s*(?P<sign>[<>]=?)(?P<limit>[^<>=]+)"
+_COMMA = r",(?![^()]*\))"  # outside parentheses
+_TURNED = str.maketrans("<>", "><")
+
+
+class _ScoreGate(NamedTuple):
+    """A measure, and on which side of which number its mean must lie; `text` is the gate as it was typed."""
+
+    text: str
+    measure: Any
+    sign: str
+    limit: float
+
+    @property
+    def keeps(self) -> str:
+        """Which values it lets through."""
+        return HIGHER if self.sign[0] == ">" else LOWER
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether it lets the bad values through and stops the good ones."""
+        return self.measure.better not in (self.keeps, NEITHER)
+
+    def holds(self, value: float) -> bool:
+        """Whether this value passes; NaN never does."""
+        return bool(_HOLDS[self.sign](value, self.limit))
+
+    def missed(self) -> str:
+        """What is said of a value that does not pass."""
+        return f"{_MISSED[self.sign]} {self.limit:g}"
+
+
+def _gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGate]:
+    """The gates of the command line; those that would stop the good runs are refused."""
+    wanted = [_gate_required(part, text) for text in required for part in re.split(_COMMA, text)]
+    found = [*wanted, *map(_gate_at_least, fail_under)]
+    for gate in wanted:
+        if gate.is_backwards and all(other.is_backwards for other in found if other.measure == gate.measure):
+            good, only = ("low", "lower") if gate.keeps == HIGHER else ("high", "upper")
+            raise UsageError(
+                f"--require {gate.text!r}: of {gate.measure} {good} values are good, so this would stop the"
+                f" good runs and pass the bad ones; expected {gate.text.translate(_TURNED)!r} (the {only}"
+                " limit counts only where there is one on the other side, too)"
+            )
+    return found
+
+
+def _passed(results: Iterable[Scores], wanted: Sequence[_ScoreGate], queries: int) -> bool:
+    """Return whether every run passes every gate, and say why not; there are so many queries."""
+    every = True
+    for scores in results:
+        for gate in wanted:
+            counted = _counted_as_good(scores[gate.measure], queries)
+            every = every and gate.holds(scores[gate.measure].value) and not counted
+            for text in _said_of_gate(scores, gate, queries):
+                click.echo(f"rageval: {visible(scores.run)}: {text}", err=True)
+    return every
+
+
+def _said_of_gate(scores: Scores, gate: _ScoreGate, queries: int) -> Iterator[str]:
+    score = scores[gate.measure]
+    rests = "" if score.queries == queries else f" (over {score.queries:,} of {queries:,} queries)"
+    if math.isnan(score.value):
+        yield f"{gate.measure} has no defined value{rests}, so {gate.text!r} is not passed"
+    elif _counted_as_good(score, queries):
+        yield (
+            f"{gate.measure} is {_shown_by(score.value, gate)}, but {score.missing:,} of {queries:,} queries"
+            f" are not in the run and count as 0, the best there is, so {gate.text!r} is not passed;"
+            " --intersection leaves them out"
+        )
+    elif not gate.holds(score.value):
+        yield f"{gate.measure} is {_shown_by(score.value, gate)}, {gate.missed()}{rests}"
+    elif rests:
+        yield f"{gate.measure} is {_shown_by(score.value, gate)}, which passes {gate.text!r}{rests}"
+
+
+def _counted_as_good(score: Score, queries: int) -> bool:
+    """Whether queries that a run lacks count as 0 where 0 is the best value."""
+    measure: Any = score.measure
+    if measure.better != LOWER or getattr(measure, "of_answers", False):
+        return False
+    return score.missing > 0 and len(score.numbers) == queries
+
+
+def _shown_by(value: float, gate: _ScoreGate) -> str:
+    """The value with four places; with all of them where four would say the opposite."""
+    text = f"{value:.4f}"
+    return text if gate.holds(float(text)) == gate.holds(value) else repr(value)
+
+
+def _gate_required(part: str, text: str) -> _ScoreGate:
+    found = re.fullmatch(_GATE, part)
+    if found is None:
+        raise UsageError(
+            f"--require {text!r}: expected MEASURE>=NUMBER or MEASURE<=NUMBER, as in 'hallucination<=0.1'"
+            + (f"; found {part.strip()!r}" if part != text else "")
+        )
+    from rageval.measures.parsing import parse_measure
+
+    limit = _limit_of(found["limit"], f"--require {text!r}: expected a number after {found['sign']}")
+    return _ScoreGate(part.strip(), parse_measure(found["measure"]), found["sign"], limit)
+
+
+def _gate_at_least(text: str) -> _ScoreGate:
+    from rageval.measures.parsing import parse_measure
+
+    expected = f"--fail-under {text!r}: expected MEASURE=VALUE, as in alpha_ndcg@10=0.5"
+    name, equals, value = text.rpartition("=")
+    if not equals or name.endswith(("<", ">")) or not name.strip():
+        raise UsageError(expected + ("; other limits are --require's" if equals else ""))
+    limit = _limit_of(value, expected)
+    gate = _ScoreGate(f"{name.strip()}>={value.strip()}", parse_measure(name), ">=", limit)
+    if gate.is_backwards:
+        raise UsageError(
+            f"--fail-under {text!r}: of {gate.measure} low values are good, so this would pass the bad runs;"
+            f" say --require '{name.strip()}<={value.strip()}'"
+        )
+    return gate
+
+
+def _limit_of(text: str, expected: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise UsageError(expected) from None
+    if not math.isfinite(number):
+        raise UsageError(expected)
+    return number

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli.files import METAVAR, QUESTIONS
-from rageval.cli.places import output_option
-from rageval.cli.printing import print_lines
+from rageval.cli._options import METAVAR, QUESTIONS, output_option
+from rageval.cli._output import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
 

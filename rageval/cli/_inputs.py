@@ -1,15 +1,16 @@
-"""Telling the words of a command line apart: runs, judgements, measures, by what they are."""
+"""Read what the words of a command line name: runs, judgements, measures, and the groups of queries."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.columnar import is_columnar, kind_of_columns
-from rageval.files.opening import STDIN, head, name_of, quoted, start_of_stream
+from rageval.files.opening import STDIN, can_read_again, head, name_of, quoted, start_of_stream
 from rageval.files.remote import is_remote
 from rageval.files.trec import QRELS, RUN, Reading, is_tabbed
 from rageval.sources import RunSource, read_qrels, run_name, source_of_run
@@ -30,7 +31,7 @@ class Inputs:
     @property
     def datasets(self) -> list[Any]:
         """The data sets whose judgements these are."""
-        return [found.dataset for found in self.qrels if isinstance(found, _Dataset)]
+        return [found.dataset for found in self.qrels if isinstance(found, _QrelsOfDataset)]
 
 
 def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
@@ -46,7 +47,7 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         if kind is None or kind == _EITHER:
             unknown.append(source)
         else:
-            source = _Umbrela(source, reading) if kind == "umbrela" else source
+            source = _QrelsOfUmbrela(source, reading) if kind == "umbrela" else source
             {"run": inputs.runs, "json": inputs.answers}.get(kind, inputs.qrels).append(source)
     if inputs.answers and (inputs.runs or inputs.qrels):
         raise UsageError(
@@ -77,7 +78,7 @@ def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
     if len(inputs.qrels) != 1 or not inputs.runs:
         raise UsageError(_expectation(inputs))
     (qrels,) = inputs.qrels
-    if isinstance(qrels, _Dataset | _Umbrela):
+    if isinstance(qrels, _QrelsOfDataset | _QrelsOfUmbrela):
         return qrels.load()
     return read_qrels(qrels, reading=reading, floor=floor)
 
@@ -92,7 +93,7 @@ def _expectation(inputs: Inputs) -> str:
     )
 
 
-class _Dataset:
+class _QrelsOfDataset:
     """Judgements of an ir_datasets id."""
 
     def __init__(self, dataset: Any) -> None:
@@ -104,7 +105,7 @@ class _Dataset:
         return Qrels.from_records(self.dataset.qrels_iter(), self.name)
 
 
-class _Umbrela:
+class _QrelsOfUmbrela:
     """Judgements of documents in UMBRELA's JSON lines."""
 
     def __init__(self, source: Any, reading: Reading) -> None:
@@ -140,7 +141,7 @@ def _place_name(word: str, inputs: Inputs) -> None:
     except MeasureError as error:
         if not looks_like_id(word):
             raise InputError(f"{word}: no such file, and no measure either ({error})") from None
-        inputs.qrels.append(_Dataset(dataset_of(word, "qrels")))
+        inputs.qrels.append(_QrelsOfDataset(dataset_of(word, "qrels")))
     else:
         inputs.measures.append(word)
 
@@ -191,3 +192,51 @@ def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
     if line.startswith(b"#"):
         raise InputError(f"{name}:1: begins with '#': say --comments skip if this is a comment; {expected}")
     raise InputError(f"{name}:1: found {width} columns: {quoted(line)}; {expected}")
+
+
+def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
+    """The group of every query: from a file of lines `query_id group`, or from a field of the questions.
+
+    Without questions, the field is looked for in the judgements themselves, or in the data set they are of.
+    The id of a data set in place of the field means the one field that its questions have.
+    """
+    from pathlib import Path
+
+    from rageval.files.questions import fields_of, read_facts, read_groups
+    from rageval.scoring.groups import groups_by, require_groups
+
+    if os.path.isfile(field):
+        groups = read_groups(Path(field))
+        require_groups(groups, queries, field)
+        return groups
+    known = [questions] if questions else [source for source in sources if _tells(source)]
+    from rageval.datasets.standing import dataset_of, looks_like_id
+
+    if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
+        known = [dataset_of(field, "questions")]
+        field = _only_field(field, fields_of(known[0]))
+    if not known:
+        raise UsageError(
+            f"nothing says what the {field!r} of a query is; give --questions FILE (JSON lines with query_id"
+            f" and {field}), or a file of lines 'query_id {field}' in place of the name"
+        )
+    facts: dict[str, dict[str, str]] = {}
+    for source in known:
+        for query, found in read_facts(source, (field,)).items():
+            facts.setdefault(query, {}).update(found)
+    fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
+    return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)
+
+
+def _tells(source: Any) -> bool:
+    """Whether it can be asked for facts: a file that can be read once more, or a data set with questions."""
+    return can_read_again(source) or "questions" in getattr(source, "holds", ())
+
+
+def _only_field(dataset: str, fields: Sequence[str]) -> str:
+    if len(fields) != 1:
+        there = ", ".join(fields) or "none"
+        raise UsageError(
+            f"{dataset}: which field of its questions? name one, with --questions {dataset}; it has: {there}"
+        )
+    return fields[0]

@@ -1,0 +1,548 @@
+"""Print results: to whom, as which rows of cells, in which format."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from rageval.errors import OutputError, UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rageval.comparison.slices import Slice
+    from rageval.scores import Score, Scores
+
+
+def on_terminal() -> bool:
+    """Whether somebody is looking."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print, and be done once the reader has seen enough (`| head`); a full disk is an error."""
+    if sys.stdout is None:
+        raise OutputError("standard output is closed; nowhere to print the result")
+    try:
+        for line in lines:
+            _print(line)
+        _print()
+    except _StdoutClosed:
+        return
+
+
+class _StdoutClosed(Exception):
+    """Nobody reads any further."""
+
+
+def _print(line: str | None = None) -> None:
+    """Print a line, or what is still buffered; only errors of printing are caught here."""
+    try:
+        if line is None:
+            sys.stdout.flush()
+        else:
+            click.echo(line)
+    except BrokenPipeError:
+        _mute()
+        raise _StdoutClosed from None
+    except OSError as error:
+        _mute()
+        raise OutputError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def _mute() -> None:
+    """Let what is still buffered go nowhere, so that leaving the process does not fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+Grid = Sequence[Sequence[str]]  # the first row is the header
+
+
+def table_lines(grid: Grid, labels: int) -> Iterator[str]:
+    """Columns for reading; the first `labels` columns are text, the others numbers."""
+    shown = [[visible(cell) for cell in row] for row in grid]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for at, row in enumerate(shown):
+        cells = [
+            cell.ljust(width) if column < labels else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+        if at == 0:
+            yield "  ".join("─" * width for width in widths)
+
+
+def table_width(grid: Grid) -> int:
+    """How many characters wide the table is."""
+    return sum(max(len(visible(cell)) for cell in column) + 2 for column in zip(*grid, strict=True)) - 2
+
+
+def md_lines(grid: Grid, labels: int) -> Iterator[str]:
+    """A Markdown table."""
+    head, *body = grid
+    yield "| " + " | ".join(map(md_text, head)) + " |"
+    yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
+    for row in body:
+        yield "| " + " | ".join(map(md_text, row)) + " |"
+
+
+def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
+    """A LaTeX tabular for booktabs."""
+    head, *body = grid
+    yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
+    yield "\\toprule"
+    yield " & ".join(map(latex_text, head)) + r" \\"
+    yield "\\midrule"
+    for row in body:
+        yield " & ".join(map(latex_text, row)) + r" \\"
+    yield "\\bottomrule"
+    yield "\\end{tabular}"
+
+
+def csv_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
+    """A line of CSV; text that a spreadsheet would compute is quoted, numbers stand as they are."""
+    return ",".join([*map(_csv, cells), *numbers])
+
+
+# What begins a formula, whatever white space (or an apostrophe that is ours) stands before it.
+_FORMULA = r"[\s']*([^\s'])"
+_BEGINS = frozenset("=+-@\u2212")
+
+
+def _csv(cell: str) -> str:
+    """A cell no spreadsheet takes for a formula and no terminal for a command.
+
+    An apostrophe stands before what would be one, as before an apostrophe that stands there itself.
+    """
+    from unicodedata import normalize
+
+    shown = visible(cell)
+    first = re.match(_FORMULA, cell)
+    if (first and normalize("NFKC", first[1])[0] in _BEGINS) or cell[:1] in ("\t", "\r"):
+        shown = "'" + shown
+    if any(character in shown for character in ",;\"'\n") or shown != shown.strip():
+        shown = '"' + shown.replace('"', '""') + '"'
+    return shown
+
+
+# An underscore within a word means nothing; an address is a link where it stands, even without brackets.
+# Brackets mean something before what they are joined to: `[0.1, 0.2]` stays as it is.
+_MD = r"[\\`*~|$^<&]|\](?=[(\[\]:{])|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=[wW])\."
+_MD_BLOCK = r"([-+=#>])|(\d+)([.)])"
+_MD_ENTITIES = {"<": "&lt;", "&": "&amp;"}
+
+
+def md_text(text: str) -> str:
+    """Text as Markdown shows it: no link, no picture, no HTML, no mark-up."""
+    return re.sub(_MD, lambda found: _MD_ENTITIES.get(found[0], "\\" + found[0]), visible(text))
+
+
+def md_code(text: str) -> str:
+    """Text as code, to be copied as it stands."""
+    shown = visible(text)
+    return md_text(shown) if "`" in shown else f"`{shown}`"
+
+
+def md_line(text: str) -> str:
+    """A line of text for itself, which begins no list, no heading and no quotation."""
+    shown = md_text(text).lstrip()
+    block = re.match(_MD_BLOCK, shown)
+    if block is None:
+        return shown
+    return "\\" + shown if block[1] else f"{block[2]}\\{shown[len(block[2]) :]}"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+_LIGATURE = r"(?<=-)-|(?<=')'|(?<=`)`|(?<=[!?])`|(?<=,),"  # two characters that print as one
+_AFTER_ROW = r"\s*[\[*]"  # at the end of the row before, it would be an option of that
+
+
+def latex_text(cell: str) -> str:
+    """Text as LaTeX prints it."""
+    parted = re.sub(_LIGATURE, "{}\\g<0>", "".join(map(_latex, visible(cell))))
+    return "{}" + parted if re.match(_AFTER_ROW, parted) else parted
+
+
+def _latex(character: str) -> str:
+    return _LATEX.get(character, character)
+
+
+class Layout(NamedTuple):
+    """How to print: decimal places, a row a query or not, the means or not."""
+
+    places: int = 4
+    by_query: bool = False
+    summary: bool = True
+
+    def number(self, value: float) -> str:
+        return f"{value:.{self.places}f}"
+
+
+class _Printed(NamedTuple):
+    """A value of a query, or a mean, and on how many queries it rests."""
+
+    run: str
+    measure: str
+    query: str
+    value: float
+    queries: int
+    undefined: int
+
+
+def rests_on(scores: Scores, score: Score) -> str:
+    """On how many queries a mean rests, where that is not all of the judged ones."""
+    notes = scores.notes
+    total = len(score.query_ids)
+    if notes is not None:
+        total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
+    return f" (n={score.queries:,})" if score.queries < total else ""
+
+
+def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """trec_eval's line: measure, query, value; in front the run, if there are several."""
+    for run, measure, query, value, *_ in _values(results, layout):
+        head = f"{visible(run)}\t" if len(results) > 1 else ""
+        yield f"{head}{measure:<22}\t{visible(query)}\t{value:6.{layout.places}f}"
+
+
+def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """ir_measures' line: measure and value, or query, measure and value."""
+    for run, measure, query, value, *_ in _values(results, layout):
+        head = f"{visible(run)}\t" if len(results) > 1 else ""
+        middle = f"{visible(query)}\t" if layout.by_query else ""
+        yield f"{head}{middle}{measure}\t{layout.number(value)}"
+
+
+def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """ndeval's table, with its names: a row a topic, then the mean as `amean`."""
+
+    names = [_ndeval_name(score) for score in results[0].scores]
+    yield csv_line(["runid", "topic", *names])
+    for scores in results:
+        if layout.by_query:
+            for at, query in enumerate(scores.scores[0].query_ids):
+                values = [layout.number(score.numbers[at]) for score in scores.scores]
+                yield csv_line([scores.run, query], values)
+        if layout.summary:
+            yield csv_line([scores.run, "amean"], [layout.number(score.value) for score in scores.scores])
+
+
+def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """One object with everything, at full precision."""
+    import json
+
+    found = [record_of(scores, score, layout) for scores in results for score in scores.scores]
+    topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
+    yield json.dumps(
+        {"results": found, **({"topics": topics} if topics else {})},
+        indent=2,
+        ensure_ascii=True,
+        allow_nan=False,
+    )
+
+
+def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """One object a line, for each run and measure."""
+    import json
+
+    for scores in results:
+        for score in scores.scores:
+            yield json.dumps(record_of(scores, score, layout), ensure_ascii=True, allow_nan=False)
+
+
+def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """A row a value, and on how many queries it rests; cells that a spreadsheet would compute are quoted."""
+
+    yield "run,query_id,measure,value,queries,undefined"
+    for row in _values(results, layout):
+        numbers = [layout.number(row.value), str(row.queries), str(row.undefined)]
+        yield csv_line([row.run, row.query, row.measure], numbers)
+
+
+def md(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """A Markdown table, a column a measure."""
+
+    yield from md_lines(_grid_of_means(results, layout, rests_on), _label_columns(layout))
+
+
+def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """A LaTeX tabular for booktabs, a column a measure."""
+
+    yield from latex_lines(_grid_of_means(results, layout, rests_on), _label_columns(layout))
+
+
+def table(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """Columns for reading; a row a measure where a column each would not fit the terminal."""
+    import shutil
+
+    grid = _grid_of_means(results, layout)
+    if table_width(grid) > shutil.get_terminal_size((100, 24)).columns:
+        rows = _values(results, layout)
+        grid = [[row.run, row.measure, row.query, layout.number(row.value)] for row in rows]
+        yield from table_lines([["run", "measure", "query", "value"], *grid], 3)
+    else:
+        yield from table_lines(grid, _label_columns(layout))
+    yield from _footnote(results)
+
+
+def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """The entries of FreshStack's leaderboard."""
+    from rageval.cli.datasets import entries
+
+    yield from entries(results)
+
+
+FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
+    "trec": trec,
+    "ir_measures": ir_measures,
+    "ndeval": ndeval,
+    "json": as_json,
+    "jsonl": jsonl,
+    "csv": csv,
+    "md": md,
+    "latex": latex,
+    "table": table,
+    "freshstack-leaderboard": leaderboard,
+}
+
+
+def _ndeval_name(score: Score) -> str:
+    """ndeval's name, for the very measure that ndeval prints; else ours."""
+    measure = score.measure
+    name = measure.called_by("ndeval")
+    how = measure.changed.get("normalise")
+    if name is None or set(measure.changed) - {"normalise"} or how == "none":
+        return str(measure)
+    return name + (f"@{measure.k}" if measure.k else "")
+
+
+def _values(results: list[Scores], layout: Layout) -> Iterator[_Printed]:
+    for scores in results:
+        for score in scores.scores:
+            if layout.by_query:
+                for query, value in score.by_query.items():
+                    undefined = int(math.isnan(value))
+                    yield _Printed(scores.run, str(score.measure), query, value, 1 - undefined, undefined)
+            if layout.summary:
+                value, counts = score.value, (score.queries, score.undefined)
+                yield _Printed(scores.run, str(score.measure), "all", value, *counts)
+
+
+def _label_columns(layout: Layout) -> int:
+    """How many columns of the grid are text: the run, and the query where there is a row for each."""
+    return 2 if layout.by_query else 1
+
+
+def _grid_of_means(
+    results: list[Scores], layout: Layout, beside: Callable[[Scores, Score], str] = lambda *_: ""
+) -> list[list[str]]:
+    """Rows of cells: a run (and query) and its value by each measure, with a header."""
+    names = [str(score.measure) for score in results[0].scores]
+    grid = [["run", *(["query"] if layout.by_query else []), *names]]
+    for scores in results:
+        if layout.by_query:
+            for at, query in enumerate(scores.scores[0].query_ids):
+                grid.append([scores.run, query, *(layout.number(s.numbers[at]) for s in scores.scores)])
+        if layout.summary:
+            label = ["all"] if layout.by_query else []
+            means = (layout.number(score.value) + beside(scores, score) for score in scores.scores)
+            grid.append([scores.run, *label, *means])
+    return grid
+
+
+def _footnote(results: list[Scores]) -> Iterator[str]:
+    """How many queries the means rest on, said once if it is the same everywhere."""
+    counts = {(score.queries, score.undefined) for scores in results for score in scores.scores}
+    if len(counts) == 1:
+        queries, undefined = counts.pop()
+        yield f"n={queries:,}" + (f", undefined={undefined:,}" if undefined else "")
+        return
+    for scores in results:
+        for score in scores.scores:
+            yield f"{visible(scores.run)} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
+
+
+def record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
+    """Everything there is to say of one score."""
+    record: dict[str, Any] = {
+        "run": scores.run,
+        "measure": str(score.measure),
+        "value": _json_number(score.value),
+        "better": score.measure.better,
+        "queries": score.queries,
+        "undefined": score.undefined,
+        "missing": score.missing,
+        "signature": score.signature,
+    }
+    if score.lost:
+        record["lost"] = dict(score.lost)
+    if score.bounds:
+        record["bounds"] = [_json_number(bound) for bound in score.bounds]
+    if score.judges:
+        record["judges"] = {judge: _json_number(value) for judge, value in score.judges.items()}
+    if layout.by_query:
+        record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
+        if score.measure.aggregate == "pool":
+            shares = zip(score.query_ids, map(_parts, score.numbers), strict=True)
+            record["shares"] = {query: share for query, share in shares if share}
+    return record
+
+
+def _parts(value: float) -> list[float] | None:
+    """Return part and whole of a share, of which the value alone would not do to pool it."""
+    from rageval.measures.ranking import Share
+
+    return [value.part, value.whole] if isinstance(value, Share) else None
+
+
+def _topics(scores: Scores) -> dict[str, Any]:
+    notes = scores.notes
+    if notes is None:
+        return {}
+    in_both = notes.queries_in_run - notes.queries_only_in_run
+    return {
+        "in_qrels": in_both + notes.queries_missing,
+        "in_run": notes.queries_in_run,
+        "in_both": in_both,
+        "only_in_qrels": notes.queries_missing,
+        "only_in_run": notes.queries_only_in_run,
+        "without_relevant": notes.queries_without_relevant,
+        "tied_at_cutoff": {str(cutoff): count for cutoff, count in sorted(notes.tied_at.items())},
+        "rank_conflicts": notes.rank_conflicts,
+        "retrieved": notes.retrieved,
+        "judged": scores.judged,
+        "nothing_judged": sum(not number for number in scores.judged_by_query.values()),
+    }
+
+
+def _json_number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+_Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
+_SLICE_LABELS, _SLICE_COUNT = 3, 6  # columns of text; the column of how many queries there are
+
+
+def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: str) -> Iterator[str]:
+    """The slices of every run and measure in this format."""
+    from rageval.comparison.slices import FEW
+
+    if style in ("json", "jsonl"):
+        yield from _slices_as_json(results, groups, layout, style)
+        return
+    grid = list(_grid_of_slices(results, groups, layout))
+    if style == "csv":
+        yield from (csv_line(row[:_SLICE_LABELS], row[_SLICE_LABELS:]) for row in grid)
+        return
+    if all(row[-1] == "0" for row in grid[1:]):
+        grid = [row[:-1] for row in grid]
+    if style == "md":
+        yield from md_lines(grid, _SLICE_LABELS)
+    elif style == "latex":
+        yield from latex_lines(grid, _SLICE_LABELS)
+    elif style == "table":
+        marked = [
+            [
+                *row[:_SLICE_COUNT],
+                row[_SLICE_COUNT] + _marked_small(row[_SLICE_COUNT]),
+                *row[_SLICE_COUNT + 1 :],
+            ]
+            for row in grid
+        ]
+        yield from table_lines(marked, _SLICE_LABELS)
+        if any(_marked_small(row[_SLICE_COUNT]) for row in grid[1:]):
+            yield f"* fewer than {FEW} queries"
+    else:
+        for run, measure, name, value, low, high, number, *undefined in grid[1:]:
+            head = f"{visible(run)}\t" if len(results) > 1 else ""
+            rest = f"n={number}{_marked_small(number)}" + "".join(
+                f", undefined={count}" for count in undefined
+            )
+            yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{rest}"
+
+
+def _grid_of_slices(results: list[Scores], groups: _Groups, layout: Layout) -> Iterator[list[str]]:
+    yield ["run", "measure", "slice", "value", "low", "high", "n", "undefined"]
+    for scores in results:
+        for score in scores.scores:
+            for found in _slices_of(score, groups):
+                numbers = [layout.number(number) for number in (found.value, found.low, found.high)]
+                name = f"{found.field}={found.name}"
+                counts = str(found.queries), str(found.undefined)
+                yield [scores.run, str(score.measure), name, *numbers, *counts]
+
+
+def _slices_of(score: Score, groups: _Groups) -> list[Slice]:
+    """The slices of a score by every field."""
+    from rageval.comparison.slices import slices
+
+    return [found for field, of_query in groups.items() for found in slices(score, field, of_query)]
+
+
+def _marked_small(number: str) -> str:
+    from rageval.comparison.slices import FEW
+
+    return "*" if number.isdigit() and int(number) < FEW else ""
+
+
+def _slices_as_json(results: list[Scores], groups: _Groups, layout: Layout, style: str) -> Iterator[str]:
+    import json
+
+    records = []
+    for scores in results:
+        for score in scores.scores:
+            record = record_of(scores, score, layout)
+            record["slices"] = [
+                {name: None if value != value else value for name, value in found._asdict().items()}
+                | {"small": found.is_small}
+                for found in _slices_of(score, groups)
+            ]
+            records.append(record)
+    if style == "json":
+        yield json.dumps({"results": records}, indent=2, ensure_ascii=True, allow_nan=False)
+    else:
+        yield from (json.dumps(record, ensure_ascii=True, allow_nan=False) for record in records)
+
+
+def checked_output(path: Path) -> Path:
+    """The path, if its name says a format that can be written."""
+    if path.suffix != ".parquet":
+        raise UsageError(
+            f"--output {visible(str(path))}: expected a name that ends in .parquet; other formats: --format"
+        )
+    return path
+
+
+def write_scores(results: list[Scores], path: Path) -> None:
+    """A row a run, measure and query, with the columns run, query_id, measure, value, signature."""
+    from rageval.files.columnar import write_values
+
+    write_values(path, _columns_of(results))
+
+
+def _columns_of(results: list[Scores]) -> Iterator[dict[str, Sequence[Any]]]:
+    for scores in results:
+        for score in scores.scores:
+            rows = len(score.numbers)
+            yield {
+                "run": [scores.run] * rows,
+                "query_id": list(score.query_ids),
+                "measure": [str(score.measure)] * rows,
+                "value": list(map(float, score.numbers)),
+                "signature": [score.signature] * rows,
+            }

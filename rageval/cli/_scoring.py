@@ -1,0 +1,379 @@
+"""Score runs or judged answers by the options of the command line, and say what should be known of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval.cli._inputs import Inputs, judgements, run_sources
+from rageval.errors import NothingJudged, UsageError
+from rageval.evaluation import EXPECTED, Evaluator, lowest_grade
+from rageval.files.trec import Reading
+from rageval.measures.base import Measure
+from rageval.scores import Score, Scores
+from rageval.sources import RunSource
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.files.judgements import Judgements
+
+
+_ORDERS = "over all orders of equal scores"
+_RULES = (
+    *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
+    *("rel", "compat", "provider", "bounds"),
+)
+
+
+class ScoredRuns(NamedTuple):
+    """Runs that were scored, what should be said of them, and why the others have no numbers."""
+
+    results: list[Scores]
+    sources: list[RunSource]
+    said: list[str]
+    refused: list[str]
+
+
+def run_scores(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+) -> tuple[list[Scores], list[str], list[str], list[str]]:
+    """The scores of every run, what should be said of them, the judged queries, and why runs have none."""
+    refuse_nuggets(options)
+    evaluator, sources = prepared(inputs, measures, options, reading)
+    all_scores = _evaluated(evaluator, sources, options["jobs"], options["dask"])
+    found = sorted_by_judged(all_scores, sources, evaluator, options)
+    if not found.results:
+        refuse(found.refused)
+    return found.results, found.said, evaluator.qrels.query_ids, found.refused
+
+
+def sorted_by_judged(
+    all_scores: Iterable[Scores],
+    sources: Sequence[RunSource],
+    evaluator: Evaluator,
+    options: dict[str, Any],
+) -> ScoredRuns:
+    """The runs of which some document is judged, and what to say of those of which none is."""
+    found = ScoredRuns([], [], list(evaluator.remarks), [])
+    for scores, source in zip(all_scores, sources, strict=True):
+        if options["nothing_judged"] != "zero" and not scores.judged and scores.notes is not None:
+            found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
+            continue
+        found.results.append(scores)
+        found.sources.append(source)
+        found.said.extend(f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator))
+    found.said.extend(said_of_rules(evaluator))
+    return found
+
+
+def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> ScoredRuns:
+    """Runs that are to be compared; refused if the baseline has nothing that is judged, or none is left."""
+    sources = [source.in_memory() if source.is_stream else source for source in given]
+    found = sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
+    known = {source.name for source in found.sources}
+    is_lost = options["baseline"] in {source.name for source in sources} - known
+    if found.refused and (is_lost or not found.results):
+        refuse(found.refused)
+    return found
+
+
+def refuse(reasons: Sequence[str]) -> None:
+    """End with an error for the runs of which nothing is judged, if there are any."""
+    if reasons:
+        raise NothingJudged("\n".join(reasons))
+
+
+def refuse_nuggets(options: dict[str, Any]) -> None:
+    """Runs are scored by judgements of documents, which name the nuggets."""
+    if options["nuggets"]:
+        raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
+
+
+def prepared(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+) -> tuple[Evaluator, list[RunSource]]:
+    """The evaluator, with the judgements read, and the runs, not read yet."""
+    if options["on_missing"] != "error":
+        raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
+    if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
+        raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
+    named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
+    everything = options["judged_only"] or options["bounds"] or bool(options["provider"]) or named is False
+    floor = lowest_grade(measures, options["rel"], everything)
+    qrels = judgements(inputs, reading, floor)
+    groups = None
+    if options["group_by"]:
+        from rageval.cli._inputs import groups_of
+
+        groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], inputs.datasets)
+    rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
+    rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
+    evaluator = Evaluator(measures, qrels, groups=groups, **rules)
+    return evaluator, run_sources(inputs.runs, reading, options["dedup"])
+
+
+def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """What should be said of one run."""
+    yield from remarks(scores, evaluator)
+    for score in scores.scores:
+        if score.bounds:
+            low, high = score.bounds
+            what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
+            yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
+        elif evaluator.rules.ties == EXPECTED:
+            yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
+
+
+def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
+    """What should be said once of all runs."""
+    if evaluator.rules.compat == "ndeval":
+        yield (
+            "--compat ndeval goes by the rank column, as the C program does; what it meant before, equal"
+            " scores by document id ascending, is --compat pyndeval"
+        )
+    yield from _said_of_ideals(evaluator)
+
+
+def _said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
+    """How far the greedy ideal is from the best ranking, where that one was asked for."""
+    for measure in evaluator.measures:
+        if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
+            queries, most = evaluator.gap_to_greedy(measure)
+            total = len(evaluator.qrels.query_ids)
+            yield (
+                f"{measure}: the greedy ideal is not the best ranking in {queries:,} of {total:,} queries"
+                + (f", by up to {most:.2%}" if queries else "")
+            )
+
+
+def _evaluated(
+    evaluator: Evaluator, sources: list[RunSource], jobs: int, cluster: str | None
+) -> Iterator[Scores]:
+    if cluster is None and jobs == 1:
+        yield from map(evaluator.evaluate, sources)
+        return
+    from rageval.parallel import Forked, scored
+
+    if cluster is None:
+        yield from scored(evaluator, sources, Forked(jobs))
+        return
+    from rageval.parallel.cluster import OnDask
+
+    with OnDask(cluster) as engine:
+        yield from scored(evaluator, sources, engine)
+
+
+_FOR_RUNS = (
+    *("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds"),
+    *("nuggets_in_qrels", "nothing_judged", "ties", "complete"),
+)
+_USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
+
+
+def answer_scores(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
+) -> tuple[list[Scores], list[str], list[str], list[str]]:
+    """The scores of every system, what should be said of them, the queries, and systems without scores."""
+    grades = judgements_of(inputs, options, reading)
+    results, said = scored_answers(inputs, measures, options, grades)
+    return results, said, grades.queries.words, []
+
+
+def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Judgements:
+    """The judgements; options that are about runs are refused first."""
+    from rageval.answers import read_judgements
+
+    for name in _FOR_RUNS:
+        if options[name] is not None and options[name] is not False:
+            raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
+    if options["zero_rel"] != "zero":
+        raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
+    if options["compat"] not in (None, "nuggetizer"):
+        raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
+    return read_judgements(
+        inputs.answers, answers=options["answers"], nuggets=options["nuggets"], limits=reading.limits
+    )
+
+
+def scored_answers(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Judgements
+) -> tuple[list[Scores], list[str]]:
+    """The scores of every system, and what should be said of them."""
+    from rageval.answers import Rules, evaluate_all, measures_of_answers
+
+    chosen = measures_of_answers(measures)
+    groups, weights = _groups(grades, inputs.answers, options)
+    results = evaluate_all(chosen, grades, Rules(options["on_missing"], groups, weights, options["compat"]))
+    return results, list(_of_answers(results, grades))
+
+
+def _of_answers(results: Sequence[Scores], grades: Judgements) -> Iterator[str]:
+    """What a careful reader would ask about."""
+    from rageval.scoring.banks import differences
+
+    yield from grades.remarks
+    yield from differences(grades)
+    yield from _passed_over(grades)
+    for scores in results:
+        yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
+        for score in scores.scores:
+            yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
+
+
+def _passed_over(grades: Judgements) -> Iterator[str]:
+    """Judgements that were left out for their rubric, and say what others do."""
+    from rageval.measures.scales import ALL
+    from rageval.scoring.assessing import passed_over
+
+    for scale in ALL:
+        for rubric, number in passed_over(grades, scale).items():
+            named = f"the rubric {visible(rubric)!r}, which is not known," if rubric else "no rubric"
+            yield (
+                f"{number:,} judgements have {named} and are left out: others with labels of {scale.name}"
+                f" name theirs; expected one of {', '.join(scale.rubrics)} for each"
+            )
+
+
+def _of_answer_score(score: Score) -> Iterator[str]:
+    if score.missing:
+        counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
+        bounds = f"; from {score.bounds[0]:.4f} to {score.bounds[1]:.4f}" if score.bounds else ""
+        yield f"{score.missing:,} judgements are missing ({counts}){bounds}"
+    if score.judges:
+        yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
+
+
+def _groups(grades: Judgements, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    from pathlib import Path
+
+    from rageval.cli._inputs import groups_of
+    from rageval.files.questions import read_weights
+    from rageval.scoring.groups import checked_weights
+
+    by, path = options["group_by"], options["weights"]
+    if by is None and path is None:
+        return None, None
+    groups = groups_of(by or _USUAL_TYPE, grades.queries.words, options["questions"], sources)
+    if path is None:
+        return groups, None
+    return groups, checked_weights(read_weights(Path(path)), groups, str(path))
+
+
+_FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
+_MANY_HOLES = 0.2  # of the top documents unjudged
+_POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
+
+
+def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
+    """What sets of trec_eval's lack here."""
+    from rageval.measures.trec_eval import left_out
+
+    for text in typed:
+        for part in text.replace(",", " ").split():
+            yield from filter(
+                None, [left_out(part.removeprefix("official:").replace("trec_eval", "official"))]
+            )
+
+
+def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """One sentence for each thing a careful reader would ask about."""
+    notes = scores.notes
+    if notes is None:
+        return
+    if notes.read_here:
+        yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
+    total = len(evaluator.qrels.query_ids)
+    if notes.queries_missing:
+        what = "score 0; --intersection leaves them out"
+        if evaluator.rules.leaves_out:
+            way = f", as {evaluator.rules.compat} does; -c counts them" if evaluator.rules.compat else ""
+            what = f"are left out{way}"
+        yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
+    if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
+        number = notes.queries_without_relevant
+        yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
+    elif notes.nothing_relevant:
+        yield "no judged query has anything that is relevant: no run can find anything"
+    yield from undefined(scores)
+    yield from _unjudged(scores, evaluator)
+    if notes.queries_only_in_run:
+        yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
+    tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
+    if tied and evaluator.rules.compat is None:
+        ties = evaluator.rules.ties
+        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
+    if notes.rank_conflicts:
+        what = "ranks" if evaluator.rules.compat == "ndeval" else "scores"
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
+    yield from _above_one(scores)
+    yield from _without_grade(scores, evaluator.rules.rel)
+    of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
+    if of_nuggets and not evaluator.qrels.has_nuggets and evaluator.rules.nuggets_in_qrels is None:
+        yield "the judgements have one nugget a query everywhere; are these plain qrels?"
+
+
+def undefined(scores: Scores) -> Iterator[str]:
+    """On how many queries means rest that do not rest on all of them."""
+    names: dict[tuple[int, int], list[str]] = {}
+    for score in scores.scores:
+        if score.undefined:
+            names.setdefault((score.queries, score.undefined), []).append(str(score.measure))
+    for (queries, number), measures in names.items():
+        which, verb = ", ".join(measures), "rests" if len(measures) == 1 else "rest"
+        if queries:
+            yield f"{which} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
+        else:
+            yield f"{which}: undefined on each of {number:,} queries"
+    yield from _groups_without(scores)
+
+
+def _groups_without(scores: Scores) -> Iterator[str]:
+    """Which groups have no value, of a mean over groups."""
+    from rageval.scores import combined
+
+    for score in scores.scores:
+        if score.groups is None or not score.queries:
+            continue
+        found = score.numbers_by(score.groups)
+        means = {group: combined(score.measure, values) for group, values in found.items()}
+        empty = [visible(group) for group, value in means.items() if math.isnan(value)]
+        if empty:
+            of = f"{len(empty):,} of {len(found):,} groups have no value ({', '.join(empty[:3])}"
+            then = "there is no weighted mean" if score.weights else "the mean is over the others"
+            yield f"{score.measure}: {of}{', …' if len(empty) > 3 else ''}), so {then}"
+
+
+def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """How many queries, and what share of the top documents, nobody judged."""
+    notes, rules = scores.notes, evaluator.rules
+    if notes is None or not scores.judged:
+        return
+    without = [query for query, number in scores.judged_by_query.items() if not number]
+    total = len(scores.judged_by_query)
+    if len(without) >= _FEW_QUERIES * total and without:
+        first = ", ".join(map(visible, without[:3])) + (", …" if len(without) > 3 else "")
+        yield f"no document is judged in {len(without):,} of {total:,} queries: {first}"
+    holes = notes.shown - notes.shown_judged
+    rel = rules.rel if rules.rel is not None else 1
+    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < _POSITIVES_ONLY
+    if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
+        cutoffs = [measure.k for measure in evaluator.measures if measure.k]
+        top = min(max(cutoffs), rules.depth or max(cutoffs))
+        way = "" if rules.bounds else "; --bounds says between what values a measure lies"
+        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, and counts as not relevant{way}"
+
+
+def _above_one(scores: Scores) -> Iterator[str]:
+    for score in scores.scores:
+        why = score.measure.about.above_1
+        above = sum(value > 1 + 1e-9 for value in score.numbers) if why else 0
+        if above:
+            yield f"{score.measure} is above 1 in {above:,} queries: {why}"
+
+
+def _without_grade(scores: Scores, rel: int | None) -> Iterator[str]:
+    """Which measures a lowest grade says nothing to."""
+    deaf = [str(score.measure) for score in scores.scores if score.measure.rel is None]
+    if rel is not None and deaf:
+        yield f"--rel {rel} changes nothing in {', '.join(deaf)}, which have no lowest grade"
