@@ -81,7 +81,8 @@ class RunSource:
     def _piece_of_each(self, joining: Joining, texts: Iterable[Text], reading: Reading) -> list[Piece]:
         """Join texts one after the other, so that only one of them is in memory."""
         return [
-            joining.compiled([text], self.name, reading) or joining.piece(self._parted([text], reading))
+            joining.compiled([text], name_of(cast("Source", self.path)), reading)
+            or joining.piece(self._parted([text], reading))
             for text in texts
         ]
 

@@ -110,6 +110,7 @@ def _refuse_large(kinds: Kinds, depth: int, alpha: float, query: str) -> None:
 
 def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any]:
     """Return what each variable is worth, and the constraints: first all x by kind and rank, then all y."""
+    import numpy as np
     from scipy.optimize import LinearConstraint
     from scipy.sparse import csr_array
 
@@ -137,5 +138,6 @@ def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any
         for c in range(levels):
             constrain([(first + rank * levels + c, 1.0) for rank in range(depth)], 1.0)
     row, column, factor = zip(*rows, strict=True)
-    matrix = csr_array((factor, (row, column)), shape=(len(most), len(value)))
+    places = np.array([row, column], np.int32)  # older scipys cannot take 64 bits
+    matrix = csr_array((factor, tuple(places)), shape=(len(most), len(value)))
     return value, LinearConstraint(matrix, -math.inf, most)
