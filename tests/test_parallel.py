@@ -21,7 +21,7 @@ from rageval.files.opening import FileChanged
 from rageval.files.parts import Grain, Span, cut, span_opened
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
-from rageval.parallel.dividing import SMALLEST, Part
+from rageval.parallel.dividing import SMALLEST, RunPart
 from rageval.parallel.engines import _unpacked
 from rageval.sources import RunSource
 
@@ -82,10 +82,10 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
     whole = cut(path, PLAIN, Grain(1, 1, 10**9))[0]
 
     class Cut(Divided):
-        def parts(self, engine: Any) -> list[Part]:
+        def parts(self, engine: Any) -> list[RunPart]:
             ends = sorted({0, *at, whole.end})
             spans = [Span(path, *two, whole.stamp) for two in pairwise(ends)]
-            return [Part(span, PLAIN, None) for span in spans]
+            return [RunPart(span, PLAIN, None) for span in spans]
 
     found = evaluator.evaluate(Cut("run", None, path, engine=Here()))
     assert numbers(found) == numbers(evaluator.evaluate(path))

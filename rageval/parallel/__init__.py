@@ -5,8 +5,7 @@ The unit of work is a run, or a part of a run's file that is cut where rows of a
 (`scoring.pieces`), which are put together in the order of the file. Judgements travel, rows of runs do not.
 """
 
-from rageval.parallel.dividing import Divided
+from rageval.parallel.dividing import Divided, scored
 from rageval.parallel.engines import Engine, Forked, OnExecutor
-from rageval.parallel.scoring import scored
 
 __all__ = ["Divided", "Engine", "Forked", "OnExecutor", "scored"]

@@ -1,20 +1,29 @@
-"""A run whose file is read in parts, by whatever engine there is."""
+"""Runs scored by the workers of an engine: a run a worker, or a run's file in parts."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError
+from rageval.errors import InputError, RagevalError
 from rageval.files.opening import FileChanged, can_read_again
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
+from rageval.measures.base import Measure
 from rageval.parallel.engines import Engine, paired
+from rageval.scores import Scores
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import Scattered, whole_queries
-from rageval.sources import RunSource, compiled_piece, portable, rows_of
+from rageval.sources import RunSource, compiled_piece, portable, rows_of, run_source
+
+if TYPE_CHECKING:
+    from rageval.evaluation import Evaluator
+    from rageval.measures.parsing import AnyMeasure
+
 
 BY_WORKERS = "by the workers"
 LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
@@ -22,7 +31,7 @@ SMALLEST = 2**22  # below this a process of its own costs more than it saves
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """The unit of work: a stretch of a file, and how to read it."""
 
     stretch: FilePart
@@ -33,7 +42,7 @@ class Part:
         return str(self.stretch)
 
 
-def piece_of(joining: Joining, part: Part) -> Piece:
+def piece_of(joining: Joining, part: RunPart) -> Piece:
     """What a part holds; the same whenever, wherever and however often it is asked for."""
     with part.stretch.opened(part.reading) as (source, reading):
         piece = compiled_piece(joining, source, reading)
@@ -87,7 +96,7 @@ class Divided(RunSource):
         joined.notes.read_here = reason
         return joined
 
-    def parts(self, engine: Engine) -> list[Part]:
+    def parts(self, engine: Engine) -> list[RunPart]:
         """The parts of the file; none if it is no file, or one that cannot be cut."""
         path: Any = self.path
         if self.table is not None or not isinstance(path, str | os.PathLike):
@@ -97,9 +106,57 @@ class Divided(RunSource):
         if not engine.inherits:
             path = findable(path)
         stretches = cut(path, self.reading, Grain(engine.width, self.smallest, LARGEST))
-        return [Part(stretch, self.reading, self.dedup) for stretch in stretches]
+        return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
 
-    def _together(self, joining: Joining, engine: Engine, parts: list[Part]) -> Joined:
+    def _together(self, joining: Joining, engine: Engine, parts: list[RunPart]) -> Joined:
         sent = joining if engine.inherits else joining._replace(qrels=portable(joining.qrels))
         pieces = [piece for _, piece in paired(parts, engine.results(piece_of, sent, parts))]
         return self._noted(joining.together(pieces))
+
+
+def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterator[Scores]:
+    """The scores of every run, in their order. Runs are divided where they are fewer than workers."""
+    sources = [run_source(run) for run in runs]
+    sources = [source.in_memory() if source.is_stream else source for source in sources]
+    if len(sources) < engine.width or not (engine.inherits or _can_travel(evaluator, sources)):
+        for source in sources:
+            yield evaluator.evaluate(Divided.of(source, engine))
+    else:
+        yield from _elsewhere(evaluator, sources, engine)
+
+
+def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:
+    """A run a worker. One that a worker cannot read is read here, which tells whether it can be read."""
+    sent = sources
+    if not engine.inherits:
+        sent = [replace(source, path=findable(source.path)) for source in sources]
+    for source, found in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
+        if isinstance(found, Scores):
+            yield found
+            continue
+        reason = why_not(BY_WORKERS, found)
+        scores = evaluator.evaluate(source)
+        if scores.notes is not None:
+            scores.notes.read_here = reason
+        yield scores
+
+
+def _can_travel(evaluator: Evaluator, sources: list[RunSource]) -> bool:
+    """Whether no rows would have to be sent, and no measure that a worker does not know."""
+    return all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
+
+
+def _is_known(measure: AnyMeasure) -> bool:
+    """A measure travels as its name; a worker may know none of this name, or another one."""
+    try:
+        again = pickle.loads(pickle.dumps(measure))
+    except RagevalError:
+        return False
+    return not isinstance(measure, Measure) or again.function is measure.function
+
+
+def _scores_or_error(evaluator: Evaluator, source: RunSource) -> Scores | InputError:
+    try:
+        return evaluator.evaluate(source)
+    except InputError as error:
+        return error

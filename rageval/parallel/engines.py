@@ -1,23 +1,42 @@
-"""Where units of work are done: an engine takes units and gives their results, in their order."""
+"""Where units of work are done: an engine takes units and gives their results, in their order.
+
+There are three: processes of this machine, any executor of `concurrent.futures`' kind, and a Dask cluster (on
+this machine, under SLURM, on Kubernetes; whatever has an address).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import pickle
+import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
-from rageval.errors import UsageError
-from rageval.parallel.forking import WorkerDied, died, each_in_a_process
+from rageval.clusters import asking_for_rageval, connecting, require_rageval
+from rageval.errors import RagevalError, UsageError
+
+if TYPE_CHECKING:
+    import logging
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-_NONE = object()
+_NONE, _KILLED, _FORGOTTEN = object(), object(), object()
 _KEPT = 2  # things sent that a worker remembers: what it works on, and what it is about to
+PATIENCE = 10  # seconds that a cluster may take to answer
+RETURN = 120  # seconds that one that was lost may take to come back, with a worker
+PAUSE = 0.5  # seconds between two tries to reach it
+ROUNDS = 5  # how often units are sent out if the scheduler forgets them: it was restarted
+_work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
+
+
+class WorkerDied(RagevalError):
+    """A process ended before its unit of work did: killed, or out of memory."""
 
 
 class Engine(Protocol):
@@ -111,3 +130,172 @@ def _unpacked_and_done(parcel: Parcel, unit: Any) -> Any:
             _unpacked.popitem(last=False)
     task, shared = found
     return task(shared, unit)
+
+
+def each_in_a_process(task: Callable[[Unit], Result], items: Sequence[Unit], jobs: int) -> Iterator[Result]:
+    """The results in the order of the items. Forked processes inherit the task and the items."""
+    import multiprocessing
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+
+    global _work
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise UsageError("--jobs needs an operating system that can fork; leave it out")
+    _work = task, items
+    done = 0
+    try:
+        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork")) as pool:
+            try:
+                for result in pool.map(_run, range(len(items))):
+                    done += 1
+                    yield result
+            except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
+                for process in [*pool._processes.values()]:
+                    process.terminate()
+                raise
+    except BrokenExecutor as error:
+        raise WorkerDied(died(str(items[done]))) from error
+    finally:
+        _work = None
+
+
+def died(unit: str) -> str:
+    """What to say when nobody is left who could."""
+    return (
+        f"{unit}: a process that scored this, or a part beside it, was ended from outside (out of memory?);"
+        " try again with fewer of them"
+    )
+
+
+def _run(at: int) -> Any:
+    if _work is None:
+        raise RuntimeError("the process was started without its work")
+    task, items = _work
+    return task(items[at])
+
+
+class OnDask:
+    """The workers of a cluster. What is shared is unpacked by one of them and handed on to the others.
+
+    Dask itself repeats the units of a worker that died; where the scheduler was restarted we do, those
+    without a result. A unit has one result, however often it was done.
+    What is shared is a task, too, and not scattered: data scattered to workers that died are lost, and units
+    wait for them without end.
+    """
+
+    inherits = False
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        with connecting(address):
+            self._client = self._connected(PATIENCE)
+        try:
+            self._require_rageval()
+        except BaseException:
+            self._client.close()
+            raise
+        self.width = max(1, sum(self._client.nthreads().values()))
+
+    def _require_rageval(self) -> None:
+        for worker, found in self._client.run(asking_for_rageval(), on_error="return").items():
+            try:
+                require_rageval(found)
+            except UsageError as error:
+                raise UsageError(f"--dask {self._address}: the worker {worker}: {error}") from None
+            except OSError:  # it went away; Dask does without it
+                continue
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        _log().removeFilter(_unsaid)
+
+    def results(
+        self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
+    ) -> Iterator[Result]:
+        """The results in the order of the units."""
+        futures = self._sent(task, shared, units)
+        rounds = 1
+        for at, unit in enumerate(units):
+            found = _outcome(futures[at])
+            if found is _KILLED:  # or it only stood in line behind the unit that kills
+                _settled(futures)
+                futures[at : at + 1] = self._sent(task, shared, [unit])
+                found = _outcome(futures[at])
+            while found is _FORGOTTEN and rounds < ROUNDS:
+                rounds += 1
+                self._return(unit)
+                futures[at:] = self._sent(task, shared, units[at:])
+                found = _outcome(futures[at])
+            if found is _KILLED or found is _FORGOTTEN:
+                raise WorkerDied(died(str(unit)))
+            yield found
+
+    def _connected(self, seconds: float) -> Any:
+        from distributed import Client
+
+        return Client(self._address, timeout=seconds, set_as_default=False)
+
+    def _return(self, unit: Any) -> None:
+        """Wait until the cluster answers again and has a worker; what it still knows of us is forgotten."""
+        _log().addFilter(_unsaid)  # tracebacks of a client that is closed while it looks for its scheduler
+        end = time.monotonic() + RETURN
+        while (left := end - time.monotonic()) > 0:
+            self._client.close(timeout=PAUSE)
+            try:
+                self._client = self._connected(min(left, PATIENCE))
+                self._client.wait_for_workers(1, timeout=max(PAUSE, end - time.monotonic()))
+            except OSError:  # what distributed calls a timeout is one, too
+                time.sleep(PAUSE)
+            else:
+                return
+        raise WorkerDied(
+            f"{unit}: the cluster at {self._address} was lost before this was done, and was not back with a"
+            f" worker within {RETURN:,} s; start it, and then this command, again"
+        )
+
+    def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is shared may be large
+            share = self._client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+        return [self._client.submit(task, share, unit, pure=False) for unit in units]
+
+
+def _log() -> logging.Logger:
+    """Return where the client of a cluster says what goes on."""
+    import logging
+
+    return logging.getLogger("distributed.client")
+
+
+def _unsaid(_: logging.LogRecord) -> bool:
+    return False
+
+
+def _cancelled() -> tuple[type[BaseException], ...]:
+    """Return the errors of a task that was cancelled, which have two unrelated types."""
+    from asyncio import CancelledError as Asynchronous
+    from concurrent.futures import CancelledError
+
+    return CancelledError, Asynchronous
+
+
+def _outcome(future: Any) -> Any:
+    """The result of a unit, or why there is none."""
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        return future.result()
+    except KilledWorker:
+        return _KILLED
+    except (*_cancelled(), CommClosedError):  # the scheduler was lost before it had handed the result over
+        return _FORGOTTEN
+
+
+def _settled(futures: list[Any]) -> None:
+    """Wait until nothing is under way."""
+    for future in futures:
+        with suppress(*_cancelled()):
+            future.exception()
