@@ -15,8 +15,8 @@ import pytest
 import datasets_samples as samples
 from datasets_server import File, Server, serving
 from rageval.datasets import catalogue, fetch, home, load
-from rageval.datasets.checking import checked
-from rageval.datasets.transport import Transport
+from rageval.datasets.download import Transport
+from rageval.datasets.exporting import checked
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions

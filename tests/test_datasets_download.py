@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from datasets_server import File, Server, serving
-from rageval.datasets.download import download
-from rageval.datasets.progress import Progress
-from rageval.datasets.transport import Transport, _retry_after, on_the_hub
+from rageval.datasets.download import Transport, _retry_after, download, on_the_hub
+from rageval.datasets.fetching import DownloadProgress
 from rageval.errors import InputError, OutputError
 
 CONTENT = random.Random(5).randbytes(300_000)
@@ -90,7 +89,7 @@ def test_a_killed_download_looks_unfinished_and_is_continued(server: Server, tmp
     code = (
         "import sys; from pathlib import Path\n"
         "from rageval.datasets.download import download\n"
-        "from rageval.datasets.transport import Transport\n"
+        "from rageval.datasets.download import Transport\n"
         f"download([{server.url + '/f'!r}], Path({str(target)!r}), Transport(allow_http=True),"
         f" sha256={SHA256!r}, watch=lambda done, total: print(done, flush=True))"
     )
@@ -367,7 +366,7 @@ class TestProgress:
         return now
 
     def test_a_line_every_half_minute(self, clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-        watch = Progress("f.bin")
+        watch = DownloadProgress("f.bin")
         for _ in range(70):
             clock[0] += 1
             watch(1_500_000, 3_000_000)
@@ -378,7 +377,7 @@ class TestProgress:
         self, clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        watch = Progress("f.bin")
+        watch = DownloadProgress("f.bin")
         for done in (10, 2000):
             clock[0] += 1
             watch(done, None)
@@ -393,7 +392,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from rageval.datasets.download import download
-from rageval.datasets.transport import Transport
+from rageval.datasets.download import Transport
 from rageval.errors import OutputError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:

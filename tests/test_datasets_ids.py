@@ -79,7 +79,7 @@ def _run_file(tmp_path: Path) -> Path:
 class TestCatalogue:
     def test_every_data_set_is_fit_to_be_fetched(self) -> None:
         """Addresses are https, hashes are hashes, ids and file names plain, roles those of readers."""
-        from rageval.datasets.readers import reader_of
+        from rageval.datasets.loading import reader_of
 
         ids = [spec.id for _, spec in catalogue.known()]
         assert len(ids) == len(set(ids)) == 28

@@ -125,7 +125,7 @@ def export(dataset: str, what: str, style: str | None, accept_license: bool, lim
 @click.pass_context
 def check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tuple[str, ...]) -> None:
     """Count what ID holds, beside what its publishers say. Exit code 1 if they differ."""
-    from rageval.datasets.checking import checked
+    from rageval.datasets.exporting import checked
 
     counts = checked(_loaded(dataset, accept_license, limits))
     print_lines(_columns([("count", "expected", "found", ""), *map(_row, counts)]))
@@ -147,7 +147,7 @@ def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Data
 
 
 def _transport(allow_http: bool) -> Any:
-    from rageval.datasets.transport import Transport
+    from rageval.datasets.download import Transport
 
     return Transport(allow_http=True) if allow_http else Transport()
 
@@ -214,9 +214,8 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
 
 def _size(spec: Spec) -> str:
     """What is on disk, else what its publishers say."""
-    from rageval.datasets.fetching import is_on_disk
+    from rageval.datasets.fetching import amount, is_on_disk
     from rageval.datasets.home import folder_of, manifest_of
-    from rageval.datasets.progress import amount
 
     if is_on_disk(spec.id):
         manifest = manifest_of(folder_of(spec.folder))

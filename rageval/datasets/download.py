@@ -1,26 +1,301 @@
-"""A file from the network: continued where it broke off, verified, and there only when it is whole."""
+"""Fetch a file: https only, continued where it broke off, verified, there only when it is whole."""
 
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from fnmatch import fnmatchcase
 from io import FileIO
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
 
-from rageval.datasets.home import Kept
-from rageval.datasets.transport import Again, Reply, Transport, shown, whole_number
+import msgspec
+
+from rageval.datasets.catalogue import HUB, Source
+from rageval.datasets.home import KeptFile, plain
 from rageval.errors import InputError, OutputError
 from rageval.text import visible
+from rageval.version import __version__
 
-BLOCK = 2**18
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 10
+_LONGEST_WAIT = 120.0
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class _Again(Exception):
+    """It did not work this time; `wait` is for how many seconds the server asks to be left alone."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+@dataclass
+class HttpAnswer:
+    """An open answer: 200, 206 or 416. `linked` is what the hub says of the file before it redirects."""
+
+    status: int
+    headers: Mapping[str, str]
+    stream: Any
+    linked: dict[str, str]
+
+    @property
+    def length(self) -> int | None:
+        return _whole_number(self.headers.get("Content-Length"))
+
+    @property
+    def etag(self) -> str:
+        """What changes with the content; empty if nothing is sure to."""
+        found = self.headers.get("ETag") or ""
+        return "" if found.startswith("W/") else found
+
+    @property
+    def linked_sha256(self) -> str | None:
+        found = self.linked.get("X-Linked-Etag", "").strip('"')
+        return found if _SHA256.fullmatch(found) else None
+
+    def read(self, size: int) -> bytes:
+        """What has arrived, up to this many bytes; nothing at the end."""
+        try:
+            block: bytes = self.stream.read1(size)
+        except (OSError, http.client.HTTPException) as error:
+            raise _Again(_reason(error)) from error
+        return block
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+def _http_is_allowed() -> bool:
+    return os.environ.get("RAGEVAL_ALLOW_HTTP", "") not in ("", "0")
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How downloads are made. `limit` is for files whose size nobody has published."""
+
+    allow_http: bool = field(default_factory=_http_is_allowed)
+    timeout: float = 30.0
+    attempts: int = 5
+    limit: int = 64 * 2**30
+    pause: Callable[[float], None] = time.sleep
+
+    def open(self, url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+        """The answer to a GET, after redirects; an `InputError` says why there is none, `Again` not yet."""
+        url = on_the_hub(url)
+        linked: dict[str, str] = {}
+        for _ in range(_MOST_REDIRECTS):
+            self._refuse_unsafe(url)
+            answer = self._answer(url, {**(headers or {}), **_authorization(url)})
+            for name in ("X-Linked-Etag", "X-Linked-Size"):
+                if name in answer.headers and _origin(url) == _origin(_endpoint()):
+                    linked[name] = answer.headers[name]
+            if answer.status in _REDIRECTS and "Location" in answer.headers:
+                answer.close()
+                url = urljoin(url, answer.headers["Location"])
+                continue
+            if answer.status in (200, 206, 416):
+                _refuse_encoded(answer.headers, url)
+                return HttpAnswer(answer.status, answer.headers, answer, linked)
+            answer.close()
+            raise _refusal(answer.status, answer.headers, url)
+        raise InputError(f"{shown(url)}: redirects more than {_MOST_REDIRECTS} times")
+
+    def _refuse_unsafe(self, url: str) -> None:
+        scheme = urlsplit(url).scheme
+        if scheme != "https" and not (scheme == "http" and self.allow_http):
+            raise InputError(
+                f"{shown(url)}: expected https; --allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http"
+            )
+
+    def _answer(self, url: str, headers: dict[str, str]) -> Any:
+        agent = {"User-Agent": f"rageval/{__version__}", "Accept-Encoding": "identity"}
+        try:
+            request = urllib.request.Request(url, headers={**agent, **headers})
+            return urllib.request.build_opener(_AsIs).open(request, timeout=self.timeout)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            cause = error.reason if isinstance(error, urllib.error.URLError) else error
+            if isinstance(cause, TimeoutError | ConnectionResetError | http.client.HTTPException):
+                raise _Again(_reason(error)) from error
+            raise InputError(f"{shown(url)}: cannot be reached: {_reason(error)}") from None
+
+
+class _AsIs(urllib.request.HTTPErrorProcessor):
+    """Every answer is an answer: redirects and errors are looked at by us."""
+
+    def http_response(self, request: Any, response: Any) -> Any:
+        return response
+
+    https_response = http_response
+
+
+def _endpoint() -> str:
+    return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+
+
+def on_the_hub(url: str) -> str:
+    """The address, at the hub that `HF_ENDPOINT` names if it is one of the hub's."""
+    return _endpoint() + url.removeprefix(HUB) if url.startswith(f"{HUB}/") else url
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    default = {"https": 443, "http": 80}.get(parts.scheme)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or default
+
+
+def _authorization(url: str) -> dict[str, str]:
+    """The hub's token, for the hub alone, and never in clear over a network."""
+    token = os.environ.get("HF_TOKEN", "").strip()
+    private = url.startswith("https://") or urlsplit(url).hostname in _LOOPBACK
+    if not token or not private or _origin(url) != _origin(_endpoint()):
+        return {}
+    if not token.isascii() or not token.isprintable():
+        raise InputError("HF_TOKEN: expected a token of printable ASCII characters")
+    return {"Authorization": f"Bearer {token}"}
+
+
+def shown(url: str) -> str:
+    """The address for messages: without user, password and query, which may be secrets."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return visible(f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}")
+
+
+def _whole_number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _refuse_encoded(headers: Mapping[str, str], url: str) -> None:
+    encoding = headers.get("Content-Encoding", "identity")
+    if encoding.lower() != "identity":
+        raise InputError(f"{shown(url)}: arrives as {visible(encoding)}, expected the file as it is")
+
+
+def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
+    if status in (408, 425, 429) or status >= 500:
+        return _Again(f"the server answers {status}", _retry_after(headers.get("Retry-After")))
+    if status in (401, 403):
+        way = "set HF_TOKEN, and accept its terms on its page" if _origin(url) == _origin(_endpoint()) else ""
+        return InputError(f"{shown(url)}: the server answers {status}, no permission{way and '; ' + way}")
+    reason = {404: "there is no such file", 410: "the file is gone"}.get(status, "expected the file")
+    return InputError(f"{shown(url)}: the server answers {status}, {reason}")
+
+
+def _retry_after(text: str | None) -> float | None:
+    """Seconds, from a number or a date, at most two minutes; None if it is neither."""
+    if text is None:
+        return None
+    seconds: float | None = _whole_number(text.strip())
+    if seconds is None:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def _reason(error: Exception) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return "no byte arrived in time"
+    if isinstance(cause, socket.gaierror):
+        return "the name of the server is not known (no network?)"
+    if isinstance(cause, ssl.SSLError):
+        return f"no safe connection ({cause.reason})"
+    if isinstance(cause, http.client.IncompleteRead):
+        return "the connection broke off"
+    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return visible(str(text))
+
+
+_LONGEST_LISTING = 16 * 2**20
+
+
+class _Stored(msgspec.Struct):
+    oid: str
+    size: int
+
+
+class _Listed(msgspec.Struct):
+    type: str
+    path: str
+    size: int = 0
+    lfs: _Stored | None = None
+
+
+def shards(source: Source, transport: Transport) -> list[Source]:
+    """The files that a source means, in order, each with its address, size and (if it is large) sha256."""
+    folder = f"/{quote(source.folder)}" if source.folder else ""
+    url = f"{HUB}/api/datasets/{source.repo}/tree/main{folder}"
+    listed = _listing(url, transport)
+    names = {file.path.rpartition("/")[2]: file for file in listed if file.type == "file"}
+    matching = sorted(name for name in names if fnmatchcase(name, source.match))
+    if not matching:
+        found = ", ".join(sorted(names)[:5]) or "none"
+        raise InputError(f"{shown(url)}: expected files {source.match}, found {found}")
+    return [_source_at(source, plain(name, name), names[name]) for name in matching]
+
+
+def _source_at(source: Source, name: str, file: _Listed) -> Source:
+    folder = f"{quote(source.folder)}/" if source.folder else ""
+    return Source(
+        source.role,
+        f"{HUB}/datasets/{source.repo}/resolve/main/{folder}{name}",
+        size=file.lfs.size if file.lfs else file.size,
+        sha256=file.lfs.oid if file.lfs else None,
+    )
+
+
+def _listing(url: str, transport: Transport) -> list[_Listed]:
+    for failures in range(1, transport.attempts + 1):
+        try:
+            reply = transport.open(url)
+            try:
+                text = _whole(reply.read, url)
+            finally:
+                reply.close()
+            return msgspec.json.decode(text, type=list[_Listed])
+        except _Again as again:
+            if failures == transport.attempts:
+                raise InputError(f"{shown(url)}: {again} ({failures} times)") from None
+            transport.pause(again.wait if again.wait is not None else 2.0**failures / 2)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{shown(url)}: expected the hub's list of files: {error}") from None
+    raise InputError(f"{shown(url)}: expected at least one attempt, found {transport.attempts}")
+
+
+def _whole(read: Callable[[int], bytes], url: str) -> bytes:
+    text = b""
+    while block := read(2**16):
+        text += block
+        if len(text) > _LONGEST_LISTING:
+            raise InputError(f"{shown(url)}: a list of files of more than {_LONGEST_LISTING:,} bytes")
+    return text
+
+
+_BLOCK = 2**18
 _LONGEST_PAUSE = 30.0
 _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-Watch = Callable[[int, int | None], None]
+_Watch = Callable[[int, int | None], None]
 
 
 def download(
@@ -30,12 +305,12 @@ def download(
     *,
     size: int | None = None,
     sha256: str | None = None,
-    watch: Watch = lambda done, total: None,
-) -> Kept:
+    watch: _Watch = lambda done, total: None,
+) -> KeptFile:
     """Fetch a file to `target` from the first address that has it; what was there stays until then."""
     failed: list[str] = []
     for url in urls:
-        with _Part(target) as part:
+        with _PartialFile(target) as part:
             try:
                 kept = _Fetch(url, part, transport, size, sha256, watch).run()
                 part.move_to(target)
@@ -46,7 +321,7 @@ def download(
     raise InputError("\n".join(failed))
 
 
-class _Part:
+class _PartialFile:
     """What has arrived of a file, beside its place, with its hash so far and what tells its version."""
 
     def __init__(self, target: Path) -> None:
@@ -56,11 +331,11 @@ class _Part:
         self.digest = hashlib.sha256()
         self._stream: FileIO | None = None
 
-    def __enter__(self) -> _Part:
+    def __enter__(self) -> _PartialFile:
         try:
             self._stream = self.path.open("ab+", buffering=0)
             self._stream.seek(0)
-            while block := self._stream.read(BLOCK):
+            while block := self._stream.read(_BLOCK):
                 self.digest.update(block)
                 self.size += len(block)
         except OSError as error:
@@ -150,12 +425,18 @@ class _Fetch:
     """One file from one address, with as many connections as it takes."""
 
     def __init__(
-        self, url: str, part: _Part, transport: Transport, size: int | None, sha256: str | None, watch: Watch
+        self,
+        url: str,
+        part: _PartialFile,
+        transport: Transport,
+        size: int | None,
+        sha256: str | None,
+        watch: _Watch,
     ) -> None:
         self.url, self.part, self.transport = url, part, transport
         self.size, self.sha256, self.watch = size, sha256, watch
 
-    def run(self) -> Kept:
+    def run(self) -> KeptFile:
         continued = self.part.size > 0
         self._until_whole()
         found = self.part.digest.hexdigest()
@@ -165,7 +446,7 @@ class _Fetch:
             found = self.part.digest.hexdigest()
         if self.sha256 not in (None, found):
             raise self._wrong_hash(found)
-        return Kept(self.part.path.name[1 : -len(".part")], self.part.size, found)
+        return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, found)
 
     def _until_whole(self) -> None:
         failures = 0
@@ -174,7 +455,7 @@ class _Fetch:
             try:
                 self._connect()
                 return
-            except Again as again:
+            except _Again as again:
                 failures = 1 if self.part.size > before else failures + 1
                 if failures >= self.transport.attempts:
                     raise InputError(
@@ -203,19 +484,19 @@ class _Fetch:
         finally:
             reply.close()
 
-    def _begin(self, reply: Reply) -> int | None:
+    def _begin(self, reply: HttpAnswer) -> int | None:
         """Make the part fit the reply; how large the file will be, if that is known."""
         if reply.status == 200:
             self.part.start(reply.etag)
             total = reply.length
         else:
             match = _RANGE.fullmatch(reply.headers.get("Content-Range", "").strip())
-            start, total = (whole_number(match[1]), whole_number(match[2])) if match else (None, None)
+            start, total = (_whole_number(match[1]), _whole_number(match[2])) if match else (None, None)
             done = reply.status == 416 and total == self.part.size
             if not done and (reply.status == 416 or start != self.part.size):
                 self.part.clear()
-                raise Again("the server does not continue where it broke off")
-        linked = whole_number(reply.linked.get("X-Linked-Size"))
+                raise _Again("the server does not continue where it broke off")
+        linked = _whole_number(reply.linked.get("X-Linked-Size"))
         expected = self.size if self.size is not None else linked
         if expected is not None and total not in (None, expected):
             self.part.clear()
@@ -228,16 +509,16 @@ class _Fetch:
         self.part.require_room(total)
         return total
 
-    def _take(self, reply: Reply, total: int | None) -> None:
+    def _take(self, reply: HttpAnswer, total: int | None) -> None:
         most = total if total is not None else self.transport.limit
-        while block := reply.read(BLOCK):
+        while block := reply.read(_BLOCK):
             if self.part.size + len(block) > most:
                 self.part.clear()
                 raise InputError(f"{shown(self.url)}: sends more than the {most:,} bytes that were expected")
             self.part.write(block)
             self.watch(self.part.size, total)
         if total is not None and self.part.size < total:
-            raise Again(f"broke off after {self.part.size:,} of {total:,} bytes")
+            raise _Again(f"broke off after {self.part.size:,} of {total:,} bytes")
 
     def _wrong_hash(self, found: str) -> InputError:
         pointer = self.part.head() == _LFS_POINTER

@@ -1,12 +1,14 @@
-"""Data sets as lines of text: as ir_datasets exports them, and in the formats of the files module."""
+"""Write data sets as lines, as ir_datasets exports them or in our formats; count what they hold."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
+from rageval.datasets.catalogue import find
 from rageval.datasets.loading import Dataset
 from rageval.errors import UsageError
 from rageval.files.jsonl import as_line
@@ -92,3 +94,72 @@ def _written(record: Any, style: str) -> str:
 def _tabbed(values: Any) -> str:
     """Columns as ir_datasets writes them: a tab or a line end within one becomes a space."""
     return "\t".join(str(value).translate({9: 32, 10: 32, 13: 32}) for value in values)
+
+
+_SLICES = ("domain", "question_type", "split")  # facts of questions that papers count by
+
+
+class _Count(NamedTuple):
+    """One count: what it is of, how many were expected (None if nobody says) and how many there are."""
+
+    what: str
+    expected: float | None
+    found: float
+
+    @property
+    def agrees(self) -> bool:
+        """Equal, for averages as far as the published decimal goes; so is what nobody has said."""
+        if self.expected is None:
+            return True
+        places = 0 if float(self.expected).is_integer() and float(self.found).is_integer() else 1
+        return round(self.found, places) == round(self.expected, places)
+
+
+def checked(dataset: Dataset) -> list[_Count]:
+    """All counts of a data set."""
+    pair = find(dataset.id)
+    expected = dict(pair[1].expected) if pair else {}
+    found = dict(_counts(dataset))
+    lost = [_Count(what, value, 0) for what, value in expected.items() if what not in found]
+    return [_Count(what, expected.get(what), value) for what, value in found.items()] + lost
+
+
+def _counts(dataset: Dataset) -> Iterator[tuple[str, float]]:
+    questions = 0
+    slices: Counter[str] = Counter()
+    for question in dataset.questions():
+        questions += 1
+        slices.update(f"{name} {value}" for name, value in question.facts if name in _SLICES)
+    yield "questions", questions
+    if "documents" in dataset.holds:
+        yield "documents", sum(1 for _ in dataset.documents())
+    if "nuggets" in dataset.holds:
+        nuggets = sum(1 for _ in dataset.nuggets())
+        yield "nuggets", nuggets
+        yield "nuggets_per_question", _ratio(nuggets, questions)
+    if "qrels" in dataset.holds:
+        yield from _judged(dataset)
+    yield from sorted(slices.items())
+
+
+def _judged(dataset: Dataset) -> Iterator[tuple[str, float]]:
+    """Judgements, and relevant documents by nugget and by question."""
+    judgements = supports = 0
+    nuggets: set[tuple[str, str]] = set()
+    questions: set[str] = set()
+    relevant: set[tuple[str, str]] = set()
+    for qrel in dataset.qrels():
+        judgements += 1
+        nuggets.add((qrel.query_id, qrel.iteration))
+        questions.add(qrel.query_id)
+        if qrel.relevance > 0:
+            supports += 1
+            relevant.add((qrel.query_id, qrel.doc_id))
+    yield "judgements", judgements
+    yield "judged_questions", len(questions)
+    yield "relevant_per_nugget", _ratio(supports, len(nuggets))
+    yield "relevant_per_question", _ratio(len(relevant), len(questions))
+
+
+def _ratio(count: int, of: int) -> float:
+    return count / of if of else 0.0

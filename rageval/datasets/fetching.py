@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from rageval.datasets.catalogue import Benchmark, Source, Spec, find, found
 from rageval.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from rageval.datasets.transport import Transport
+    from rageval.datasets.download import Transport
 
 
 def fetch(
@@ -60,8 +61,10 @@ def files_of(
 def _fetched(
     spec: Spec, folder: Path, role: str, sources: Sequence[Source], transport: Transport | None
 ) -> list[Path]:
-    from rageval.datasets.hub import shards  # and what speaks HTTP: only here is it needed
-    from rageval.datasets.transport import Transport
+    from rageval.datasets.download import (
+        Transport,
+        shards,  # and what speaks HTTP: only here is it needed
+    )
 
     transport = transport or Transport()
     try:
@@ -75,7 +78,7 @@ def _fetched(
     return [folder / file.name for file in kept]
 
 
-def _arrived(file: Source, folder: Path, transport: Transport) -> home.Kept:
+def _arrived(file: Source, folder: Path, transport: Transport) -> home.KeptFile:
     """The file, from a fetch that was interrupted after it, or else from the network."""
     target = folder / home.plain(file.name, file.name)
     if file.sha256 and target.is_file() and target.stat().st_size == file.size:
@@ -83,9 +86,8 @@ def _arrived(file: Source, folder: Path, transport: Transport) -> home.Kept:
         if kept.sha256 == file.sha256:
             return kept
     from rageval.datasets.download import download
-    from rageval.datasets.progress import Progress
 
-    watch = Progress(file.name)
+    watch = DownloadProgress(file.name)
     try:
         return download(file.urls, target, transport, size=file.size, sha256=file.sha256, watch=watch)
     finally:
@@ -101,7 +103,7 @@ def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) ->
             f"To accept them: rageval datasets fetch {spec.id} --accept-license"
         )
     folder = home.made(home.folder_of(benchmark.name))
-    home.write_whole(folder / home.ACCEPTED, benchmark.terms.strip().encode() + b"\n")
+    home.write_small(folder / home.ACCEPTED, benchmark.terms.strip().encode() + b"\n")
 
 
 def is_accepted(benchmark: Benchmark) -> bool:
@@ -129,3 +131,47 @@ def _other_ways(spec: Spec, role: str) -> str:
 def _say(message: str) -> None:
     if sys.stderr is not None:
         print(f"rageval: {message}", file=sys.stderr, flush=True)
+
+
+_OFTEN, _SELDOM = 0.2, 30.0
+
+
+class DownloadProgress:
+    """Told of every block that arrives; says something on standard error when it is time to."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._last = time.monotonic()
+        self._width = 0
+
+    def __call__(self, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        if sys.stderr is None or now - self._last < (_OFTEN if self._on_terminal else _SELDOM):
+            return
+        self._last = now
+        text = f"rageval: {self.name}: {amount(done)}" + (f" of {amount(total)}" if total else "")
+        if self._on_terminal:
+            print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
+            self._width = len(text)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._width and sys.stderr is not None:
+            print("\r" + " " * self._width, end="\r", file=sys.stderr, flush=True)
+
+
+def amount(size: int) -> str:
+    """Bytes for people.
+
+    >>> amount(739_384_484)
+    '739.4 MB'
+    """
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from rageval.datasets import tables
-from rageval.datasets.readers import Reader
-from rageval.datasets.records import Document, FreshStackQuery
+from rageval.datasets import _reading
+from rageval.datasets._reading import Reader
+from rageval.datasets.records import Document, StackOverflowQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, identifier
 from rageval.files.limits import Limits
@@ -41,13 +41,13 @@ class _Chunk(msgspec.Struct):
 def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
     """The questions, each with its accepted answer."""
     for path in paths:
-        yield from read_questions(tables.lines(path, _COLUMNS, limits), limits)
+        yield from read_questions(_reading.lines(path, _COLUMNS, limits), limits)
 
 
 def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
     """The nuggets of every question."""
     for path in paths:
-        yield from read_nuggets(tables.lines(path, _COLUMNS, limits), limits)
+        yield from read_nuggets(_reading.lines(path, _COLUMNS, limits), limits)
 
 
 def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
@@ -57,7 +57,7 @@ def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
     FreshStack's own loader.
     """
     for path in paths:
-        for question in tables.records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED, limits):
+        for question in _reading.records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED, limits):
             try:
                 yield from _judgements(question, limits)
             except msgspec.ValidationError as error:
@@ -76,19 +76,19 @@ def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:
 def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
     """The chunks of the repositories."""
     for path in paths:
-        for chunk in tables.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}", limits):
+        for chunk in _reading.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}", limits):
             yield Document(str(chunk.id), chunk.text, chunk.title or "")
 
 
-def query(question: Question) -> FreshStackQuery:
+def query(question: Question) -> StackOverflowQuery:
     """The question as ir_datasets hands it out."""
-    return FreshStackQuery(question.query_id, question.text, "".join(question.gold[:1]))
+    return StackOverflowQuery(question.query_id, question.text, "".join(question.gold[:1]))
 
 
 READER = Reader(
     {"questions": questions, "nuggets": nuggets, "qrels": qrels, "documents": documents},
     {"nuggets": "questions", "qrels": "questions"},
     Document,
-    FreshStackQuery,
+    StackOverflowQuery,
     query,
 )

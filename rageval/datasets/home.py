@@ -23,7 +23,7 @@ ACCEPTED = "licence-accepted"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptFile(msgspec.Struct, frozen=True):
     """A file that is there: what it is called, and what it was when it arrived."""
 
     name: str
@@ -31,7 +31,7 @@ class Kept(msgspec.Struct, frozen=True):
     sha256: str
 
 
-Manifest = dict[str, list[Kept]]  # by role
+_Manifest = dict[str, list[KeptFile]]  # by role
 
 
 def home() -> Path:
@@ -55,11 +55,11 @@ def plain(part: str, whole: str) -> str:
     return part
 
 
-def manifest_of(folder: Path) -> Manifest:
+def manifest_of(folder: Path) -> _Manifest:
     """What the folder holds; empty if nothing."""
     path = folder / MANIFEST
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+        return msgspec.json.decode(path.read_bytes(), type=_Manifest)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -78,13 +78,13 @@ def kept_paths(folder: Path, role: str) -> list[Path] | None:
     return paths if whole else None
 
 
-def keep(folder: Path, role: str, files: Sequence[Kept]) -> None:
+def keep(folder: Path, role: str, files: Sequence[KeptFile]) -> None:
     """Let the files of this role count from now on."""
     manifest = manifest_of(folder) | {role: list(files)}
-    write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
+    write_small(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
 
 
-def measured(path: Path) -> Kept:
+def measured(path: Path) -> KeptFile:
     """What a file is now."""
     digest = hashlib.sha256()
     size = 0
@@ -92,10 +92,10 @@ def measured(path: Path) -> Kept:
         while block := stream.read(2**20):
             digest.update(block)
             size += len(block)
-    return Kept(path.name, size, digest.hexdigest())
+    return KeptFile(path.name, size, digest.hexdigest())
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_small(path: Path, content: bytes) -> None:
     """A small file that is there whole or not at all."""
     with whole_file(path) as stream:
         stream.write(content)

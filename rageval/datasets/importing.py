@@ -12,8 +12,7 @@ from tempfile import mkdtemp
 
 from rageval.datasets import home
 from rageval.datasets.catalogue import Benchmark, Source, Spec, found
-from rageval.datasets.loading import own
-from rageval.datasets.readers import reader_of
+from rageval.datasets.loading import own, reader_of
 from rageval.errors import InputError, OutputError, UsageError
 
 _READ_THROUGH = ("questions", "qrels", "nuggets")
@@ -105,7 +104,7 @@ def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | N
         raise InputError(f"{spec.id}: expected {len(wanted)} files, found {len(given)}; lacking: {lost}")
 
 
-def _copied(path: Path, source: Source | None, staged: Path) -> home.Kept:
+def _copied(path: Path, source: Source | None, staged: Path) -> home.KeptFile:
     name = home.plain(path.name, str(path))
     if (staged / name).exists():
         raise UsageError(f"{path}: a second file of this name; expected different names")

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from rageval.datasets import tables
-from rageval.datasets.readers import Reader
+from rageval.datasets import _reading
+from rageval.datasets._reading import Reader
 from rageval.datasets.records import Document, LiveRagQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
@@ -46,7 +46,7 @@ def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
     """The questions, each with its answer and the documents that hold it."""
     for path in paths:
         supporting = {str(known.index): _supporting(known, path) for known in _known(path, limits)}
-        for question in read_questions(tables.lines(path, (), limits, _mended), limits):
+        for question in read_questions(_reading.lines(path, (), limits, _mended), limits):
             texts = tuple((found.doc_id, found.content) for found in supporting[question.query_id])
             yield question._replace(documents=texts)
 
@@ -81,7 +81,7 @@ def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
 
 
 def _known(path: Path, limits: Limits) -> Iterator[_Known]:
-    source = tables.lines(path, (), limits, _mended)
+    source = _reading.lines(path, (), limits, _mended)
     return (known for _, known in read_records(source, _Known, _EXPECTED, limits))
 
 

@@ -1,18 +1,24 @@
-"""Data sets by id: ours, those of other packages, and everything that ir_datasets has."""
+"""Load data sets by id: ours, those of other packages, and everything that ir_datasets has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rageval.datasets import fetching, home
+from rageval.datasets._reading import Reader
 from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
-from rageval.datasets.readers import Reader, reader_of
-from rageval.datasets.store import DocumentStore
-from rageval.datasets.transport import Transport
-from rageval.errors import InputError
+from rageval.datasets.download import Transport
+from rageval.datasets.records import NuggetQrel
+from rageval.errors import InputError, MissingPackage, OutputError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
@@ -104,7 +110,7 @@ def own(
 
     def read(what: str) -> Iterator[Any]:
         if what == "documents" and spec.documents_from:
-            return iter(referred(spec).docs_iter())
+            return iter(_referred(spec).docs_iter())
         paths = files(reader.role.get(what, what))
         found = reader.read[what](paths, raised)
         if what == "qrels" and not benchmark.nuggets_in_qrels:
@@ -113,7 +119,7 @@ def own(
 
     def store() -> Any:
         if spec.documents_from:
-            return referred(spec).docs_store()
+            return _referred(spec).docs_store()
         role = reader.role.get("documents", "documents")
         paths = files(role)
         everything = partial(reader.read["documents"], paths, raised)
@@ -121,6 +127,14 @@ def own(
 
     has_documents = "documents" in spec.holds or spec.documents_from
     return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, store if has_documents else None)
+
+
+def reader_of(benchmark: str) -> Reader:
+    """The reader of one of our benchmarks."""
+    from importlib import import_module
+
+    reader: Reader = import_module(f"rageval.datasets.{benchmark.replace('-', '_')}").READER
+    return reader
 
 
 def _of_split(
@@ -137,9 +151,8 @@ def _of_split(
     return (item for item in found if question_of(item) in asked)
 
 
-def referred(spec: Spec) -> Any:
+def _referred(spec: Spec) -> Any:
     """The collection at ir_datasets that the judgements refer to."""
-    from rageval.datasets.foreign import ir_datasets_or_error
 
     ir_datasets = ir_datasets_or_error(f"the documents of {spec.id}")
     try:
@@ -166,9 +179,165 @@ def _of_a_plugin(dataset: str) -> Dataset | None:
 
 
 def _of_ir_datasets(dataset: str) -> Dataset:
-    from rageval.datasets import foreign
-
-    found = foreign.loaded(dataset)
+    found = _loaded(dataset)
     if found is None:
         raise UnknownDataset(dataset)
-    return Dataset(dataset, foreign.holds(found), partial(foreign.read, found), store=foreign.store(found))
+    return Dataset(dataset, _holds_of(found), partial(read_foreign, found), store=_store_of(found))
+
+
+_NUGGET_FIELDS = ("subtopic_id", "nugget_id")  # TREC's `iteration` names rounds or assessors, no nugget
+
+
+def ir_datasets_or_error(purpose: str) -> Any:
+    """The package, imported."""
+    try:
+        import ir_datasets
+    except ImportError:
+        raise MissingPackage("ir_datasets", purpose, extra="datasets") from None
+    return ir_datasets
+
+
+def _loaded(dataset: str) -> Any:
+    """The data set of this id; None if ir_datasets does not know it."""
+    ir_datasets = ir_datasets_or_error(f"{dataset} (an id of ir_datasets?)")
+    try:
+        return ir_datasets.load(dataset)
+    except KeyError:
+        return None
+
+
+def _holds_of(dataset: Any) -> tuple[str, ...]:
+    """What there is of questions, documents, qrels and nuggets."""
+    there = {
+        "questions": dataset.has_queries(),
+        "documents": dataset.has_docs(),
+        "qrels": dataset.has_qrels(),
+    }
+    if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
+        there["nuggets"] = True
+    return tuple(what for what, is_there in there.items() if is_there)
+
+
+def _store_of(dataset: Any) -> Any:
+    """What makes its store of documents; None if it has none."""
+    return dataset.docs_store if dataset.has_docs() else None
+
+
+def read_foreign(dataset: Any, what: str) -> Iterator[Any]:
+    """The content as our records; documents stay as they are."""
+    if what == "documents":
+        return iter(dataset.docs_iter())
+    return {"questions": _questions, "qrels": _qrels, "nuggets": _nuggets}[what](dataset)
+
+
+def _questions(dataset: Any) -> Iterator[Question]:
+    for query in dataset.queries_iter():
+        text = query.default_text() if hasattr(query, "default_text") else query[1]
+        yield Question(query.query_id, text)
+
+
+def _qrels(dataset: Any) -> Iterator[Qrel]:
+    kind = dataset.qrels_cls()
+    known = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
+    nugget = next((name for name in known if name in kind._fields), None)
+    for qrel in dataset.qrels_iter():
+        name = str(getattr(qrel, nugget)) if nugget else "0"
+        yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)
+
+
+def _nuggets(dataset: Any) -> Iterator[Nugget]:
+    """The subtopics of a diversity task."""
+    for query in dataset.queries_iter():
+        for subtopic in query.subtopics:
+            yield Nugget(query.query_id, str(subtopic.number), subtopic.text)
+
+
+_AT_ONCE = 500  # ids a question to the database may name
+
+
+class DocumentStore:
+    """The documents of a data set by id, made of the files that are there, and anew when these change."""
+
+    def __init__(
+        self, folder: Path, role: str, documents: Callable[[], Iterator[Any]], kind: type[Any] | None
+    ) -> None:
+        kept = home.manifest_of(folder).get(role, [])
+        version = zlib.crc32("".join(file.sha256 for file in kept).encode())
+        self._path = folder / f"documents-{version:08x}.sqlite"
+        self._folder, self._documents, self._kind = folder, documents, kind
+
+    def path(self) -> str:
+        return str(self._path)
+
+    def built(self) -> bool:
+        return self._path.is_file()
+
+    def build(self) -> None:
+        """Make the database, unless it is there; of several processes one does."""
+        if self.built():
+            return
+        with home.locked(self._folder):
+            if self.built():
+                return
+            for old in self._folder.glob("*documents-*.sqlite*"):
+                with suppress(OSError):
+                    old.unlink()
+            beside = self._path.with_name(f".{self._path.name}.part")
+            try:
+                self._write(beside)
+                beside.replace(self._path)
+            except (sqlite3.Error, OSError) as error:
+                raise OutputError(f"{self._path}: cannot be written: {error}") from error
+            finally:
+                with suppress(OSError):
+                    beside.unlink()
+
+    def _write(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
+            rows = ((document.doc_id, _packed(document)) for document in self._documents())
+            database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
+            database.commit()
+
+    def get(self, doc_id: str, field: str | None = None) -> Any:
+        """The document, or one of its fields; a KeyError if there is none of this id."""
+        found = self.get_many([doc_id], field)
+        if doc_id not in found:
+            raise KeyError(doc_id)
+        return found[doc_id]
+
+    def get_many(self, doc_ids: Iterable[str], field: str | None = None) -> dict[str, Any]:
+        """Those that there are, by id."""
+        found = {document.doc_id: document for document in self.get_many_iter(doc_ids)}
+        return {name: getattr(document, field) for name, document in found.items()} if field else found
+
+    def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[Any]:
+        """Those that there are."""
+        self.build()
+        names = list(doc_ids)
+        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT fields FROM document WHERE id IN ({marks})"
+                for (packed,) in database.execute(query, some):
+                    yield self._unpacked(packed)
+
+    def count(self) -> int:
+        self.build()
+        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
+            found: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
+            return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._documents()
+
+    def _unpacked(self, packed: bytes) -> Any:
+        fields = msgspec.json.decode(zlib.decompress(packed))
+        return self._kind(*fields) if self._kind else fields
+
+
+def _packed(document: Any) -> bytes:
+    return zlib.compress(msgspec.json.encode(tuple(document)), 1)

@@ -33,7 +33,7 @@ class WebPage(NamedTuple):
         return " ".join(filter(None, (self.title, self.snippet, self.text)))
 
 
-class Judgement(NamedTuple):
+class NuggetQrel(NamedTuple):
     """How well a document supports a nugget, which is the `iteration`."""
 
     query_id: str
@@ -42,7 +42,7 @@ class Judgement(NamedTuple):
     iteration: str
 
 
-class Topic(NamedTuple):
+class TopicQuery(NamedTuple):
     """What is asked."""
 
     query_id: str
@@ -53,7 +53,7 @@ class Topic(NamedTuple):
         return self.text
 
 
-class FreshStackQuery(NamedTuple):
+class StackOverflowQuery(NamedTuple):
     """A question of Stack Overflow, title and body, and its accepted answer."""
 
     query_id: str

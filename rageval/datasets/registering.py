@@ -1,17 +1,19 @@
-"""Our ids at ir_datasets, when somebody asks for them to be there."""
+"""Make our ids known to ir_datasets, when somebody asks for them to be there."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from rageval.datasets.catalogue import benchmarks, known
-from rageval.datasets.foreign import ir_datasets_or_error
-from rageval.datasets.handlers import Docs, Qrels, Queries
-from rageval.datasets.loading import Dataset, load
+from rageval.datasets.loading import Dataset, ir_datasets_or_error, load
+from rageval.datasets.records import Document, NuggetQrel, TopicQuery
 from rageval.errors import InputError
 from rageval.plugins import plugin_names
+from rageval.records import Question
 
 
 def register() -> list[str]:
@@ -51,9 +53,127 @@ def _handlers(dataset: Dataset) -> Any:
 
     parts: list[Any] = []
     if "documents" in dataset.holds or dataset.documents_from:
-        parts.append(Docs(dataset))
+        parts.append(_DocsPart(dataset))
     if "questions" in dataset.holds:
-        parts.append(Queries(dataset))
+        parts.append(_QueriesPart(dataset))
     if "qrels" in dataset.holds:
-        parts.append(Qrels(dataset))
+        parts.append(_QrelsPart(dataset))
     return ir_datasets.Dataset(*parts)
+
+
+class _Stream:
+    """Records one at a time, which can also be asked for by place: `[3]`, `[:100]`, `[10:20:2]`."""
+
+    def __init__(self, start: Callable[[], Iterator[Any]]) -> None:
+        self._start = start
+        self._running: Iterator[Any] | None = None
+
+    def __iter__(self) -> _Stream:
+        return self
+
+    def __next__(self) -> Any:
+        if self._running is None:
+            self._running = self._start()
+        return next(self._running)
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return _Stream(lambda: islice(self._start(), place.start, place.stop, place.step))
+        found = list(islice(self._start(), place, place + 1)) if place >= 0 else []
+        if not found:
+            raise IndexError(f"{place}: expected a place from 0 that there is")
+        return found[0]
+
+
+class _PartOfDataset:
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._dataset.id!r})"
+
+
+class _DocsPart(_PartOfDataset):
+    """The documents of a data set."""
+
+    def docs_handler(self) -> _DocsPart:
+        return self
+
+    def docs_iter(self) -> _Stream:
+        return _Stream(self._dataset.documents)
+
+    def docs_store(self) -> Any:
+        return self._dataset.document_store()
+
+    def docs_cls(self) -> Any:
+        if self._dataset.documents_from:
+            import ir_datasets
+
+            return ir_datasets.load(self._dataset.documents_from).docs_cls()
+        return self._dataset.reader.document if self._dataset.reader else Document
+
+    def docs_count(self) -> int | None:
+        store = self._dataset.document_store()
+        return store.count() if store.built() else None
+
+    def docs_namespace(self) -> str:
+        return self._dataset.id
+
+    def docs_lang(self) -> str:
+        return "en"
+
+
+class _QueriesPart(_PartOfDataset):
+    """The questions of a data set."""
+
+    def queries_handler(self) -> _QueriesPart:
+        return self
+
+    def queries_iter(self) -> Iterator[Any]:
+        return map(self._as_query(), self._dataset.questions())
+
+    def queries_cls(self) -> Any:
+        return (self._dataset.reader and self._dataset.reader.query) or TopicQuery
+
+    def queries_dict(self) -> dict[str, Any]:
+        return {query.query_id: query for query in self.queries_iter()}
+
+    def queries_count(self) -> int:
+        return sum(1 for _ in self._dataset.questions())
+
+    def queries_namespace(self) -> str:
+        return self._dataset.id
+
+    def queries_lang(self) -> str:
+        return "en"
+
+    def _as_query(self) -> Callable[[Question], Any]:
+        made = self._dataset.reader.as_query if self._dataset.reader else None
+        return made or (lambda question: TopicQuery(question.query_id, question.text))
+
+
+class _QrelsPart(_PartOfDataset):
+    """The judgements of a data set."""
+
+    def qrels_handler(self) -> _QrelsPart:
+        return self
+
+    def qrels_iter(self) -> Iterator[NuggetQrel]:
+        return (NuggetQrel(*qrel) for qrel in self._dataset.qrels())
+
+    def qrels_cls(self) -> Any:
+        return NuggetQrel
+
+    def qrels_defs(self) -> dict[int, str]:
+        return {}
+
+    def qrels_dict(self) -> dict[str, dict[str, int]]:
+        """The highest grade that any nugget gives a document: a dict has no place for nuggets."""
+        found: dict[str, dict[str, int]] = {}
+        for qrel in self._dataset.qrels():
+            grades = found.setdefault(qrel.query_id, {})
+            grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, qrel.relevance))
+        return found
+
+    def qrels_count(self) -> int:
+        return sum(1 for _ in self._dataset.qrels())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rageval.datasets import tables
-from rageval.datasets.readers import Reader
-from rageval.datasets.records import Topic
+from rageval.datasets import _reading
+from rageval.datasets._reading import Reader
+from rageval.datasets.records import TopicQuery
 from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
@@ -18,13 +18,13 @@ from rageval.records import Nugget, Qrel, Question
 def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
     """The topics: lines of `id<TAB>text`, or JSON."""
     for path in paths:
-        yield from read_questions(tables.lines(path, (), limits), limits)
+        yield from read_questions(_reading.lines(path, (), limits), limits)
 
 
 def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
     """The nuggets, or the criteria of the rubrics."""
     for path in paths:
-        yield from read_nuggets(tables.lines(path, (), limits), limits)
+        yield from read_nuggets(_reading.lines(path, (), limits), limits)
 
 
 def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
@@ -37,6 +37,6 @@ def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
 
 READER = Reader(
     {"questions": questions, "nuggets": nuggets, "qrels": qrels},
-    query=Topic,
-    as_query=lambda question: Topic(question.query_id, question.text),
+    query=TopicQuery,
+    as_query=lambda question: TopicQuery(question.query_id, question.text),
 )

@@ -1,8 +1,9 @@
-"""The rows of a data set's file, whichever form it has: parquet, JSON lines, or one JSON array."""
+"""Read the files of a benchmark, whichever form they have: parquet, JSON lines, or one JSON array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,16 +13,37 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files.jsonl import in_memory, read_records
 from rageval.files.limits import Limits
 from rageval.files.opening import Source, head
+from rageval.records import Question
 
-Record = TypeVar("Record")
-Row = dict[str, Any]
+Read = Callable[[Sequence[Path], Limits], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How the files of a benchmark are read.
+
+    `read` makes of the files of a role questions, documents, qrels or nuggets; `role` says which role that is
+    where it is not of the same name. `document` and `query` are the types for ir_datasets, `as_query` makes
+    one of a question; `question_of` is the question that a document belongs to, where each has its own.
+    """
+
+    read: Mapping[str, Read]
+    role: Mapping[str, str] = field(default_factory=dict)
+    document: type[Any] | None = None
+    query: type[Any] | None = None
+    as_query: Callable[[Question], Any] | None = None
+    question_of: Callable[[Any], str] | None = None
+
+
+_Record = TypeVar("_Record")
+_Row = dict[str, Any]
 _PARQUET = b"PAR1"
 _BATCH = 16  # rows: even the longest texts then fit the memory
 _LENIENT = 64 * 2**20
 
 
 def lines(
-    path: Path, columns: Sequence[str], limits: Limits, mended: Callable[[Row], Row] | None = None
+    path: Path, columns: Sequence[str], limits: Limits, mended: Callable[[_Row], _Row] | None = None
 ) -> Source:
     """A small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
     if _is_parquet(path):
@@ -31,13 +53,13 @@ def lines(
     elif mended is None:
         return path
     else:
-        rows = (row for _, row in read_records(path, Row, "records", limits))
+        rows = (row for _, row in read_records(path, _Row, "records", limits))
     return in_memory(map(mended, rows) if mended else rows, str(path))
 
 
 def records(
-    path: Path, form: type[Record], columns: Sequence[str], expected: str, limits: Limits
-) -> Iterator[Record]:
+    path: Path, form: type[_Record], columns: Sequence[str], expected: str, limits: Limits
+) -> Iterator[_Record]:
     """The rows of a large file as records of a form, one at a time."""
     if not _is_parquet(path):
         source = lines(path, columns, limits)
@@ -51,7 +73,7 @@ def records(
             raise InputError(f"{path}:{number}: expected {expected}; {error}") from None
 
 
-def parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[Row]:
+def parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[_Row]:
     """The rows of a parquet file, with those of the columns that it has (all, if none is named)."""
     try:
         import pyarrow
