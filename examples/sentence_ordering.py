@@ -17,7 +17,7 @@ from data.orders import bags_of_words, clusters, nearness_to, orders, within
 from data.rule_judge import rule_judge
 
 import rageval
-from rageval.arena import outcome_matrix
+from rageval.comparison.arena import outcome_matrix
 from rageval.judges import Material, Settings, judged_by, rubric_named
 from rageval.records import Answer, Question, Sentence
 

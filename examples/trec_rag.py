@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from data.rule_judge import rule_judge
 
 import rageval
-from rageval.arena import games, strengths
 from rageval.checking.answers import validate
 from rageval.checking.tracks import track_named
+from rageval.comparison.arena import games, strengths
 from rageval.files.answers import read_answers, write_answers
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 

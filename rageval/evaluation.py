@@ -33,7 +33,7 @@ from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval.uncertainty.dominance import Rankings
+    from rageval.measures.bounds import Bounds
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -150,12 +150,10 @@ class Evaluator:
                 raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
         self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
         if self.rules.ties == EXPECTED:
-            from rageval.uncertainty.ties import check_expected
+            from rageval.scoring.ties import check_expected
 
             check_expected(self.measures)
         if self.rules.bounds:
-            from rageval.uncertainty.dominance import bounds_of
-
             for measure in self.measures:
                 bounds_of(measure)
         self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
@@ -343,7 +341,7 @@ class Evaluator:
 
     def _tied(self, source: RunSource, joined: Joined) -> dict[int, TiedRanking]:
         """Return the queries that have equal scores, with all their orders."""
-        from rageval.uncertainty.groups import tied, tied_ranks
+        from rageval.scoring.ties import tied, tied_ranks
 
         ranks = source.each(lambda queries: tied_ranks(queries, self.qrels))
         everything = source.join(Joining(self.qrels, View()))
@@ -357,7 +355,6 @@ class Evaluator:
         if not self.rules.bounds:
             return []
         from rageval.measures.bounds import Ends, ranked
-        from rageval.uncertainty.dominance import bounds_of
 
         bounds, rel = bounds_of(measure), measure.rel if measure.rel is not None else 1
         ends = []
@@ -367,7 +364,7 @@ class Evaluator:
             ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
         return [self._defined(measure, [end[at] for end in ends]) for at in (0, 1)]
 
-    def rankings(self, source: RunSource) -> Rankings:
+    def rankings(self, source: RunSource) -> dict[str, Sequence[str]]:
         """The documents of every query, best first, as far as they count."""
         order, depth = Order(self.rules.ties), self.rules.depth
         return {query: docs[:depth] for query, docs in source.run().ranked(order)}
@@ -381,7 +378,7 @@ class Evaluator:
         self, measure: Any, rankings: Sequence[Ranking], tied: Mapping[int, TiedRanking]
     ) -> list[list[float]]:
         """Return the mean over the orders of equal scores, and both ends if they are known."""
-        from rageval.uncertainty.ties import spread
+        from rageval.scoring.ties import spread
 
         found = spread(measure, rankings, tied)
         return [self._defined(measure, values) for values in found if values is not None]
@@ -486,3 +483,16 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
 
 
 _USUAL = Rules()
+
+
+def bounds_of(measure: object) -> Bounds:
+    """Return the bounds that a measure declares; `MeasureError` if it declares none."""
+    bounds = measure.bounds if isinstance(measure, Measure) else None
+    if bounds is None:
+        from rageval.measures import builtin
+
+        known = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
+        raise MeasureError(
+            f"{measure}: no bounds are known; they are for {known}; leave out bounds or the measure"
+        )
+    return bounds

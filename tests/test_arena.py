@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rageval import InputError, RagevalError, read_judgements
-from rageval.arena import (
+from rageval.comparison.arena import (
     Games,
     Strength,
     bradley_terry,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from golden_store import MATERIAL
-from rageval.agreement.passport import passport, read
+from rageval.comparison.passport import passport, read
 from rageval.errors import JudgeFailed
 from rageval.files.judgements import judgement_line
 from rageval.judges import Settings, judged_by

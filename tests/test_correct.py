@@ -16,13 +16,13 @@ from click.testing import CliRunner, Result
 
 from rageval.answers import Rules, measures_of_answers, read_judgements
 from rageval.cli import main
+from rageval.comparison.correcting import correct
 from rageval.statistics.correction import (
     Estimate,
     corrected_from_parts,
     corrected_mean,
     corrected_share,
 )
-from rageval.uncertainty.correcting import correct
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 WORTH = dict(zip(LABELS, (1, 0.5, 0, -1), strict=True))

@@ -23,9 +23,9 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval import plugins
-from rageval.agreement.passport import passport
 from rageval.cli import main
 from rageval.comparison import Settings, compare, compare_runs
+from rageval.comparison.passport import passport
 from rageval.errors import MeasureError
 from rageval.judges.votes import place
 from rageval.measures import builtin
@@ -550,7 +550,7 @@ def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> N
 
 def test_in_a_figure() -> None:
     """The colour of a query, and what stands above the panel."""
-    from rageval.plots import _colour_of, _titled
+    from rageval.comparison.plots import _colour_of, _titled
 
     good, bad = _colour_of(0.1, "higher"), _colour_of(-0.1, "higher")
     assert good != bad

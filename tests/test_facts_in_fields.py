@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rageval.agreement.leanings import order_leaning
-from rageval.agreement.passport import read
+from rageval.comparison._leanings import order_leaning
+from rageval.comparison.passport import read
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judging import Asked, Judge, judge
 from rageval.judges.rubric import rubric_named

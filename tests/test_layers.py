@@ -28,13 +28,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "compat": (BASE | {"measures", "scoring"}, set()),
     "scores": (BASE, set()),
     "sources": (BASE | {"files", "kernel", "scoring"}, set()),
-    "plots": (BASE | {"files"}, {"numpy"}),
-    "uncertainty": (
-        BASE | {"answers", "files", "measures", "scores", "scoring", "statistics"},
-        {"numpy"},
-    ),
     "evaluation": (
-        BASE | {"compat", "measures", "scores", "scoring", "sources", "uncertainty"},
+        BASE | {"compat", "measures", "scores", "scoring", "sources"},
         {"numpy"},
     ),
     "answers": (BASE | {"files", "measures", "scores", "scoring"}, set()),
@@ -45,17 +40,15 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "msgspec"},
     ),
     "testing": (BASE | {"conformance", "evaluation", "judges", "measures", "plugins"}, set()),
-    "agreement": (BASE | {"files", "statistics", "judges", "measures"}, {"numpy"}),
-    "arena": (BASE | {"files", "measures", "scoring"}, {"numpy"}),
     "statistics": (BASE, {"numpy"}),
     "comparison": (
-        BASE | {"evaluation", "measures", "scores", "scoring", "sources", "statistics"},
+        BASE
+        | {"answers", "evaluation", "files", "judges", "measures", "scores", "scoring", "sources"}
+        | {"statistics"},
         {"numpy"},
     ),
     "pages": (
-        BASE
-        | {"agreement", "comparison", "files", "judges", "measures", "scores"}
-        | {"scoring", "sources", "statistics"},
+        BASE | {"comparison", "files", "judges", "measures", "scores"} | {"scoring", "sources", "statistics"},
         {"numpy", "msgspec"},
     ),
     "checking": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
@@ -70,8 +63,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "__main__": ({"cli"}, set()),
     "cli": (
         BASE
-        | {"answers", "arena", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "plots", "scoring", "sources", "checking"},
+        | {"answers", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
+        | {"comparison", "scoring", "sources", "checking"},
         {"click"},
     ),
 }

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
-from rageval.agreement.passport import read as read_passport
 from rageval.building.pools import read_pool
 from rageval.building.support import read_support
 from rageval.cli import main
+from rageval.comparison.passport import read as read_passport
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import Shape, repeated_keys

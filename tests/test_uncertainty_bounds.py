@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
+from rageval.comparison.sensitivity import certain_verdict, numbered
 from rageval.errors import MeasureError, UsageError
+from rageval.evaluation import bounds_of as declared
 from rageval.measures import bounds
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Ends, Pair
+from rageval.measures.bounds import Both, Ends
 from rageval.measures.ranking import Topic, discounted, logarithmic
-from rageval.uncertainty.dominance import bounds_of as declared
-from rageval.uncertainty.dominance import numbered, verdict
 
 Judged = dict[str, dict[str, int]]
 REACHED = [
@@ -67,7 +67,7 @@ def unjudged(ranking: list[str]) -> set[str]:
 def difference(
     m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
 ) -> Ends:
-    pair = Pair(*(numbered(topic, ranking) for ranking in docs))
+    pair = Both(*(numbered(topic, ranking) for ranking in docs))
     return bounds.difference(declared(m), topic, pair, values, m.k, m.parameters)
 
 
@@ -133,7 +133,7 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
         least, most = (sum(map(end, gaps)) / 2 for end in (min, max))
         by_query = [{query: values(m, run[query], [qrels[query]])[0] for query in "xy"} for run in runs]
         found = {query: Topic.of(judged) for query, judged in qrels.items()}
-        said = verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
+        said = certain_verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
         seen.add(said)
         if said == "higher":
             assert least > 0

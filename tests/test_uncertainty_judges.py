@@ -14,11 +14,10 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import of_judges, turned, without_a_nugget
+from rageval.comparison.sensitivity import by_judge, of_judges, turned, without_a_nugget
 from rageval.errors import InputError
+from rageval.scoring.soft import soft_scores
 from rageval.statistics.agreement import Components, components
-from rageval.uncertainty.repeats import by_judge
-from rageval.uncertainty.soft import soft_scores
 
 Chances = dict[str, dict[str, float]]
 

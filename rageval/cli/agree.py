@@ -13,7 +13,7 @@ from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, tab
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.agreement.passport import Passport
+    from rageval.comparison.passport import Passport
 
 STYLES = ("table", "md", "json")
 
@@ -65,7 +65,7 @@ def agree(
     rageval agree umbrela.qrels nist.qrels --weights quadratic
     rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     """
-    from rageval.agreement.passport import passport, read
+    from rageval.comparison.passport import passport, read
 
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]

@@ -54,14 +54,14 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
 
 
 def _say_what_failed(grades: Judgements) -> None:
-    from rageval.arena import failed_sides, has_rankings
+    from rageval.comparison.arena import failed_sides, has_rankings
 
     if not has_rankings(grades) and (number := failed_sides(grades)):
         click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
 
 
 def _standing(grades: Judgements) -> Grid:
-    from rageval.arena import games, has_rankings, strengths
+    from rageval.comparison.arena import games, has_rankings, strengths
 
     if has_rankings(grades):
         points = _values(grades)
@@ -85,7 +85,7 @@ def _shown(value: float) -> str:
 
 
 def _elo(grades: Judgements) -> Grid:
-    from rageval.arena import elo, games
+    from rageval.comparison.arena import elo, games
 
     ratings = sorted(elo(games(grades)).items(), key=lambda item: -item[1])
     return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
@@ -100,7 +100,7 @@ def _values(grades: Judgements) -> dict[str, tuple[float, int]]:
 
 def _matrix(grades: Judgements) -> Grid:
     from rageval.answers import evaluate_answers
-    from rageval.arena import games, has_rankings, outcome_matrix
+    from rageval.comparison.arena import games, has_rankings, outcome_matrix
 
     names = grades.runs.words
     if has_rankings(grades):

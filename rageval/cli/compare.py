@@ -114,10 +114,10 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import refuse, said_of_sets
+    from rageval.comparison.plots import checked_path, plot_comparison
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.measures.parsing import parse_measures
-    from rageval.plots import checked_path, plot_comparison
 
     reading = Reading(options["comments"], Limits().changed(options["limits"]))
     inputs = sorted_out(words, reading)
@@ -145,7 +145,7 @@ def _runs_compared(
     from rageval.cli._scoring import compared as scored_runs
     from rageval.cli._scoring import prepared, refuse, refuse_nuggets
     from rageval.comparison import compare
-    from rageval.comparison.likeness import absent, alike
+    from rageval.comparison.comparing import absent, alike
 
     refuse_nuggets(options)
     evaluator, given = prepared(inputs, measures, options, reading)
@@ -370,9 +370,8 @@ def _among_judges(results: list[Scores], grades: Judgements) -> Iterator[str]:
     """How often two systems would change places by another judge, and what more votes would help."""
     import numpy as np
 
-    from rageval.comparison.sensitivity import of_judges
+    from rageval.comparison.sensitivity import by_judge, of_judges
     from rageval.statistics.agreement import components
-    from rageval.uncertainty.repeats import by_judge
 
     for score in results[0].scores:
         measure: Any = score.measure
@@ -393,8 +392,8 @@ def under_every_completion(
     from dataclasses import replace
 
     from rageval.comparison.results import REFUSED, UNDECIDED
+    from rageval.comparison.sensitivity import certain_verdict
     from rageval.comparison.verdicts import worded
-    from rageval.uncertainty.dominance import verdict
 
     pairs = []
     documents = {source.name: evaluator.rankings(source) for source in sources}
@@ -406,6 +405,6 @@ def under_every_completion(
             continue
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
-        certain = verdict(measure, topics, one, other)
+        certain = certain_verdict(measure, topics, one, other)
         pairs.append(replace(pair, every_completion=worded(certain, measure.better)))
     return replace(found, pairs=pairs)

@@ -13,7 +13,7 @@ from rageval.cli._options import ANSWERS, METAVAR, QRELS, nuggets_option
 from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
-    from rageval.uncertainty.correcting import Corrected
+    from rageval.comparison.correcting import Corrected
 
 STYLES = ("table", "md", "csv", "json")
 
@@ -63,8 +63,8 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
     from rageval.answers import Rules, measures_of_answers, read_judgements
-    from rageval.uncertainty.correcting import correct as corrected
-    from rageval.uncertainty.correcting import remarks
+    from rageval.comparison.correcting import correct as corrected
+    from rageval.comparison.correcting import remarks
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])

@@ -231,7 +231,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
 def _check_places(options: dict[str, Any]) -> None:
     """Refuse, before anything is read, files whose names say no format that can be written."""
     if options["plot"]:
-        from rageval.plots import checked_path
+        from rageval.comparison.plots import checked_path
 
         checked_path(options["plot"])
     if options["output"]:
@@ -241,7 +241,7 @@ def _check_places(options: dict[str, Any]) -> None:
 def _write(results: list[Scores], options: dict[str, Any]) -> None:
     """Write the files that are asked for."""
     if options["plot"]:
-        from rageval.plots import plot_scores
+        from rageval.comparison.plots import plot_scores
 
         plot_scores(results, options["plot"])
     if options["output"]:

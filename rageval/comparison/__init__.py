@@ -6,9 +6,7 @@ judged answers. `Settings` says how.
 
 from __future__ import annotations
 
-from rageval.comparison.comparing import compare
-from rageval.comparison.results import Cell, Comparison, Pair
-from rageval.comparison.runs import compare_runs
-from rageval.comparison.settings import Settings
+from rageval.comparison.comparing import compare, compare_runs
+from rageval.comparison.results import Cell, Comparison, Pair, Settings
 
 __all__ = ["Cell", "Comparison", "Pair", "Settings", "compare", "compare_runs"]

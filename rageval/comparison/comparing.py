@@ -1,21 +1,31 @@
-"""Runs beside one another: values with intervals, differences with tests, and what may be claimed."""
+"""Runs beside one another: values with intervals, differences with tests, and what may be claimed.
+
+Once scored, a run is known by what it holds of each judged query: how many documents, and how many judged
+ones. Only where two runs are alike in that they are looked at again, document by document: are they the same,
+or the same but for the order of equal scores?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
-from rageval.comparison.pairing import Known, pairs_of
-from rageval.comparison.results import UNDECIDED, Cell, Comparison, Pair
-from rageval.comparison.settings import BEST, Settings
-from rageval.comparison.tables import Table, tables
+from rageval.comparison._pairs import KnownOfRuns, Table, pairs_of, tables
+from rageval.comparison.results import BEST, IDENTICAL, TIES_ONLY, UNDECIDED, Cell, Comparison, Pair, Settings
 from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
+from rageval.evaluation import Evaluator
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM
 from rageval.names import suggestion
 from rageval.scores import Score, Scores
-from rageval.statistics.bootstrap import FEW, ends_of, intervals, is_coarse
+from rageval.scoring.ordering import Order
+from rageval.scoring.runs import Run
+from rageval.sources import RunSource, run_source
+from rageval.statistics.bootstrap import FEW, intervals, is_coarse, ranges_of
 from rageval.text import visible
 
 _FEW = 10
@@ -45,7 +55,7 @@ def compare(
     settings = settings or Settings()
     runs = [scores.run for scores in results]
     _check(results, runs, settings)
-    known = Known(failures(results), absent or {}, alike or {})
+    known = KnownOfRuns(failures(results), absent or {}, alike or {})
     found = tables(results, settings, known.failed, known.absent)
     pairs = [pair for table in found for pair in pairs_of(table, runs, settings, known)]
     able = [run not in known.failed for run in runs]
@@ -98,7 +108,7 @@ def why_not(score: Score) -> str:
 
 
 def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
-    scale = ends_of(table.sample.values, table.limits)
+    scale = ranges_of(table.sample.values, table.limits)
     low, high = intervals(
         table.sample, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )
@@ -168,3 +178,85 @@ def _limits(
         )
         if stuck:
             yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"
+
+
+def compare_runs(
+    measures: object,
+    runs: Mapping[str, Any] | Iterable[Any],
+    qrels: Any,
+    settings: Settings | None = None,
+    **rules: Any,
+) -> Comparison:
+    """Score runs and compare them: `{name: run}`, or runs that have names, such as paths.
+
+    A run is anything that `rageval.evaluate` takes; `rules` are its options. Knows which queries a run lacks,
+    and which runs are the same but for the order of equal scores.
+
+    >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    >>> run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
+    >>> compare_runs("rr", {"one": run, "other": run}, qrels).pairs[0].verdict
+    'identical'
+    """
+    named: Iterable[tuple[str | None, Any]]
+    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    sources = []
+    for name, run in named:
+        source = replace(run_source(run))
+        source.name = source.name if name is None else name
+        if source.is_stream:
+            source.run()
+        sources.append(source)
+    evaluator = Evaluator(measures, qrels, **rules)
+    results = [evaluator.evaluate(source) for source in sources]
+    lacking = absent(sources, evaluator.qrels.query_ids)
+    return compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
+
+
+def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, set[str]]:
+    """The judged queries that each run, once scored, was found to say nothing of."""
+    return {source.name: set(queries) - set(source.query_ids) for source in sources}
+
+
+def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) -> dict[frozenset[str], str]:
+    """The pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
+    found = {}
+    for one, other in combinations(sources, 2):
+        if one.outline == other.outline:
+            likeness = likeness_of(one.run(), other.run(), orders)
+            if likeness is not None:
+                found[frozenset((one.name, other.name))] = likeness
+    return found
+
+
+def likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> str | None:
+    """`identical`: the same documents in the same order; `ties only`: some order agrees with both.
+
+    >>> first, second = (Run.from_dict({"q": docs}) for docs in ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 1.0}))
+    >>> likeness_of(first, second), likeness_of(first, first)
+    ('ties only', 'identical')
+    """
+    if all(dict(one.ranked(order)) == dict(other.ranked(order)) for order in orders):
+        return IDENTICAL
+    if any(order.by_rank for order in orders):
+        return None  # scores say nothing of the order
+    scores = [_scores(run) for run in (one, other)]
+    if scores[0].keys() != scores[1].keys():
+        return None
+    agree = all(_agree(scores[0][query], scores[1][query]) for query in scores[0])
+    return TIES_ONLY if agree else None
+
+
+def _scores(run: Run) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for query, doc, score in run:
+        found.setdefault(query, {})[doc] = score
+    return found
+
+
+def _agree(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Whether no two documents stand one way round here and the other way round there."""
+    if one.keys() != other.keys():
+        return False
+    ordered = sorted(one, key=lambda doc: (one[doc], other[doc]))
+    scores = [other[doc] for doc in ordered]
+    return all(low <= high for low, high in pairwise(scores))

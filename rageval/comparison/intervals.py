@@ -11,7 +11,7 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.scores import Score
 from rageval.scoring.groups import require_groups
 from rageval.statistics import LEVEL, SEED
-from rageval.statistics.bootstrap import ends_of, intervals
+from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.statistics.samples import Int, Sample
 
 
@@ -30,7 +30,7 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(known))))
     columns = sample_of(measure, queries, [known], np.arange(len(known)))
-    low, high = intervals(columns, level=level, seed=SEED, scale=ends_of(columns.values, measure.limits))
+    low, high = intervals(columns, level=level, seed=SEED, scale=ranges_of(columns.values, measure.limits))
     return float(low[0]), float(high[0])
 
 

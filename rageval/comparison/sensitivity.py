@@ -1,23 +1,32 @@
-"""Would another judge, one vote less, or one nugget less have ranked the systems otherwise?
+"""Would another judge, a vote or a nugget less, or more judgements have ranked the systems otherwise?
 
 The share of (pair of systems, change) in which the order of the two is turned round. A pair that is equal
 before, or becomes equal, is not turned round.
+
+Whatever the unjudged documents turn out to be, both runs are completed alike: a document that both retrieve
+is the same document in both. Query by query the least and the most that A − B can be are bounded, and the
+means of these over the queries decide.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rageval.evaluation import Evaluator
+from rageval import answers
+from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
+from rageval.evaluation import Evaluator, bounds_of
+from rageval.files.judgements import Judgements
 from rageval.measures.base import Measure
+from rageval.measures.bounds import Both, Document, difference
+from rageval.measures.ranking import Topic
 from rageval.scoring.qrels import Qrels
+from rageval.statistics.samples import Float
 from rageval.text import visible
 
-Float = NDArray[np.float64]
 Rankings = Mapping[str, Sequence[str]]
 _SLACK = 1e-12
 
@@ -66,7 +75,7 @@ def _sign(difference: Float) -> Float:
 def without_a_nugget(
     measure: Measure, qrels: Qrels, runs: Mapping[str, Rankings], values: Mapping[str, Mapping[str, float]]
 ) -> Sensitivity:
-    """What happens when any one nugget is not there; `values` are those of each run, by query.
+    """Return what happens when any one nugget is not there; `values` are those of each run, by query.
 
     Every query is scored once for each of its nuggets, without it; one with a single nugget is left alone.
     """
@@ -137,3 +146,36 @@ def _over(table: Float) -> Float:
 def _mean(values: Float) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
+
+
+def by_judge(measure: Measure, grades: Judgements, run: str) -> Mapping[str, Float]:
+    """The values of a system by each judge who said anything on the scale, NaN where undefined."""
+    found = answers.by_judge([measure], grades, grades.runs[run])[0]
+    return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
+
+
+def certain_verdict(
+    measure: Measure,
+    topics: Mapping[str, Topic],
+    one: tuple[Rankings, Mapping[str, float]],
+    other: tuple[Rankings, Mapping[str, float]],
+) -> str:
+    """Return `higher` or `lower` if the first run's mean is so under every completion, else `undecided`.
+
+    Each run is its rankings and its values by query.
+    """
+    bounds = bounds_of(measure)
+    lows, highs = [], []
+    for query in one[1]:
+        values = one[1][query], other[1][query]
+        first, second = (numbered(topics[query], run.get(query, ())) for run in (one[0], other[0]))
+        ends = difference(bounds, topics[query], Both(first, second), values, measure.k, measure.parameters)
+        lows.append(ends.low)
+        highs.append(ends.high)
+    low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
+    return HIGHER if low > _SLACK else LOWER if high < -_SLACK else UNDECIDED
+
+
+def numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
+    """Return the documents by number where they are judged, by id where they are not."""
+    return [topic.numbers.get(doc, doc) for doc in docs]

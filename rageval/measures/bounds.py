@@ -37,7 +37,7 @@ class Ends(NamedTuple):
     high: float
 
 
-class Ranked(NamedTuple):
+class Top(NamedTuple):
     """A ranking to the cut-off: what each document supports, None where nobody judged it.
 
     `others` are unjudged documents that may be relevant, too: below the cut-off, or in another run.
@@ -78,15 +78,15 @@ class Bounds(NamedTuple):
     more is known of this than the difference of their ends.
     """
 
-    ends: Callable[[Ranked, Parameters], Ends]
-    least: Callable[[Topic, int, int | None, Pair, Parameters], float] | None = None
+    ends: Callable[[Top, Parameters], Ends]
+    least: Callable[[Topic, int, int | None, Both, Parameters], float] | None = None
 
     def known_for(self, parameters: Parameters) -> bool:
         """Return whether they hold with these parameters: not where a sum is divided by another."""
         return bool(parameters.get("normalise", "none") == "none")
 
 
-def ranked(ranking: Ranking, k: int | None, rel: int) -> Ranked:
+def ranked(ranking: Ranking, k: int | None, rel: int) -> Top:
     """Return the top k of a ranking beside the judgements; what is unjudged below it may be relevant."""
     depth = ranking.depth(k)
     found: list[Nuggets | None] = [None] * depth
@@ -97,10 +97,10 @@ def ranked(ranking: Ranking, k: int | None, rel: int) -> Ranked:
         else:
             judged_below += 1
     others = ranking.retrieved - depth - judged_below
-    return Ranked(ranking.topic, rel, k, found, ranking.retrieved, others)
+    return Top(ranking.topic, rel, k, found, ranking.retrieved, others)
 
 
-def coverage_ends(query: Ranked, parameters: Parameters) -> Ends:
+def coverage_ends(query: Top, parameters: Parameters) -> Ends:
     """Return the ends of coverage, of listed or of attainable nuggets."""
     listed = parameters.get("denominator") == "listed"
     everything = query.topic.listed
@@ -110,13 +110,13 @@ def coverage_ends(query: Ranked, parameters: Parameters) -> Ends:
     return Ends(low, Share(everything, everything) if query.unjudged else covered)
 
 
-def recall_ends(query: Ranked, _: Parameters) -> Ends:
+def recall_ends(query: Top, _: Parameters) -> Ends:
     """Return the ends of recall."""
     found, total, more = len(query.relevant), query.total, len(query.unjudged)
     return Ends(Share(found, total + query.others), Share(found + more, total + more))
 
 
-def all_gold_ends(query: Ranked, _: Parameters) -> Ends:
+def all_gold_ends(query: Top, _: Parameters) -> Ends:
     """Return the ends of all_gold."""
     complete = len(query.relevant) == query.total
     there = query.total > 0
@@ -124,19 +124,19 @@ def all_gold_ends(query: Ranked, _: Parameters) -> Ends:
     return Ends(float(low), float(complete and (there or bool(query.unjudged))))
 
 
-def p_ends(query: Ranked, _: Parameters) -> Ends:
+def p_ends(query: Top, _: Parameters) -> Ends:
     """Return the ends of precision."""
     depth = query.k or query.retrieved
     found, more = len(query.relevant), len(query.unjudged)
     return Ends(Share(found, depth), Share(found + more, depth))
 
 
-def success_ends(query: Ranked, _: Parameters) -> Ends:
+def success_ends(query: Top, _: Parameters) -> Ends:
     """Return the ends of success."""
     return Ends(float(bool(query.relevant)), float(bool(query.relevant or query.unjudged)))
 
 
-def rr_ends(query: Ranked, _: Parameters) -> Ends:
+def rr_ends(query: Top, _: Parameters) -> Ends:
     """Return the ends of the reciprocal rank."""
 
     def first(places: list[int]) -> float:
@@ -145,7 +145,7 @@ def rr_ends(query: Ranked, _: Parameters) -> Ends:
     return Ends(first(query.relevant), first(query.relevant + query.unjudged))
 
 
-def ap_ends(query: Ranked, _: Parameters) -> Ends:
+def ap_ends(query: Top, _: Parameters) -> Ends:
     """Return the ends of average precision."""
     found, total, open_ = query.relevant, query.total, query.unjudged
     number = range(len(open_) + 1)
@@ -160,7 +160,7 @@ def average_precision(places: list[int], total: int) -> float:
     return ratio(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
 
 
-def alpha_dcg_ends(query: Ranked, parameters: Parameters) -> Ends:
+def alpha_dcg_ends(query: Top, parameters: Parameters) -> Ends:
     """Return the ends of alpha-DCG."""
     alpha, open_ = parameters["alpha"], query.unjudged
     low, high = (
@@ -170,7 +170,7 @@ def alpha_dcg_ends(query: Ranked, parameters: Parameters) -> Ends:
     return Ends(low, high)
 
 
-def alpha_ndcg_ends(query: Ranked, parameters: Parameters) -> Ends:
+def alpha_ndcg_ends(query: Top, parameters: Parameters) -> Ends:
     """Return the ends of alpha-nDCG."""
     alpha, k = parameters["alpha"], query.k
     _, high = alpha_dcg_ends(query, parameters)
@@ -187,7 +187,7 @@ def _greedily(ideal: float, k: int | None) -> tuple[float, float]:
     return share * ideal, 1 / share
 
 
-def _least_ratio(query: Ranked, alpha: float, k: int | None) -> float:
+def _least_ratio(query: Top, alpha: float, k: int | None) -> float:
     """Return min Σ f_n(s_n) / Σ U_n(s_n) by Dinkelbach: at each ratio every nugget decides alone."""
     open_, documents_of = query.unjudged, query.topic.documents_of(query.rel)
     choices = []
@@ -209,7 +209,7 @@ def _least_ratio(query: Ranked, alpha: float, k: int | None) -> float:
         reached = following
 
 
-def _places(query: Ranked, nugget: int, more: Sequence[int]) -> list[int]:
+def _places(query: Top, nugget: int, more: Sequence[int]) -> list[int]:
     """Return where documents support a nugget, if the unjudged ones at the places `more` do."""
     return sorted([place for place, has in enumerate(query.found) if has and nugget in has] + list(more))
 
@@ -224,16 +224,16 @@ def first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
     return nugget_gain(range(documents if k is None else min(documents, k)), alpha)
 
 
-class Pair(NamedTuple):
+class Both(NamedTuple):
     """Two rankings of one query: judged documents by number, the others by id."""
 
     one: Sequence[Document]
     other: Sequence[Document]
     below: int = 0  # unjudged documents that stand in neither: below the cut-off
 
-    def turned(self) -> Pair:
+    def turned(self) -> Both:
         """Return the same, the other way round."""
-        return Pair(self.other, self.one, self.below)
+        return Both(self.other, self.one, self.below)
 
     def unjudged(self) -> tuple[set[str], set[str], set[str]]:
         """Return the unjudged documents that only the first, only the second, and both rankings hold."""
@@ -248,7 +248,7 @@ def _unjudged(ranking: Sequence[Document]) -> set[str]:
 def difference(
     bounds: Bounds,
     topic: Topic,
-    rankings: Pair,
+    rankings: Both,
     values: tuple[float, float],
     k: int | None,
     parameters: Parameters,
@@ -265,20 +265,20 @@ def difference(
     low, high = one.low - other.high, one.high - other.low
     if bounds.least is None or parameters.get("denominator") == "attainable":
         return Ends(low, high)
-    tops = Pair(rankings.one[:k], rankings.other[:k])
+    tops = Both(rankings.one[:k], rankings.other[:k])
     tops = tops._replace(below=len(everything - _unjudged(tops.one) - _unjudged(tops.other)))
     low = max(low, bounds.least(topic, rel, k, tops, parameters))
     return Ends(low, min(high, -bounds.least(topic, rel, k, tops.turned(), parameters)))
 
 
-def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> Ranked:
+def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> Top:
     top = ranking[:k]
     found = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
     inside = sum(isinstance(doc, str) for doc in top)
-    return Ranked(topic, rel, k, found, len(ranking), len(unjudged) - inside)
+    return Top(topic, rel, k, found, len(ranking), len(unjudged) - inside)
 
 
-def least_coverage(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+def least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
     """Return the least that the first ranking's coverage can be above the second's."""
     _, only_other, both = docs.unjudged()
     one, other = (
@@ -292,14 +292,14 @@ def least_coverage(topic: Topic, rel: int, k: int | None, docs: Pair, parameters
     return ratio(float(total), topic.listed)
 
 
-def least_success(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+def least_success(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
     """Return the least that the first ranking's success can be above the second's."""
     _, only_other, both = docs.unjudged()
     one, other = (any(_supported(topic, rel, ranking)) for ranking in (docs.one, docs.other))
     return float(_least_of_one(one, other, bool(only_other), bool(both)))
 
 
-def least_recall(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+def least_recall(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
     """Return the least, over y of the documents that only the second has, and all or none of the others."""
     _, only_other, both = docs.unjudged()
     gap, total = _gap(topic, rel, docs), topic.relevant(rel)
@@ -307,14 +307,14 @@ def least_recall(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: 
     return min(ratio(gap - y, total + y + z) for y in range(len(only_other) + 1) for z in (0, others))
 
 
-def least_p(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+def least_p(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
     """Return the least that the first ranking's precision can be above the second's."""
     if k is None:  # the rankings may differ in length
         return -math.inf
     return (_gap(topic, rel, docs) - len(docs.unjudged()[1])) / k
 
 
-def least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+def least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
     """Return the least difference: nugget by nugget, over every set of unjudged documents supporting it."""
     unjudged = sorted(set().union(*docs.unjudged()))
     if len(unjudged) > _MOST_DOCUMENTS:
@@ -334,7 +334,7 @@ def least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Pair, parameter
     return math.fsum(terms)
 
 
-def least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Pair, parameters: Parameters) -> float:
+def least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
     """Return the least difference of gains, over the largest ideal if above 0, else over the smallest."""
     least, alpha = least_alpha_dcg(topic, rel, k, docs, parameters), parameters["alpha"]
     unjudged = len(set().union(*docs.unjudged())) + docs.below
@@ -361,7 +361,7 @@ def _supported(topic: Topic, rel: int, docs: Sequence[Document]) -> list[Nuggets
     return [topic.nuggets_of(doc, rel) for doc in docs if isinstance(doc, int)]
 
 
-def _gap(topic: Topic, rel: int, docs: Pair) -> int:
+def _gap(topic: Topic, rel: int, docs: Both) -> int:
     """Return how many more relevant documents the first ranking holds than the second."""
     one, other = (sum(map(bool, _supported(topic, rel, each))) for each in (docs.one, docs.other))
     return one - other

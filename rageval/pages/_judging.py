@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from typing import Any
 
-from rageval.agreement.passport import Judged, passport
+from rageval.comparison.passport import Judged, passport
 from rageval.files.judgements import FAILED, GRADED, Judgements, folded
 from rageval.judges.base import Usage
 from rageval.judges.prices import cost

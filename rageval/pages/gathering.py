@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rageval.agreement.passport import read
 from rageval.comparison import Comparison, Settings, compare
-from rageval.comparison.comparing import why_not
+from rageval.comparison.comparing import absent, alike, why_not
 from rageval.comparison.intervals import has_interval, sample
-from rageval.comparison.likeness import absent, alike
+from rageval.comparison.passport import read
 from rageval.comparison.slices import slices
 from rageval.comparison.verdicts import Absent, Alike
 from rageval.files.judgements import Judgements
@@ -34,7 +33,7 @@ from rageval.scores import Score, Scores
 from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
 from rageval.sources import RunSource
-from rageval.statistics.bootstrap import ends_of, intervals
+from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.version import __version__
 
 Report = dict[str, Any]
@@ -256,7 +255,7 @@ def _interval(score: Score, settings: Settings) -> tuple[float, float]:
     if score.groups is not None or not has_interval(score.measure):
         return float("nan"), float("nan")
     drawn = sample([score], settings.clusters)
-    scale = ends_of(drawn.values, score.measure.limits)
+    scale = ranges_of(drawn.values, score.measure.limits)
     low, high = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
     return float(low[0]), float(high[0])
 

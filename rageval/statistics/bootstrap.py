@@ -48,7 +48,7 @@ def intervals(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    scale: Ends | None = None,
+    scale: Ranges | None = None,
 ) -> Intervals:
     """Intervals of the mean of each column, units drawn with replacement; mended where few values differ.
 
@@ -59,7 +59,7 @@ def intervals(
     (0.0, 0.56)
     """
     found = resampled(columns, kind, level, resamples, seed)
-    return Intervals(*mended(columns, *found, level, scale or ends_of(columns.values)))
+    return Intervals(*mended(columns, *found, level, scale or ranges_of(columns.values)))
 
 
 def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> Intervals:
@@ -149,7 +149,7 @@ def _quantiles(ordered: Float, level: Float) -> Float:
     return between
 
 
-class Ends(NamedTuple):
+class Ranges(NamedTuple):
     """The ends between which each column's values lie, as far as can be seen; `span` is how far a mean
     might be off if one query in one were: 1 where the ends are known."""
 
@@ -158,7 +158,7 @@ class Ends(NamedTuple):
     span: Float
 
 
-def ends_of(values: Float, limits: Limits | None = None) -> Ends:
+def ranges_of(values: Float, limits: Limits | None = None) -> Ranges:
     """Return where each column's values may lie: within the measure's own `limits`, where it says them.
 
     Otherwise 0 … 1 for a column that keeps to it, else −1 … 1, else no ends and as wide as its values and 0.
@@ -166,12 +166,12 @@ def ends_of(values: Float, limits: Limits | None = None) -> Ends:
     return _scale(*_extremes(values), limits)
 
 
-def ends_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> Ends:
+def ranges_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> Ranges:
     """Return the same for differences of two columns each."""
     least, most = _extremes(values)
     first, second = pairs.T
     both = _scale(np.fmin(least[first], least[second]), np.fmax(most[first], most[second]), limits)
-    return Ends(both.low - both.high, both.high - both.low, both.span)
+    return Ranges(both.low - both.high, both.high - both.low, both.span)
 
 
 def _extremes(values: Float) -> tuple[Float, Float]:
@@ -181,14 +181,14 @@ def _extremes(values: Float) -> tuple[Float, Float]:
     return least, most
 
 
-def _scale(least: Float, most: Float, limits: Limits | None) -> Ends:
+def _scale(least: Float, most: Float, limits: Limits | None) -> Ranges:
     if limits is not None:
         low, high = (np.full_like(least, limit) for limit in limits)
-        return Ends(low, high, np.maximum((high - low) / 2, 1.0))
+        return Ranges(low, high, np.maximum((high - low) / 2, 1.0))
     known = (least >= -1) & (most <= 1)
     low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)
     span = np.where(known, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
-    return Ends(low, np.where(known, 1.0, np.inf), span)
+    return Ranges(low, np.where(known, 1.0, np.inf), span)
 
 
 def differing(columns: Sample) -> Int:
@@ -207,7 +207,7 @@ def is_coarse(columns: Sample) -> NDArray[np.bool_]:
     return (number < FEW) & (2 * number < columns.counts())
 
 
-def mended(columns: Sample, low: Float, high: Float, level: float, scale: Ends) -> tuple[Float, Float]:
+def mended(columns: Sample, low: Float, high: Float, level: float, scale: Ranges) -> tuple[Float, Float]:
     """The intervals, wider where they would say more than is known."""
     low, high = low.copy(), high.copy()
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.statistics.bootstrap import FEW, Limits, differing, ends_of, least_error, mended
+from rageval.statistics.bootstrap import FEW, Limits, differing, least_error, mended, ranges_of
 from rageval.statistics.samples import Float, Sample
 
 Values = Mapping[str, float]
@@ -190,7 +190,7 @@ def _ends(
     reach = _quantile(number, level)
     if not is_coarse:
         return value - reach * math.sqrt(spread), value + reach * math.sqrt(spread)
-    scale = ends_of(values[:, None], limits)
+    scale = ranges_of(values[:, None], limits)
     half = reach * math.sqrt(spread + least_error(labels or number, level, float(scale.span[0])) ** 2)
     return max(value - half, min(float(scale.low[0]), value)), min(
         value + half, max(float(scale.high[0]), value)
@@ -203,7 +203,7 @@ def _alone(said: Float, level: float, limits: Limits | None = None) -> tuple[flo
         return math.nan, math.nan
     reach = _quantile(len(said), level) * math.sqrt(_variance(said) / len(said))
     ends = np.array([_mean(said) - reach]), np.array([_mean(said) + reach])
-    low, high = mended(_column(said), *ends, level, ends_of(said[:, None], limits))
+    low, high = mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
     return float(low[0]), float(high[0])
 
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rageval.errors import InputError, UsageError
 from rageval.files.judgements import Judgements
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessing import is_permutation, on, rankings_of, required
+from rageval.statistics.samples import Float, Int
 from rageval.text import visible
 
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
 _STEPS, _SMALL = 100, 1e-10
 _ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little

@@ -1,18 +1,25 @@
-"""Judged answers beside people's judgements of some of them: every system's measures, corrected."""
+"""Judged answers beside people's judgements of some of them: every system's measures, corrected.
+
+Where people judged a part of an answer's nuggets, judge and people are held against one another on the same
+nuggets: the judge's value on what people judged, people's value there, and how large a part of the answer's
+weight that is.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from rageval.answers import Rules, evaluate_all
 from rageval.errors import InputError, MeasureError, UsageError
-from rageval.files.judgements import Judgements
+from rageval.files.judgements import JudgementLine, Judgements
 from rageval.measures.base import MEAN, Measure
-from rageval.measures.scales import CRAG
+from rageval.measures.parsing import AnyMeasure
+from rageval.measures.scales import CRAG, POSITION
 from rageval.scores import Score
-from rageval.scoring.assessing import on
+from rageval.scoring.assessing import JudgeOfRun, NotThisJudge, on
 from rageval.statistics.correction import (
     Estimate,
     corrected_from_parts,
@@ -20,7 +27,6 @@ from rageval.statistics.correction import (
     corrected_share,
 )
 from rageval.text import visible
-from rageval.uncertainty.parts import Shared
 
 FEW = 20
 
@@ -57,7 +63,7 @@ def correct(
             raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     found = []
-    shared = Shared(judged, gold, rules)
+    shared = _Shared(judged, gold, rules)
     for scores in evaluate_all(measures, judged, rules):
         if scores.run in people:
             pairs = zip(scores.scores, people[scores.run].scores, strict=True)
@@ -80,7 +86,7 @@ def _failed(*both: Judgements) -> str:
     return f", that did not fail ({', '.join(said)})" if said else ""
 
 
-def _corrected(run: str, one: Score, other: Score, shared: Shared, level: float) -> Corrected:
+def _corrected(run: str, one: Score, other: Score, shared: _Shared, level: float) -> Corrected:
     name, judged, gold = str(one.measure), shared.judged, shared.gold
     counted = one.measure.about.labels
     if counted is not None and isinstance(one.measure, Measure):
@@ -146,3 +152,98 @@ def remarks(found: Sequence[Corrected], judged: Judgements) -> Iterator[str]:
             yield f"{name}: people judged {each.partly:,} answers in part only, which are left out"
         if each.estimate.unseen:
             yield f"{name}: nobody checked a label that the judge gives to {each.estimate.unseen:.1%}"
+
+
+_Key = tuple[str, str, str]  # query, item, aspect
+_Place = tuple[str, str, str, str]  # run, and the key
+_Values = dict[str, float]
+
+
+class PartJudged(NamedTuple):
+    """How much of a system's answers people judged, by one measure.
+
+    `labels` of the `of` judgements that the measure rests on are people's. Where answers were judged in
+    part, `judge` and `people` are the values on what both judged of each answer, and `share` says how much of
+    its weight that is; all are empty for a measure that needs the whole answer. `partly` are such answers.
+    """
+
+    labels: int
+    of: int
+    partly: frozenset[str] = frozenset()
+    judge: Mapping[str, float] = {}
+    people: Mapping[str, float] = {}
+    share: Mapping[str, float] = {}
+
+
+class _Shared:
+    """Judgements of a judge and of people, and both restricted to what both judged."""
+
+    def __init__(self, judged: Judgements, gold: Judgements, rules: Rules) -> None:
+        self.judged, self.gold, self.rules = judged, gold, rules
+        self._both: tuple[Judgements, Judgements] | None = None
+
+    def parts(self, measure: AnyMeasure, run: str) -> PartJudged:
+        """What people judged of this system's answers, of what the measure rests on."""
+        if not isinstance(measure, Measure):
+            return PartJudged(0, 0)
+        ours = _weighed(measure, self.judged, run, self.rules.filling)
+        theirs = _weighed(measure, self.gold, run, "skip").keys()
+        whole, part = _by_query(ours), _by_query({key: ours[key] for key in ours if key in theirs})
+        labels = sum(weight > 0 and key in theirs for key, weight in ours.items())
+        found = PartJudged(labels, sum(weight > 0 for weight in ours.values()))
+        partly = frozenset(query for query, weight in part.items() if 0 < weight < whole[query])
+        if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
+            return found._replace(partly=partly)
+        judge, people = (self._values(measure, run, side) for side in self.both)
+        share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
+        return PartJudged(found.labels, found.of, partly, judge, people, share)
+
+    @property
+    def both(self) -> tuple[Judgements, Judgements]:
+        """The two tables with the judgements alone that stand in both, and have not failed."""
+        if self._both is None:
+            judged = _places(self.judged, self.rules.filling == "skip")
+            common = judged & _places(self.gold, True)
+            self._both = _only(self.judged, common), _only(self.gold, common)
+        return self._both
+
+    def _values(self, measure: Measure, run: str, grades: Judgements) -> _Values:
+        rules = Rules(on_missing=self.rules.filling)
+        scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
+        return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
+
+
+def _places(grades: Judgements, graded_only: bool) -> set[_Place]:
+    return {_place(line) for row, line in grades.each() if grades.said_in(row).is_graded or not graded_only}
+
+
+def _only(grades: Judgements, places: set[_Place]) -> Judgements:
+    return grades.only(lambda line: _place(line) in places)
+
+
+def _place(line: JudgementLine) -> _Place:
+    return str(line.run_id), str(line.query_id), str(line.item_id), str(line.aspect)
+
+
+def _weighed(measure: Measure, grades: Judgements, run: str, filling: str) -> dict[_Key, float]:
+    """The judgements of a system that a measure rests on, each with what it counts."""
+    found: dict[_Key, float] = {}
+    weight = measure.about.weighs
+    for judge in range(len(grades.judges.words)) if run in grades.runs else ():
+        try:
+            for answer in JudgeOfRun(grades, grades.runs[run], judge, filling).assessments():
+                measure.value(answer.asked_by(measure))
+                scales = [scale for scale in answer.scales if scale is not POSITION]
+                for judgement in chain.from_iterable(map(answer.judged, scales)):
+                    key = answer.query_id, judgement.item, judgement.aspect
+                    found[key] = weight(measure.parameters, judgement) if weight else 1.0
+        except NotThisJudge:
+            continue
+    return found
+
+
+def _by_query(weights: Mapping[_Key, float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for (query, _, _), weight in weights.items():
+        found[query] = found.get(query, 0.0) + weight
+    return found
