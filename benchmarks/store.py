@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+from rageval.judges._database import connect
 from rageval.judges.base import Reply, Request, Usage
-from rageval.judges.database import connect
-from rageval.judges.store import Store
-from rageval.judges.stored import as_json, reply_as_record, request_as_record
+from rageval.judges.store import Store, as_json, reply_as_record, request_as_record
 from timing import markdown, verdict
 
 SYSTEM = "Judge whether the text between the fences supports the claim. " * 10

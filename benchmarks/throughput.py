@@ -100,9 +100,9 @@ async def ask_bare(url: str, count: int) -> float:
 
 def ask_ours(url: str, count: int) -> float:
     """Seconds for so many calls through rageval, into a new store; connections are opened on the way."""
+    from rageval.judges._scheduler import ask_all
     from rageval.judges.base import Request
-    from rageval.judges.models.openai_chat import OpenAIChat
-    from rageval.judges.scheduler import ask_all
+    from rageval.judges.models.openai import OpenAIChat
     from rageval.judges.store import Store
 
     model = OpenAIChat("m", url)

@@ -37,12 +37,11 @@ def _file(content: bytes) -> Any:
 def _replies(content: bytes) -> None:
     import json
 
-    from rageval.judges.kinds import KINDS, Scale
-    from rageval.judges.replies import Invalid, read_object
+    from rageval.judges._verdicts import KINDS, Invalid, RubricScale, read_object
 
     found, _ = read_object(content.decode("utf-8", "surrogateescape"))
     json.dumps(found, ensure_ascii=False).encode()
-    scale = Scale({"yes": 1.0, "no": 0.0}, {"grade": (0.0, 1.0)})
+    scale = RubricScale({"yes": 1.0, "no": 0.0}, {"grade": (0.0, 1.0)})
     for name, kind in KINDS.items():
         ids = ("d1", "", "n1") if name == "matrix" else ("n1", "n2")
         with suppress(Invalid):
@@ -64,7 +63,7 @@ def _server(content: bytes) -> None:
     """What a server says, as a success and as a refusal."""
     from rageval.judges.base import Fatal, Transient
     from rageval.judges.models import model_named
-    from rageval.judges.models.responses import Response
+    from rageval.judges.models._remote import Response
 
     headers = {"retry-after": content[:50].decode("latin-1")}
     for status in (200, 400, 429):
@@ -125,7 +124,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
 def tried(reader: str, content: bytes) -> None:
     """Read the bytes; a refusal is one line that any terminal can show, and anything else is a fault."""
     from rageval.errors import RagevalError
-    from rageval.judges.replies import Invalid
+    from rageval.judges._verdicts import Invalid
 
     try:
         READERS[reader](content[:SIZE])
@@ -172,8 +171,8 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.files.questions
         import rageval.files.umbrela
         import rageval.judges.gathering
-        import rageval.judges.models.anthropic_messages
-        import rageval.judges.models.openai_chat
+        import rageval.judges.models.anthropic
+        import rageval.judges.models.openai
         import rageval.judges.rubric
         import rageval.sources  # noqa: F401
     with tempfile.TemporaryDirectory() as folder:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval.judges.base import Reply, Request, Usage
+from rageval.judges.judging import UNITS
 from rageval.judges.models.scripted import Replies, ScriptedModel
-from rageval.judges.nuggetizing import UNITS
 from rageval.judges.panel import Settings, judged_by, nuggets_by
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.judges.tasks import Material

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rageval.judges.base import Fatal, Reply, Request, Transient
-from rageval.judges.models.remote import RemoteModel
+from rageval.judges.models._remote import RemoteModel
 
 OPENAI_KEY = "sk-openai-0123456789-not-a-key"
 ANTHROPIC_KEY = "sk-ant-0123456789-not-a-key"

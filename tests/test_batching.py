@@ -18,14 +18,13 @@ from typing import Any
 import pytest
 
 from rageval.errors import BudgetReached, JudgeFailed, UsageError
-from rageval.judges.asking import Patience
+from rageval.judges._asking import Patience
+from rageval.judges._batching import ROUNDS, ask_in_batches
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient, Usage
-from rageval.judges.batches import OPEN
-from rageval.judges.batching import ROUNDS, ask_in_batches
-from rageval.judges.budget import Budget
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
-from rageval.judges.store import Store
+from rageval.judges.spending import Budget
+from rageval.judges.store import OPEN, Store
 
 FAST: dict[str, Any] = {"poll_every": 0.005, "patience": Patience(tries=4, first_pause=0.002)}
 SLOW = 3  # looks before a batch has ended
@@ -203,14 +202,14 @@ WAITING = """
 import signal
 import sys
 from pathlib import Path
-from rageval.judges.batching import ask_in_batches
-from rageval.judges.progress import Progress
+from rageval.judges._batching import ask_in_batches
+from rageval.judges._asking import JobProgress
 from rageval.judges.store import Store
 from test_batching import Provider, asked
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with Store(sys.argv[1]) as store:
     provider = Provider(Path(sys.argv[2]), looks=10**9)
-    list(ask_in_batches(asked(30), provider, store, poll_every=0.01, progress=Progress()))
+    list(ask_in_batches(asked(30), provider, store, poll_every=0.01, progress=JobProgress()))
 """
 
 

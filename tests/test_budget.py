@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rageval.errors import BudgetReached, InputError, UsageError
 from rageval.judges.base import Request, Usage
-from rageval.judges.budget import Budget
-from rageval.judges.prices import cost, estimate, prices, upper_cost, upper_usage
+from rageval.judges.spending import Budget, cost, estimate, prices, upper_cost, upper_usage
 
 MODEL = "openai:gpt-4o-mini"
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100)

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 
 from fair_judge import SENTINEL, fair
 from rageval.errors import BudgetReached, UsageError
+from rageval.judges._database import PATIENCE
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
-from rageval.judges.budget import Budget
-from rageval.judges.claims import PATIENCE
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.prices import cost, price_of, stated, upper_cost, upper_usage
-from rageval.judges.scheduler import ask_all
+from rageval.judges.spending import Budget, cost, price_of, stated, upper_cost, upper_usage
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import assert_refused, command
@@ -201,7 +200,7 @@ def test_a_job_of_another_machine_counts_unless_it_had_ended_without_a_word(
 ) -> None:
     now = [0.0]
     with monkeypatch.context() as patch:
-        patch.setattr("rageval.judges.claims.place", lambda: "elsewhere 1")
+        patch.setattr("rageval.judges._database.place", lambda: "elsewhere 1")
         there = Store(clock=lambda: now[0])
     away = Budget()
     away.open(there)

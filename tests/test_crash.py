@@ -23,7 +23,7 @@ JOB = """
 import asyncio, hashlib, os, sys
 from rageval.judges.base import Request
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
+from rageval.judges._scheduler import ask_all
 from rageval.judges.store import Store
 
 store, log, output, count, delay = sys.argv[1:]

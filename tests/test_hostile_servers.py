@@ -17,7 +17,7 @@ from rageval.testing import Saying
 HERE = Path(__file__).parent
 FLOOD = """
 from hostile_servers import KINDS, items, outcomes, peak
-from rageval.judges.asking import Patience
+from rageval.judges._asking import Patience
 
 patience = Patience(tries=1, deadline=120.0, total=600.0, away=600.0, first_pause=0.01, longest_pause=0.02)
 outcomes("{provider}", items(4), KINDS["no end"].answer)

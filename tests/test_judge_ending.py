@@ -17,12 +17,13 @@ import pytest
 
 from fair_judge import fair, write_lines
 from rageval.errors import JudgeFailed
-from rageval.judges import panel, scheduler
-from rageval.judges.asking import Patience
+from rageval.judges import _scheduler as scheduler
+from rageval.judges import panel
+from rageval.judges._asking import Patience
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Unreachable
-from rageval.judges.budget import Budget
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
+from rageval.judges.spending import Budget
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_error
 from test_bad_input import command
@@ -202,7 +203,7 @@ def test_who_is_to_survive_the_terminal_does(server: LlmServer) -> None:
 UNHURRIED = """
 import sys
 from rageval.cli import main
-from rageval.judges import scheduler
+from rageval.judges import _scheduler as scheduler
 scheduler.GRACE = 3600
 main(sys.argv[1:], prog_name="rageval")
 """

@@ -21,10 +21,9 @@ import pytest
 from fair_judge import data_in, fair, said
 from rageval import clusters
 from rageval.errors import UsageError
-from rageval.judges import Settings, gathered, judged_by, rubric_named
+from rageval.judges import Settings, _cluster, gathered, judged_by, rubric_named
+from rageval.judges._cluster import Worker
 from rageval.judges.base import Reply, Request
-from rageval.judges.cluster import crew
-from rageval.judges.cluster.worker import Worker
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, ScriptedModel, openai_error
 from snippets import ROOT, blocks
@@ -72,7 +71,7 @@ def _job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -> 
     monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
     monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(crew, "LOOK", 0.1)
+    monkeypatch.setattr(_cluster, "LOOK", 0.1)
     asked = [
         {"query_id": f"q{at}", "question": f"Fact {at}?", "answer": f"fact {at}!"} for at in range(ITEMS)
     ]
@@ -293,7 +292,7 @@ def test_a_pause_that_one_worker_is_told_holds_the_other(
 def test_a_model_that_always_kills_is_told(
     server: LlmServer, dask: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "DEATHS", 2)
+    monkeypatch.setattr(_cluster, "DEATHS", 2)
 
     def deadly(asked: Asked) -> Saying:
         kill(*worker_processes())
@@ -339,8 +338,8 @@ def test_workers_that_mean_another_model(dask: tuple[str, str], monkeypatch: pyt
 def test_clusters_that_are_none(dask: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     from distributed import LocalCluster
 
-    monkeypatch.setattr(crew, "PATIENCE", 0.5)
-    monkeypatch.setattr(crew, "ALONE", 0.5)
+    monkeypatch.setattr(_cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(_cluster, "ALONE", 0.5)
     for address in ("nonsense://x:1", "tcp://127.0.0.1:1"):
         assert_refused(
             command(*ALONE, "--dask", address, "-o", "judged"), f"--dask {address}: no cluster answers there"

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from rageval.judges import _cluster
+from rageval.judges._cluster import Asker, Crew, WantedModel, Worker
 from rageval.judges.base import OK, Fatal, Lost, Reply, Request, Transient, Usage
-from rageval.judges.cluster import asker, crew
-from rageval.judges.cluster.asker import Asker, Wanted
-from rageval.judges.cluster.worker import Worker
 from rageval.testing import ScriptedModel
 from rageval.version import __version__
 
@@ -20,15 +19,15 @@ KEY = "sk-of-the-workers-0123456789abcdef0123456789"
 
 
 def asking(monkeypatch: pytest.MonkeyPatch, say: Callable[[Request], Any]) -> Asker:
-    monkeypatch.setattr(asker, "model_named", lambda spec: ScriptedModel(say, spec))
-    return Asker(Wanted("scripted", "scripted", ""))
+    monkeypatch.setattr(_cluster, "model_named", lambda spec: ScriptedModel(say, spec))
+    return Asker(WantedModel("scripted", "scripted", ""))
 
 
 REQUEST = Request("Judge.", "Is it so?", {})
 
 
 def test_a_model_that_blocks_does_not_silence_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asker, "PULSE", 0.05)
+    monkeypatch.setattr(_cluster, "PULSE", 0.05)
     go_on = threading.Event()
 
     async def taken() -> tuple[list[Any], list[Any]]:
@@ -36,7 +35,7 @@ def test_a_model_that_blocks_does_not_silence_its_worker(monkeypatch: pytest.Mon
         await there.give([(7, REQUEST)])
         before = await there.take()
         go_on.set()
-        monkeypatch.setattr(asker, "PULSE", 30)
+        monkeypatch.setattr(_cluster, "PULSE", 30)
         after = await there.take()
         await there.stop()
         return before, after
@@ -137,7 +136,7 @@ class Hiring:
 )
 def test_who_dies_before_it_begins_does_not_end_the_job(error: Exception, there: bool, ends: bool) -> None:
     async def engaged() -> Exception | None:
-        some = crew.Crew("tcp://c", Wanted("scripted", "scripted", ""))
+        some = Crew("tcp://c", WantedModel("scripted", "scripted", ""))
         some._client = Hiring(error, there)
         await some._engage("tcp://w")
         return some._trouble
@@ -162,7 +161,7 @@ def test_calls_of_a_worker_that_is_gone_are_lost() -> None:
 
 
 def test_a_worker_that_is_silent_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.judges.cluster.worker.SILENCE", 0.05)
+    monkeypatch.setattr("rageval.judges._cluster.SILENCE", 0.05)
     assert asyncio.run(_serve(Sent())) == "TimeoutError"
 
 

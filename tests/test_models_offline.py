@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.judges.base import OK, REFUSED, Fatal, Reply, Request, Transient
+from rageval.judges.exact import contains, exact, number, numbers_in, token_f1
 from rageval.judges.models import model_named
 from rageval.judges.models.frozen import FrozenJudgements
-from rageval.judges.models.lexical import lexical_evidence, lexical_support, stem, stem_weights
-from rageval.judges.models.numerals import numbers_in
-from rageval.judges.models.short import contains, exact, number, token_f1
+from rageval.judges.offline import lexical_evidence, lexical_support, stem, stem_weights
 from rageval.testing import ScriptedModel
 
 REQUEST = Request("Judge.", "The Eiffel tower.", {"type": "object"})
@@ -203,7 +202,7 @@ def test_no_sdk_is_loaded_before_a_model_is_asked_for() -> None:
         pytest.importorskip(sdk)
     code = (
         "import sys, rageval.judges.models as models, rageval.testing\n"
-        "from rageval.judges.models import openai_chat, openai_decisions, anthropic_messages, hosts\n"
+        "from rageval.judges.models import openai, anthropic, _hosts\n"
         "models.model_named('openai:m'), models.model_named('anthropic:m')\n"
         "print(*sys.modules)"
     )

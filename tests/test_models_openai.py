@@ -15,8 +15,8 @@ import pytest
 from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
-from rageval.judges.models import model_named, remote
-from rageval.judges.models.openai_chat import OpenAIChat
+from rageval.judges.models import _remote, model_named
+from rageval.judges.models.openai import OpenAIChat
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
 pytest.importorskip("openai")
@@ -528,6 +528,6 @@ def test_a_timeout_that_is_none() -> None:
 
 
 def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "find_spec", lambda name: None)
+    monkeypatch.setattr(_remote, "find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match=r"pip install 'rageval\[judges\]'"):
         model_named("openai:m")

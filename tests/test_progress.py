@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rageval.judges.asking import Patience
+from rageval.judges._asking import JobProgress, JobTally, Patience, line
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Usage
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.progress import Progress, Tally, line
-from rageval.judges.scheduler import ask_all
 from rageval.judges.store import Store
 
 
@@ -29,7 +28,7 @@ class Closed(io.StringIO):
 
 def shown(stream: io.StringIO, steps: int, seconds: float, quiet: bool = False) -> str:
     now = [0.0]
-    progress, tally = Progress(stream=stream, quiet=quiet, clock=lambda: now[0]), Tally(total=steps)
+    progress, tally = JobProgress(stream=stream, quiet=quiet, clock=lambda: now[0]), JobTally(total=steps)
     for _ in range(steps):
         now[0] += seconds
         tally.answered += 1
@@ -59,7 +58,7 @@ def test_quiet_is_quiet_and_nobody_reading_stops_no_job() -> None:
 
 
 def test_a_line_holds_rate_failures_spend_and_the_time_left() -> None:
-    tally = Tally(
+    tally = JobTally(
         1000, 100, 300, Counter(refused=2, error=1), 310, 0.5, 7, Counter({"503": 9, "\x1b[31m": 1})
     )
     said = line(tally, 60.0)
@@ -67,8 +66,8 @@ def test_a_line_holds_rate_failures_spend_and_the_time_left() -> None:
         "400/1,000 judged, 100 from the store, 5.0/s, $0.50 and 7 calls without a price,"
         r" without a verdict: 2 refused, 1 error, tried again: 9 503, 1 \x1b[31m, 2:00 left"
     )
-    assert line(Tally(total=None), 0.0) == "0/? judged"
-    assert line(Tally(total=100_000, answered=1), 1.0).endswith("27:46:39 left")
+    assert line(JobTally(total=None), 0.0) == "0/? judged"
+    assert line(JobTally(total=100_000, answered=1), 1.0).endswith("27:46:39 left")
 
 
 def test_a_job_tells_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +87,12 @@ def test_a_job_tells_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.Monkey
     with Store(tmp_path / "store.sqlite") as store:
         model = ScriptedModel(say, "paid:m")
         list(ask_all(requests[:2], model, store))
-        list(ask_all(requests, model, store, progress=Progress(stream=stream), patience=patience))
+        list(ask_all(requests, model, store, progress=JobProgress(stream=stream), patience=patience))
         (last,) = stream.getvalue().splitlines()
         assert last.startswith("10/10 judged, 2 from the store, ")
         guessed = "$0.10 (at most: the usage of 3 calls is not known), "
         assert guessed in last, "seven replies, and three calls that may have been paid for"
         assert "without a verdict: 1 " in last
         assert last.endswith("tried again: 3 503, 0:00 left")
-        list(ask_all(requests[5:], model, store, progress=Progress(stream=stream)))
+        list(ask_all(requests[5:], model, store, progress=JobProgress(stream=stream)))
     assert stream.getvalue().splitlines() == [last], "nothing was asked, so there is nothing to say"

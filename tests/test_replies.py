@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval.judges.kinds import KINDS, Scale
-from rageval.judges.replies import LONGEST, Invalid, read_object
+from rageval.judges._verdicts import KINDS, LONGEST, Invalid, RubricScale, read_object
 from rageval.judges.rubric import rubric_named, rubric_names
 
-SUPPORT = Scale({"support": 1.0, "partial_support": 0.5, "not_support": 0.0}, {})
-GRADES = Scale({}, {"correctness": (-1.0, 2.0), "faithfulness": (-1.0, 1.0)})
+SUPPORT = RubricScale({"support": 1.0, "partial_support": 0.5, "not_support": 0.0}, {})
+GRADES = RubricScale({}, {"correctness": (-1.0, 2.0), "faithfulness": (-1.0, 1.0)})
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
@@ -264,7 +263,7 @@ def test_a_ranking_gives_places() -> None:
 def test_a_matrix_says_something_of_every_pair() -> None:
     said = {"documents": [{"id": "d2", "supports": ["n2"]}, {"id": "d1", "supports": []}]}
     found = KINDS["matrix"].read(
-        said, Scale({"support": 1.0, "not_support": 0.0}, {}), ("d1", "d2", "", "n1", "n2")
+        said, RubricScale({"support": 1.0, "not_support": 0.0}, {}), ("d1", "d2", "", "n1", "n2")
     )
     assert {v.id: v.label for v in found} == {
         "d1\tn1": "not_support",

@@ -17,13 +17,12 @@ import pytest
 
 from patient_loop import now, unhurried_  # noqa: F401  (a fixture)
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges.asking import Patience
+from rageval.judges._asking import CallGate, Patience
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Fatal, Lost, Reply, Request, Transient, Usage
-from rageval.judges.budget import Budget
-from rageval.judges.gate import Gate
 from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.prompts import Mark
-from rageval.judges.scheduler import ask_all
+from rageval.judges.spending import Budget
 from rageval.judges.store import Store
 
 HASTY = Patience(first_pause=0.002, longest_pause=0.05, away=0.1)
@@ -213,7 +212,7 @@ def test_no_more_than_allowed_are_under_way(store: Store) -> None:
 
 def test_the_gate_narrows_once_for_all_who_were_inside_and_widens_again() -> None:
     async def through() -> list[int]:
-        gate = Gate(16, first_pause=0.001, longest_pause=0.001)
+        gate = CallGate(16, first_pause=0.001, longest_pause=0.001)
         widths = []
         for _ in range(2):
             entered = [await gate.__aenter__() for _ in range(gate.width)]
@@ -372,7 +371,7 @@ INTERRUPTED = """
 import asyncio, signal, sys
 from rageval.judges.base import Request
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
+from rageval.judges._scheduler import ask_all
 from rageval.judges.store import Store
 
 async def say(request):

@@ -21,13 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import InputError, OutputError, UsageError
+from rageval.judges._database import BEAT, MIGRATIONS, PATIENCE, on_network
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import FENCE, Reply, Request, Usage
-from rageval.judges.claims import BEAT, PATIENCE
-from rageval.judges.database import MIGRATIONS, on_network
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
-from rageval.judges.store import Store
-from rageval.judges.stored import from_line
+from rageval.judges.store import Store, from_line
 
 NOBODY = 65534
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
@@ -250,7 +248,7 @@ def test_a_claim_is_kept_while_its_owner_shows_that_it_lives(
         return now[0]
 
     with Store(path, clock=clock) as mine:
-        monkeypatch.setattr("rageval.judges.claims.place", lambda: "another machine")
+        monkeypatch.setattr("rageval.judges._database.place", lambda: "another machine")
         with Store(path, clock=clock) as other:
             assert other.claim("a")
             assert other.claim("b")
@@ -318,7 +316,7 @@ import resource, signal, sys
 from rageval.errors import OutputError
 from rageval.judges.base import Request
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
+from rageval.judges._scheduler import ask_all
 from rageval.judges.store import Store
 
 path, limit = sys.argv[1:]

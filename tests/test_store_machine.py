@@ -22,16 +22,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rageval.judges import scheduler
-from rageval.judges.asking import Patience
+from rageval.judges import _scheduler as scheduler
+from rageval.judges._asking import Patience
+from rageval.judges._batching import LOOKS, ask_in_batches
+from rageval.judges._database import PATIENCE
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, Lost, Reply, Request
-from rageval.judges.batches import INTENDED
-from rageval.judges.batching import ask_in_batches
-from rageval.judges.claims import PATIENCE
-from rageval.judges.lost import LOOKS
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.scheduler import ask_all
-from rageval.judges.store import Store
+from rageval.judges.store import INTENDED, Store
 
 NAME, ENDPOINT = "paid:m", "http://provider"
 FAST: dict[str, Any] = {"poll_every": 0.001, "patience": Patience(first_pause=0.001)}

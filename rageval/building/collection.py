@@ -23,9 +23,9 @@ from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.writing import refuse_place, whole_file
-from rageval.judges.budget import Budget
 from rageval.judges.panel import budget_of, nuggets_by, said_by_all
 from rageval.judges.rubric import rubric_named
+from rageval.judges.spending import Budget
 from rageval.judges.tasks import Material
 from rageval.judges.votes import voted
 from rageval.records import Nugget, Question

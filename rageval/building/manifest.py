@@ -13,8 +13,8 @@ import msgspec
 
 from rageval.errors import InputError
 from rageval.judges.base import Usage
-from rageval.judges.prices import cost
 from rageval.judges.rubric import Rubric
+from rageval.judges.spending import cost
 from rageval.version import __version__
 
 NAME = "manifest.json"

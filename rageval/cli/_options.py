@@ -111,7 +111,7 @@ def _named(words: Words) -> Iterator[str]:
 def _stores(words: Words) -> Iterator[str]:
     """The files of the store that the command uses."""
     if "store" in words:
-        from rageval.judges.database import default_path
+        from rageval.judges.store import default_path
 
         store = words["store"][0] if words["store"] else default_path()
         yield from (f"{store}{end}" for end in _BESIDE_STORE)

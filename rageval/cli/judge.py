@@ -171,7 +171,7 @@ def _lines(
     failed: Counter[str],
 ) -> Iterator[str]:
     """The lines of the result, while counting what failed by status."""
-    from rageval.judges.nuggetizing import UNITS
+    from rageval.judges.judging import UNITS
     from rageval.judges.panel import Settings
 
     settings = Settings(**{name: options[name] for name in _SETTINGS})
@@ -183,7 +183,7 @@ def _lines(
     failed.update(said["status"] for said in judgements if said["status"] not in GRADED)
     if rubric.file.unit == "bank":
         from rageval.files.nuggets import write_nuggets
-        from rageval.judges.nuggetizing import rated
+        from rageval.judges.judging import rated
 
         texts = {query: question.text for query, question in material.questions.items()}
         yield from write_nuggets(rated(material, judgements), texts)

@@ -16,8 +16,7 @@ from rageval.errors import InputError, JudgeFailed
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.judges.exchange import Imported
-    from rageval.judges.stored import Stored
+    from rageval.judges.store import Imported, StoredReply
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _store = click.option("--store", metavar="FILE", help="The store (default: the user's cache).")
@@ -103,7 +102,7 @@ def show(key: str, store: str | None) -> None:
     print_lines(_shown(found))
 
 
-def _shown(stored: Stored) -> Iterator[str]:
+def _shown(stored: StoredReply) -> Iterator[str]:
     reply = stored.reply
     yield f"key      {stored.key}"
     yield f"model    {visible(stored.model)} at {visible(stored.endpoint)}, {stored.created}"
@@ -119,7 +118,7 @@ def _shown(stored: Stored) -> Iterator[str]:
 
 
 def _existing(store: str | None) -> str:
-    from rageval.judges.database import default_path
+    from rageval.judges.store import default_path
 
     path = str(store or default_path())
     if not os.path.isfile(path):

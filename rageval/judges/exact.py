@@ -1,13 +1,17 @@
-"""CRAG's first stage: what can be said of an answer without a model, because it is a matter of form.
+"""What can be said of a short answer without a model, because it is a matter of form.
 
-An answer that equals the gold answer (or an alternative), but for case, quotes and the like, is perfect; one
-that says "I don't know" is missing. Of all others a model or a person must say whether they are right.
+CRAG's first stage: an answer that equals the gold answer (or an alternative), but for case, quotes and the
+like, is perfect; one that says "I don't know" is missing. Of all others a model or a person must say whether
+they are right, unless words or numbers that are the same are enough.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from rageval.errors import UsageError
@@ -25,6 +29,17 @@ _ABSTENTION = re.compile(
     r"(?:i (?:really |honestly )?(?:don't|do not|dont) know(?: the answer)?"
     r"(?: to (?:this|that|the|your) question)?|i(?:'m| am) not sure|not sure|unknown|no answer|n/a)"
 )
+_WORD, _NO_WORD = re.compile(r"\w"), re.compile(r"\W")
+_ARTICLES = {"a", "an", "the"}
+_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_NUMERAL = re.compile(
+    r"(?<![\w.,])(?P<sign>-)?(?P<digits>\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?P<decimals>\.\d+)?"
+    rf"(?:[ -](?P<scale>{'|'.join(_SCALES)})s?\b)?",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"(?<=\d)\s?[–—-]\s?(?=\d)")
+_RAISED = re.compile("[¼-¾⅐-⅞²³¹⁰⁴-⁹₀-₉]+")  # 10² is not 102, nor 2½ 21/2
+_LONGEST = 40  # digits; more are an id, compared as text
 
 
 def folded(text: str) -> str:
@@ -82,3 +97,88 @@ def judge_exactly(
             "judge": JUDGE,
             "rubric": RUBRIC,
         }
+
+
+def exact(answer: str, gold: Iterable[str]) -> bool:
+    """Whether the answer is a gold answer, but for case, quotes, blanks and a full stop.
+
+    >>> exact("paris.", ["Paris"]), exact("In Paris", ["Paris"]), exact("", [""])
+    (True, False, False)
+    """
+    said = folded(answer)
+    return bool(said) and any(said == folded(text) for text in gold)
+
+
+def contains(answer: str, gold: Iterable[str]) -> bool:
+    """Whether a gold answer stands in the answer as whole words; an answer that names everything passes too.
+
+    >>> contains("It is in Paris, I think.", ["paris"]), contains("A comparison", ["Paris"])
+    (True, False)
+    """
+    said = folded(answer)
+    wanted = filter(None, map(folded, gold))
+    return any(_has_words(said, text) for text in wanted)
+
+
+def _has_words(said: str, wanted: str) -> bool:
+    """Whether the text stands there with no letter or digit right before or behind it."""
+    at = said.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not (_WORD.match(said, at - 1) if at else None) and not _WORD.match(said, end):
+            return True
+        border = _NO_WORD.search(said, at)
+        at = said.find(wanted, border.end()) if border else -1
+    return False
+
+
+def number(answer: str, gold: Iterable[str], within: float = 0.0) -> bool:
+    """Whether the numbers of the answer are those of a gold answer, each within this share of it.
+
+    >>> number("About 1,500 people", ["1500"]), number("1400 or 1500", ["1500"]), number("none", ["none"])
+    (True, False, False)
+    """
+    said = sorted(set(numbers_in(answer)))
+    wanted = (sorted(set(numbers_in(text))) for text in gold)
+    return any(
+        len(said) == len(numbers) > 0
+        and all(abs(a - b) <= abs(float(b)) * within for a, b in zip(said, numbers, strict=True))
+        for numbers in wanted
+    )
+
+
+def token_f1(answer: str, gold: Iterable[str]) -> float:
+    """The F1 of the answer's words and those of the nearest gold answer, without articles, as in SQuAD.
+
+    >>> token_f1("the tall tower", ["Tower"]), token_f1("", ["x"])
+    (0.6666666666666666, 0.0)
+    """
+    said = _words(answer)
+    return max((_f1(said, _words(text)) for text in gold), default=0.0)
+
+
+def _words(text: str) -> Counter[str]:
+    characters = (" " if unicodedata.category(c)[0] in "PS" else c for c in folded(text))
+    return Counter(word for word in "".join(characters).split() if word not in _ARTICLES)
+
+
+def _f1(said: Counter[str], wanted: Counter[str]) -> float:
+    shared = (said & wanted).total()
+    return 2 * shared / (said.total() + wanted.total()) if shared else 0.0
+
+
+def numbers_in(text: str) -> list[Decimal]:
+    """All numbers written in digits, in order; a dash between two numbers is no minus.
+
+    >>> [str(number) for number in numbers_in("1,000 of 3.5 million in 1998-2003, at -4 °C")]
+    ['1000', '3500000', '1998', '2003', '-4']
+    """
+    text = compatible(_RAISED.sub(r" \g<0> ", text)).replace("−", "-")
+    text = _RANGE.sub(" to ", text)
+    return [_value(match) for match in _NUMERAL.finditer(text) if len(match["digits"]) <= _LONGEST]
+
+
+def _value(match: re.Match[str]) -> Decimal:
+    plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
+    scale = _SCALES.get((match["scale"] or "").lower(), 0)
+    return Decimal(f"{Decimal(f'{plain}E{scale}'):f}")  # exact, however long

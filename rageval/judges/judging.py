@@ -1,24 +1,35 @@
-"""A rubric, a model and material: judgements out, in the order of the tasks, with whatever failed said so."""
+"""A rubric, a model and material: judgements out, in the order of the tasks, with whatever failed said so.
+
+The words of a text that a verdict rests on must stand in it: a model that was talked into a verdict, or made
+one up, seldom has a quote to show for it. Some rubrics give no judgements but texts, which other rubrics then
+judge by: nuggets, written from gold answers or gathered passage by passage, queries, or an answer.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rageval.judges.base import INVALID, OK, REPAIRED, TRUNCATED, Reply, Request
-from rageval.judges.evidence import require_evidence
+from rageval.errors import InputError
+from rageval.judges._verdicts import Invalid, Verdict
+from rageval.judges.base import INVALID, OK, REPAIRED, TRUNCATED, Reply, Request, Usage
 from rageval.judges.exact import first_stage
-from rageval.judges.kinds import Verdict
 from rageval.judges.prompts import Mark, Shown, as_data, as_note
-from rageval.judges.replies import Invalid
 from rageval.judges.rubric import Rubric
-from rageval.judges.tasks import Material, Row, Task, tasks
+from rageval.judges.tasks import Material, Task, VerdictRow, tasks
+from rageval.judges.tasks import tasks as tasks_of
+from rageval.records import Nugget
+from rageval.text import compatible, visible
 
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
 TRIES = 3  # of a reply that cannot be read: the first, and two with the reason
 Asked = Iterable[tuple[int, Request]]
 Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
+_MOST_PIECES = 50  # each is looked for in the whole text
+_LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
+UNITS = ("question", "passages")  # of rubrics that write nuggets
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +154,7 @@ def _by(rubric: Rubric, judge: Judge) -> dict[str, str]:
     return {"judge": f"{judge.name}@{rubric.digest}", "rubric": f"{rubric.judged_as}@{rubric.digest}"}
 
 
-def _judgement(row: Row, said: Mapping[str, Any]) -> dict[str, Any]:
+def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:
     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item, "aspect": row.aspect}
     shown = {"shown": list(row.shown)} if row.shown else {}
     return {**place, **row.also, **shown, **said}
@@ -153,7 +164,7 @@ _SIDES = {"a": ("win", 1.0), "b": ("loss", 0.0), "tie": ("tie", 0.5)}
 _OTHER = {"a": "b", "b": "a", "tie": "tie"}
 
 
-def _said(verdict: Verdict, row: Row) -> dict[str, Any]:
+def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     """Label, grade and reasons; in a comparison from the side of this row's system."""
     label, grade = verdict.label, verdict.grade
     if row.shown and label in _SIDES:
@@ -168,3 +179,128 @@ def decided(rubric: Rubric, task: Task) -> str | None:
         return None
     label = first_stage(task.data["answer"], task.data["gold"])
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
+
+
+def require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping[str, Any]) -> None:
+    """`Invalid` if a verdict that needs a quote has none, or one that is nowhere in what was shown."""
+    source = rubric.file.evidence_from
+    if source is None:
+        return
+    for verdict in verdicts:
+        if verdict.label in rubric.file.evidence_for and not is_quoted(verdict.evidence or "", data[source]):
+            of = f" of {verdict.id}" if verdict.id else ""
+            raise Invalid(
+                f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
+                f" found {verdict.evidence!r:.80}"
+            )
+
+
+def is_quoted(evidence: str, text: str) -> bool:
+    """Whether the quote, or every piece of it where some is left out, stands in the text.
+
+    >>> is_quoted("It’s safe … at 100 °C", "It's  SAFE, they say, at 100 °C.")
+    True
+    >>> is_quoted("perfectly safe", "It's safe."), is_quoted(" … ", "It's safe."), is_quoted("✓", "✓ (yes)")
+    (False, False, True)
+    """
+    pieces = [piece.strip() for piece in _LEFT_OUT.split(evidence) if piece.strip()]
+    shown = folded(text)
+    return 0 < len(pieces) <= _MOST_PIECES and all(
+        piece in text or (folded(piece) or "\n") in shown for piece in pieces
+    )
+
+
+def folded(text: str) -> str:
+    """Text as quotes are compared: without case, marks and blanks that copying changes.
+
+    >>> folded("It’s  SAFE.") == folded("it's safe")
+    True
+    """
+    return re.sub(r"\W+", " ", compatible(text).casefold()).strip()
+
+
+@dataclass(slots=True)
+class Written:
+    """The nuggets of every question, and the questions for which there are none because judging failed.
+
+    `calls` and `usage` are what the replies that decided it took, whenever they were paid for.
+    """
+
+    nuggets: list[Nugget] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # query -> status
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def keep(self, query: str, outcome: Outcome) -> None:
+        """Take in what came of a call."""
+        self.calls += outcome.attempts
+        spent = outcome.reply.usage
+        self.usage = Usage(self.usage.input + spent.input, self.usage.output + spent.output)
+        if outcome.verdicts or outcome.status in ("ok", "repaired"):
+            self.texts[query] = [verdict.id for verdict in outcome.verdicts]
+        else:
+            self.failed[query] = (
+                f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
+            )
+
+
+def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
+    """Nuggets of every question; at most as many as the rubric keeps, the most important first."""
+    written = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
+    written.nuggets = [
+        Nugget(query, str(at), text)
+        for query, found in written.texts.items()
+        for at, text in enumerate(found[: rubric.file.kept])
+        if query not in written.failed
+    ]
+    return written
+
+
+def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
+    """The nuggets with the importance that judgements of them say; None where judging failed."""
+    importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
+    for query, bank in material.nuggets.items():
+        for nugget in bank:
+            yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
+
+
+def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
+    """The first task of each question that is this judge's; all others of the question go with it."""
+    first = {task.rows[""][0].query: task for task in reversed(list(tasks_of(rubric, material)))}
+    mine = [task for task in first.values() if judge.is_mine(rubric.request(task.data, task.ids))]
+    return mine[::-1]
+
+
+def _noted(rubric: Rubric, material: Material, judge: Judge) -> Written:
+    """One call a question: from its gold answer."""
+    todo = dict(enumerate(_share(rubric, material, judge)))
+    queries = [task.rows[""][0].query for task in todo.values()]
+    written = Written()
+    for number, outcome in sorted(asked(rubric, todo, judge).items()):
+        written.keep(queries[number], outcome)
+    return written
+
+
+def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
+    """A few passages at a time, each call bringing the list so far up to date: as many rounds as it takes."""
+    if not material.candidates:
+        raise InputError("no passages to gather nuggets from; expected a run that names them (--run FILE)")
+    of_query: dict[str, list[Task]] = {}
+    for task in tasks_of(rubric, material):
+        of_query.setdefault(task.rows[""][0].query, []).append(task)
+    mine = {task.rows[""][0].query for task in _share(rubric, material, judge)}
+    of_query = {query: found for query, found in of_query.items() if query in mine}
+    written = Written()
+    for at in range(max(map(len, of_query.values()), default=0)):
+        queries = [query for query in of_query if at < len(of_query[query]) and query not in written.failed]
+        todo = {
+            number: replace(
+                of_query[query][at],
+                data={**of_query[query][at].data, "nuggets": written.texts.get(query, [])},
+            )
+            for number, query in enumerate(queries)
+        }
+        for number, outcome in sorted(asked(rubric, todo, judge).items()):
+            written.keep(queries[number], outcome)
+    return written

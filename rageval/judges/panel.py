@@ -8,19 +8,16 @@ from functools import partial
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.judges.asking import USUAL, Patience
+from rageval.judges._asking import USUAL, JobProgress, Patience
+from rageval.judges._batching import ask_in_batches
+from rageval.judges._canaries import DEFAULT, check_with_canaries
+from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Model, Reply, Request
-from rageval.judges.batching import ask_in_batches
-from rageval.judges.budget import Budget, limits_of_share
-from rageval.judges.canaries import DEFAULT, check_with_canaries
-from rageval.judges.judging import Asked, Judge, decided, judge
+from rageval.judges.judging import Asked, Judge, Written, decided, judge, nuggetize
 from rageval.judges.models import is_remote, model_named
-from rageval.judges.nuggetizing import Written, nuggetize
 from rageval.judges.offline import NAMES, is_offline, judge_offline
-from rageval.judges.prices import estimate, stated
-from rageval.judges.progress import Progress
 from rageval.judges.rubric import Rubric
-from rageval.judges.scheduler import ask_all
+from rageval.judges.spending import Budget, estimate, limits_of_share, stated
 from rageval.judges.store import Store
 from rageval.judges.tasks import Material, tasks
 from rageval.judges.votes import by_place, disagreements, voted
@@ -174,7 +171,7 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
                 store,
                 budget=budget,
                 refresh=settings.refresh,
-                progress=Progress(quiet=settings.quiet),
+                progress=JobProgress(quiet=settings.quiet),
                 patience=patience,
             )
 
@@ -188,7 +185,7 @@ def _model(who: str | Model, settings: Settings) -> Model:
         return model_named(who, **options) if isinstance(who, str) else who
     if settings.batch:
         raise UsageError("workers cannot help with batches, which are handed over at once: leave out --dask")
-    from rageval.judges.cluster import OnCluster
+    from rageval.judges._cluster import OnCluster
 
     return OnCluster(who, settings.dask, **options)
 

@@ -24,10 +24,9 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, UsageError
+from rageval.judges._verdicts import KINDS, RubricScale, Verdict, read_object
 from rageval.judges.base import Request
-from rageval.judges.kinds import KINDS, Scale, Verdict
 from rageval.judges.prompts import FENCE, Mark, as_data, by_author
-from rageval.judges.replies import read_object
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
@@ -82,9 +81,9 @@ class Rubric:
     file: RubricFile
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> RubricScale:
         """What may be said."""
-        return Scale(self.file.labels, self.file.ranges, self.file.most)
+        return RubricScale(self.file.labels, self.file.ranges, self.file.most)
 
     @property
     def judged_as(self) -> str:

@@ -1,56 +1,53 @@
 """The store of replies: what was once paid for is never paid for again.
 
 One SQLite file that any number of processes may use at the same time. A reply is found by the key of its
-question; each is one transaction, so that whatever ends the process, nothing acknowledged is lost.
+question; each is one transaction, so that whatever ends the process, nothing acknowledged is lost. Replies
+are text there, as in the JSON lines that stores exchange. Batches that a provider works on for hours are kept
+from before they are handed over until they are taken: an intent is written before a provider is told, because
+a reply can be lost, or who waits for it be killed, when the batch is already there to be paid.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import sqlite3
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rageval.errors import OutputError, RagevalError, StoreLost
-from rageval.judges.base import Reply, Request
-from rageval.judges.batches import Batches
-from rageval.judges.claims import Claims
-from rageval.judges.database import (
+from rageval.errors import OutputError, RagevalError, StoreLost, UsageError
+from rageval.judges._database import (
     MEMORY,
-    default_path,
+    Claims,
     explained,
-    insert_reply,
     on_network,
     open_database,
     rescued,
     transaction,
 )
-from rageval.judges.exchange import ADDED, CONFLICT, SAME, Imported, import_lines, import_rows
-from rageval.judges.stored import (
-    STORABLE,
-    Stored,
-    as_json,
-    checksum,
-    line_of,
-    refuse_credentials,
-    reply_as_record,
-    reply_of,
-    request_as_record,
-    request_of,
-    secrets_in,
-    without,
-)
+from rageval.judges.base import FILTERED, OK, REFUSED, TRUNCATED, Reply, Request, Usage
 
 _PAGE = 500  # keys read at a time, so that a long export holds no other process up
+STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
+_OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
+_HEAD = ("key", "model", "endpoint", "created")
+_SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
+ADDED, SAME, CONFLICT = "added", "same", "conflict"
+_AT_ONCE = 500  # replies a transaction
+INTENDED, OPEN, DONE, FAILED = "intended", "open", "done", "failed"
+_Access = Callable[..., AbstractContextManager[sqlite3.Connection]]
 
 
 class Store:
@@ -72,7 +69,7 @@ class Store:
         self._file = None if read_only or self.path == MEMORY else os.stat(self.path)
         self._loss: str | None = None
         self._claims = Claims(self._connection, clock)
-        self.batches = Batches(self.writing, self.reading)
+        self.batches = StoredBatches(self.writing, self.reading)
         self.owner = self._claims.owner
         self.is_near, self.is_dead = self._claims.is_near, self._claims.is_dead
         self.beat_of = self._claims.beat_of
@@ -99,7 +96,7 @@ class Store:
         answer = without(said, self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
-            insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
+            _insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
         self._claims.gave([key])
         return reply if answer == said else reply_of(json.loads(answer))
@@ -134,7 +131,7 @@ class Store:
                 self._claims.beat()
             self._sync()
 
-    def rows(self) -> Iterator[Stored]:
+    def rows(self) -> Iterator[StoredReply]:
         """Every stored reply that is as it was written, by key."""
         return filter(None, map(self._stored, self._keys_from("")))
 
@@ -144,12 +141,12 @@ class Store:
 
     def import_(self, lines: Iterable[str]) -> Imported:
         """Take over exported replies; what differs from a reply already here is listed, not taken."""
-        return import_lines(self, lines)
+        return _import_lines(self, lines)
 
     def merge(self, other: str | Path) -> Imported:
         """Take over the replies of another store."""
         with Store(other, read_only=True) as source:
-            found = import_rows(self, source.rows())
+            found = _import_rows(self, source.rows())
             found.damaged += [f"{source.damaged} rows of {other}"] if source.damaged else []
         return found
 
@@ -168,7 +165,7 @@ class Store:
         counts = {"replies": whole, "damaged": rows - whole, "claims": claims}
         return {"path": self.path, **counts, "models": dict(by_model), "statuses": dict(by_status)}
 
-    def show(self, key: str) -> Stored | None:
+    def show(self, key: str) -> StoredReply | None:
         """A stored reply with its question; `key` may be shortened as long as it is the only one."""
         if not key.isascii():  # half a character could not even be looked for
             return None
@@ -176,7 +173,7 @@ class Store:
         matching = [known for known in found if known.startswith(key)]
         return self._stored(matching[0]) if len(matching) == 1 else None
 
-    def take_over(self, replies: Iterable[Stored]) -> list[str]:
+    def take_over(self, replies: Iterable[StoredReply]) -> list[str]:
         """Keep what is new, in one transaction; what has become of each."""
         with self.writing() as connection:
             return [self._take_over(connection, stored) for stored in replies]
@@ -252,13 +249,13 @@ class Store:
         """All that is written within is one transaction."""
         return nullcontext() if self.read_only else self.writing()
 
-    def _take_over(self, connection: sqlite3.Connection, stored: Stored) -> str:
+    def _take_over(self, connection: sqlite3.Connection, stored: StoredReply) -> str:
         here = self.get(stored.key)
         if here is not None:
             alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
             return SAME if alike else CONFLICT
         request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
-        insert_reply(
+        _insert_reply(
             connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
         )
         return ADDED
@@ -286,14 +283,14 @@ class Store:
         self._damaged.add(key)
         return None
 
-    def _stored(self, key: str) -> Stored | None:
+    def _stored(self, key: str) -> StoredReply | None:
         row = self._row("reply, created, job, checksum, model, endpoint, request", key)
         reply = self._read(key, *row[:4]) if row else None
         if row is None or reply is None:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
         try:
-            stored = Stored(key, model, endpoint, request_of(json.loads(asked)), reply, created)
+            stored = StoredReply(key, model, endpoint, request_of(json.loads(asked)), reply, created)
             genuine = stored.is_genuine()
         except (TypeError, ValueError):
             genuine = False
@@ -312,6 +309,32 @@ class Store:
         return None
 
 
+def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> None:
+    """Within a transaction: write a row, or replace all of one but its key, whose index may be damaged."""
+    *_, answer, created, job = columns
+    connection.execute(
+        "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+        " model = excluded.model, endpoint = excluded.endpoint, request = excluded.request,"
+        " reply = excluded.reply, created = excluded.created, job = excluded.job,"
+        " checksum = excluded.checksum",
+        (key, *columns, checksum(key, answer, created, job)),
+    )
+
+
+def default_path() -> Path:
+    """Where judgements are kept: `RAGEVAL_STORE`, or a file in the user's cache folder."""
+    told = os.environ.get("RAGEVAL_STORE")
+    return Path(told).expanduser() if told else _cache_folder() / "rageval" / "judgements.sqlite"
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
 def _is_same(path: str, file: os.stat_result) -> bool:
     """Whether the file under this path is still the one."""
     try:
@@ -325,3 +348,237 @@ def _is_same(path: str, file: os.stat_result) -> bool:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    """A reply with the question, who was asked, and when."""
+
+    key: str
+    model: str
+    endpoint: str
+    request: Request
+    reply: Reply
+    created: str
+
+    def is_genuine(self) -> bool:
+        """Whether the question is the one that the key belongs to."""
+        return not self.model or self.request.key(self.model, self.endpoint) == self.key
+
+
+def as_json(value: Any) -> str:
+    """Compact text without anything that a database or a terminal could stumble over."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _filled(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass that say something."""
+    return {field.name: value for field in fields(record) if (value := getattr(record, field.name))}
+
+
+def request_as_record(request: Request) -> dict[str, Any]:
+    """Everything of the request, so that its key can be checked anywhere."""
+    return {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
+
+
+def reply_as_record(reply: Reply) -> dict[str, Any]:
+    """The reply without its empty fields."""
+    return {**_filled(reply), "usage": _filled(reply.usage)}
+
+
+def request_of(record: Mapping[str, Any]) -> Request:
+    """The request of a record; `ValueError` if it is none."""
+    return Request(**_known(Request, record))
+
+
+def reply_of(record: Mapping[str, Any]) -> Reply:
+    """The reply of a record; `ValueError` if it is none."""
+    known = _known(Reply, record)
+    known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
+    known["dropped"] = tuple(known.get("dropped", ()))
+    return Reply(**known)
+
+
+def _known(kind: type[Any], record: Any) -> dict[str, Any]:
+    """What this version knows of a record, which a newer one may have written; checks the types."""
+    if not isinstance(record, Mapping):
+        raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
+    names = [field.name for field in fields(kind) if field.name in _TYPES]
+    known = {name: record[name] for name in names if name in record}
+    for name, value in known.items():
+        if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
+            raise ValueError(f"expected another type in {name}, found {value!r:.80}")
+    return known
+
+
+_NUMBER = (int, float)
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("system", "user", "name", "status", "text", "detail", "served", "request_id"), str),
+    **dict.fromkeys(("max_tokens", "sample", "input", "output", "cached", "reasoning"), int),
+    **dict.fromkeys(("schema", "usage", "sent"), Mapping),
+    "temperature": (*_NUMBER, type(None)),
+    "latency": _NUMBER,
+    "dropped": (list, tuple),
+}
+
+
+def line_of(stored: StoredReply) -> str:
+    """One line of JSON, to exchange and to archive."""
+    head = {name: getattr(stored, name) for name in _HEAD}
+    body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
+    return as_json({**head, **body})
+
+
+def from_line(line: str) -> StoredReply:
+    """What a line says; `ValueError` with the reason if it is not a stored reply."""
+    record = json.loads(line)
+    try:
+        head = {name: record[name] for name in _HEAD}
+        stored = StoredReply(**head, request=request_of(record["request"]), reply=reply_of(record["reply"]))
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no stored reply: {error}") from error
+    if not all(isinstance(value, str) for value in head.values()):
+        raise ValueError("no stored reply: expected text as key, model, endpoint and created")
+    if stored.reply.status not in STORABLE:
+        raise ValueError(f"expected a reply that is {', '.join(STORABLE)}, found {stored.reply.status!r:.80}")
+    if not stored.is_genuine():
+        raise ValueError("the question is not the one that the key belongs to; was the line edited?")
+    return stored
+
+
+def checksum(*columns: str) -> str:
+    """Tells a row that was read as it was written from one that was not."""
+    return hashlib.blake2b("\n".join(columns).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def secrets_in(environment: Mapping[str, str]) -> list[str]:
+    """The keys a process was given, as they would look in JSON."""
+    return [
+        as_json(value)[1:-1]
+        for name, value in environment.items()
+        if _OF_SECRETS.search(name) and len(value) >= _SHORTEST_SECRET
+    ]
+
+
+def without(text: str, secrets: list[str]) -> str:
+    """The text with every secret struck out."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def refuse_credentials(endpoint: str) -> str:
+    """The endpoint, unless it holds a password: an endpoint is stored and shown.
+
+    >>> refuse_credentials("https://api.example/v1")
+    'https://api.example/v1'
+    """
+    if "@" in endpoint.partition("://")[2].partition("/")[0]:
+        raise UsageError("the base URL holds a user name or password; give the key in the environment")
+    return endpoint
+
+
+@dataclass(slots=True)
+class Imported:
+    """What has become of the replies: taken, here already, different from the one here, or unreadable."""
+
+    added: int = 0
+    same: int = 0
+    conflicts: list[str] = field(default_factory=list)  # keys
+    damaged: list[str] = field(default_factory=list)  # where, and what is wrong
+    torn: bool = False  # the last line was cut off, as a copy that was interrupted leaves it
+
+    def count(self, key: str, outcome: str) -> None:
+        """One more reply."""
+        self.added += outcome == ADDED
+        self.same += outcome == SAME
+        if outcome == CONFLICT:
+            self.conflicts.append(key)
+
+
+def _import_rows(store: Store, rows: Iterable[StoredReply], found: Imported | None = None) -> Imported:
+    """Hand replies to a store, several a transaction."""
+    found = found or Imported()
+    remaining = iter(rows)
+    while some := list(islice(remaining, _AT_ONCE)):
+        for stored, outcome in zip(some, store.take_over(some), strict=True):
+            found.count(stored.key, outcome)
+    return found
+
+
+def _import_lines(store: Store, lines: Iterable[str]) -> Imported:
+    """Hand exported lines to a store; a line that cannot be read is reported and left out."""
+    found = Imported()
+    return _import_rows(store, _read_lines(lines, found), found)
+
+
+def _read_lines(lines: Iterable[str], found: Imported) -> Iterator[StoredReply]:
+    trouble = None  # of the line before: only when another follows was it not the last one
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if trouble:
+            found.damaged.append(trouble)
+        trouble = None
+        try:
+            yield from_line(line)
+        except (ValueError, RecursionError) as error:
+            trouble = f"line {number}: {error}"
+            cut = not line.rstrip().endswith("}")
+    if trouble and cut:
+        found.torn = True
+    elif trouble:
+        found.damaged.append(trouble)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """What was handed to a provider at once, by the keys of its questions."""
+
+    id: str
+    provider: str
+    keys: tuple[str, ...]
+    state: str
+    created: str
+
+
+class StoredBatches:
+    """The batches in a store."""
+
+    def __init__(self, writing: _Access, reading: _Access) -> None:
+        self._writing = writing
+        self._reading = reading
+
+    def add(self, id: str, provider: str, keys: Iterable[str], state: str = OPEN) -> None:
+        """Keep a batch that the provider has accepted, or is about to be told."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._writing(durably=True) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
+                (id, provider, json.dumps(list(keys)), state, now),
+            )
+
+    def accepted(self, intent: str, id: str) -> None:
+        """The provider has accepted what was intended, under this id."""
+        with self._writing(durably=True) as connection:
+            connection.execute("UPDATE batches SET id = ?, state = ? WHERE id = ?", (id, OPEN, intent))
+
+    def drop(self, intent: str) -> None:
+        """The provider has not accepted what was intended."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM batches WHERE id = ? AND state = ?", (intent, INTENDED))
+
+    def mark(self, id: str, state: str) -> None:
+        """Say what has become of a batch."""
+        with self._writing() as connection:
+            changed = connection.execute("UPDATE batches SET state = ? WHERE id = ?", (state, id)).rowcount
+        if not changed:
+            raise UsageError(f"there is no batch {id!r} in this store")
+
+    def all(self, state: str | None = None) -> list[StoredBatch]:
+        """The batches, oldest first; with `state` only those that are in it."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT * FROM batches WHERE state = coalesce(?, state) ORDER BY created, id", (state,)
+            ).fetchall()
+        return [StoredBatch(id, who, tuple(json.loads(keys)), now, when) for id, who, keys, now, when in rows]

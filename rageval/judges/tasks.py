@@ -59,7 +59,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VerdictRow:
     """Where a verdict goes: the judgement it becomes but for what is said; `also` keeps a nugget's weight.
 
     `shown` are the systems of a comparison in the order in which their answers were shown.
@@ -78,7 +78,7 @@ class Task:
     """One call: what is shown, the ids to be echoed, and the rows that each verdict (by its id) becomes."""
 
     data: Mapping[str, Any]
-    rows: Mapping[str, tuple[Row, ...]]
+    rows: Mapping[str, tuple[VerdictRow, ...]]
     ids: tuple[str, ...] = ()
 
 
@@ -90,7 +90,7 @@ def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         names = tuple(rubric.file.ranges) or ("",)
-        rows = {name: (Row(answer.query_id, answer.run_id, aspect=name or "0"),) for name in names}
+        rows = {name: (VerdictRow(answer.query_id, answer.run_id, aspect=name or "0"),) for name in names}
         yield Task(_shown(answer, material, rubric.file.sees), rows)
 
 
@@ -129,7 +129,7 @@ def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
         for window in windows(material.bank(query), rubric.file.window):
             names = _short("n", window)
             rows = {
-                name: (Row(query, NUGGETS, item=nugget.nugget_id, aspect="importance"),)
+                name: (VerdictRow(query, NUGGETS, item=nugget.nugget_id, aspect="importance"),)
                 for name, nugget in zip(names, window, strict=True)
             }
             yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
@@ -138,7 +138,7 @@ def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], query: str, run: str) -> Task:
     names = _short("n", window)
     rows = {
-        name: (Row(query, run, aspect=nugget.nugget_id, also=_weight(nugget)),)
+        name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=_weight(nugget)),)
         for name, nugget in zip(names, window, strict=True)
     }
     return Task({**data, "nuggets": _listed(names, [n.text for n in window])}, rows, names)
@@ -156,7 +156,7 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
         for window in windows(docs, rubric.file.window):
             names = _short("d", window)
             rows = {
-                f"{name}\t{short}": (Row(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
+                f"{name}\t{short}": (VerdictRow(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
                 for name, doc in zip(names, window, strict=True)
                 for short, nugget in zip(nuggets, bank, strict=True)
             }
@@ -172,7 +172,7 @@ def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         for doc in docs:
             data = {"question": material.question(query).text, "passage": material.passage(doc)}
-            yield Task(data, {"": (Row(query, DOCUMENTS, item=doc),)})
+            yield Task(data, {"": (VerdictRow(query, DOCUMENTS, item=doc),)})
 
 
 def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -183,7 +183,7 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
                 if doc is None:
                     continue  # leads nowhere: no text to judge, and worth nothing anyway
                 passage = texts.get(doc) or material.passage(doc)
-                row = Row(
+                row = VerdictRow(
                     answer.query_id, answer.run_id, doc, str(number), {"sentences": len(answer.sentences)}
                 )
                 yield Task({"sentence": sentence.text, "passage": passage}, {"": (row,)})
@@ -192,7 +192,7 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
         gold = {"gold": gold_of(question)} if "gold" in rubric.file.sees else {}
-        yield Task({"question": question.text, **gold}, {"": (Row(query, NUGGETS),)})
+        yield Task({"question": question.text, **gold}, {"": (VerdictRow(query, NUGGETS),)})
 
 
 def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -201,7 +201,8 @@ def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
         for window in windows(docs, rubric.file.window):
             data = {"question": material.question(query).text, "nuggets": []}
             yield Task(
-                data | {"passages": [material.passage(doc) for doc in window]}, {"": (Row(query, NUGGETS),)}
+                data | {"passages": [material.passage(doc) for doc in window]},
+                {"": (VerdictRow(query, NUGGETS),)},
             )
 
 
@@ -225,7 +226,7 @@ def _both_orders(question: str, query: str, one: tuple[str, str], other: tuple[s
         shown = first[0], second[0]
         plain = not any("|" in name for name in shown)  # else both orders might have one name
         aspect = " | ".join(shown) if plain else json.dumps(shown, ensure_ascii=False)
-        rows = tuple(Row(query, system, aspect=aspect, shown=shown) for system in shown)
+        rows = tuple(VerdictRow(query, system, aspect=aspect, shown=shown) for system in shown)
         yield Task({"question": question, "answer_a": first[1], "answer_b": second[1]}, {"": rows})
 
 
@@ -235,7 +236,7 @@ def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
             names = _short("a", order)
             shown = [answers[at] for at in order]
             rows = {
-                name: (Row(query, answer.run_id, aspect=str(number)),)
+                name: (VerdictRow(query, answer.run_id, aspect=str(number)),)
                 for name, answer in zip(names, shown, strict=True)
             }
             listed = _listed(names, [answer.text for answer in shown])

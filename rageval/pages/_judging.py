@@ -11,7 +11,7 @@ from typing import Any
 from rageval.comparison.passport import Judged, passport
 from rageval.files.judgements import FAILED, GRADED, Judgements, folded
 from rageval.judges.base import Usage
-from rageval.judges.prices import cost
+from rageval.judges.spending import cost
 from rageval.judges.votes import Place
 from rageval.measures.scales import ALL
 from rageval.pages._matrices import JudgesNotes, said_in

@@ -14,9 +14,9 @@ from rageval.text import visible
 
 EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
 _BUILTIN = {
-    "openai": ("openai_chat", "OpenAIChat"),
-    "openai_decisions": ("openai_decisions", "OpenAIDecisions"),
-    "anthropic": ("anthropic_messages", "AnthropicMessages"),
+    "openai": ("openai", "OpenAIChat"),
+    "openai_decisions": ("openai", "OpenAIDecisions"),
+    "anthropic": ("anthropic", "AnthropicMessages"),
     "frozen": ("frozen", "FrozenJudgements"),
 }
 _REMOTE = ("openai", "openai_decisions", "anthropic")
@@ -24,7 +24,7 @@ _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
 _ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
 _NO_MODELS = {
     "scripted": "is made in Python: rageval.testing.ScriptedModel([…])",
-    "lexical": "is no model but a proxy of its own: rageval.judges.models.lexical",
+    "lexical": "is no model but a proxy of its own: rageval.judges.offline",
 }
 
 
@@ -50,7 +50,7 @@ def model_named(spec: str, **options: Any) -> Model:
     if provider not in _REMOTE:
         made: Model = make(name, **options)
         return made
-    return _remote(make, name, options)
+    return _at_home(make, name, options)
 
 
 def is_remote(spec: str) -> bool:
@@ -58,7 +58,7 @@ def is_remote(spec: str) -> bool:
     return spec.strip().partition(":")[0].lower().replace("-", "_") in _REMOTE
 
 
-def _remote(make: Callable[..., Model], name: str, options: dict[str, Any]) -> Model:
+def _at_home(make: Callable[..., Model], name: str, options: dict[str, Any]) -> Model:
     """A model behind a network, at its provider's or at the address behind the `@`."""
     parts = _WITH_ADDRESS.fullmatch(name)
     if parts:

@@ -2,9 +2,9 @@
 
 What the store does not hold is handed over in batches. The intent to is stored before the provider is told,
 and the batch's id before anybody waits for it: who is stopped in between finds them there, and so does any
-other process. Where the id never came back, `rageval.judges.lost` finds out what has become of the intent,
-and nothing in it is handed over again unless it was not accepted. What has no reply when its batch has ended
-goes into the next one, a few times.
+other process. Where the id never came back, the provider is looked through for the batch, and nothing in it
+is handed over again unless it was not accepted. What has no reply when its batch has ended goes into the next
+one, a few times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,21 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges.asking import GRACE, USUAL, Patience, Shard, check, close, keep_beating, shared
+from rageval.judges._asking import (
+    GRACE,
+    USUAL,
+    JobProgress,
+    JobTally,
+    Patience,
+    Shard,
+    backoff,
+    check,
+    close,
+    in_a_thread,
+    keep_beating,
+    sane,
+    shared,
+)
 from rageval.judges.base import (
     ENDED,
     ERROR,
@@ -33,20 +47,15 @@ from rageval.judges.base import (
     Unreachable,
     Usage,
 )
-from rageval.judges.batches import DONE, FAILED, INTENDED, OPEN, Batch
-from rageval.judges.bridge import in_a_thread
-from rageval.judges.budget import Budget, Reservation
-from rageval.judges.gate import backoff, sane
-from rageval.judges.lost import LOOKS, looked_for, wait_or_fail
-from rageval.judges.progress import Progress, Tally
-from rageval.judges.store import Store
-from rageval.judges.stored import STORABLE
+from rageval.judges.spending import Budget, Reservation
+from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, STORABLE, Store, StoredBatch
 
 HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in
 _AT_ONCE = 1000  # claims a transaction
 _TIDYING = 10.0  # seconds that may be spent on it
 Item = TypeVar("Item")
+LOOKS = 3  # for a batch, before it is taken not to be there: a provider may list it a little later
 
 
 def ask_in_batches(
@@ -59,12 +68,12 @@ def ask_in_batches(
     rebuy: bool = False,
     shard: Shard | None = None,
     poll_every: float = 60.0,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     patience: Patience = USUAL,
 ) -> Iterator[tuple[int, Reply]]:
     """The reply to each numbered request, in the order of the requests, once all batches have ended.
 
-    As `rageval.judges.scheduler.ask_all`, but for batches: those that an earlier process left open are waited
+    As `_scheduler.ask_all`, but for batches: those that an earlier process left open are waited
     for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
     hands over again what may be in a batch that cannot be found. What has no reply after `ROUNDS` batches has
     the status `error`.
@@ -73,12 +82,12 @@ def ask_in_batches(
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
     check(model, budget, shard)
-    job = _Batches(model, store, budget, refresh, progress or Progress(quiet=True), patience)
+    job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
     job.rebuys = rebuy
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
 
 
-class _Batches:
+class _BatchJob:
     """One go at a list of requests, within one event loop."""
 
     def __init__(
@@ -87,7 +96,7 @@ class _Batches:
         store: Store,
         budget: Budget,
         refresh: bool,
-        progress: Progress,
+        progress: JobProgress,
         patience: Patience,
     ) -> None:
         self._model = model
@@ -97,7 +106,7 @@ class _Batches:
         self._job = budget.job if refresh else None
         self._progress = progress
         self._patience = patience
-        self._tally = Tally()
+        self._tally = JobTally()
         self._asked: dict[str, Request] = {}
         self._unsettled: dict[str, Request] = {}
         self._reserved: dict[str, Reservation] = {}
@@ -164,7 +173,7 @@ class _Batches:
         """What is in a batch, or may be."""
         return {key for batch in [*self._open(), *self._open(INTENDED)] for key in batch.keys}
 
-    def _open(self, state: str = OPEN) -> list[Batch]:
+    def _open(self, state: str = OPEN) -> list[StoredBatch]:
         """The batches, or what was intended to be one, that something asked here is waited for in."""
         found = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
         return [
@@ -273,7 +282,7 @@ class _Batches:
             finally:
                 self._store.release(*mine)
 
-    async def _look_for(self, intent: Batch) -> None:
+    async def _look_for(self, intent: StoredBatch) -> None:
         """Take a batch that is found for what was intended; after some looks there is none."""
         known = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
         try:
@@ -293,7 +302,7 @@ class _Batches:
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
-    async def _take(self, batch: Batch) -> None:
+    async def _take(self, batch: StoredBatch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
         said = await self._patiently(lambda: self._replies(batch))
         for key in batch.keys:
@@ -304,12 +313,12 @@ class _Batches:
             self._store.batches.mark(batch.id, DONE if said else FAILED)
             await self._tidy_up(batch)
 
-    async def _tidy_up(self, batch: Batch) -> None:
+    async def _tidy_up(self, batch: StoredBatch) -> None:
         """Let the provider keep no copy of what was asked; if that fails, no judgement is any worse."""
         if hasattr(self._model, "forget"):
             await _at_leisure(self._model.forget(batch.id))
 
-    async def _replies(self, batch: Batch) -> dict[str, Reply]:
+    async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
         """What the batch says, the replies stored at once."""
         said = {}
         who = (self._model.name, self._model.endpoint)
@@ -399,3 +408,23 @@ async def _to_the_end(work: Awaitable[Item]) -> Item:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         raise
+
+
+async def looked_for(model: BatchModel, intent: StoredBatch, known: Collection[str]) -> str | None:
+    """The id of what was intended, None if it is not at the provider; `Unclear` if that cannot be said."""
+    finder: Any = model
+    if not hasattr(finder, "find"):
+        raise Unclear(f"{model.name} does not look for batches", later=False)
+    found: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
+    return found
+
+
+def wait_or_fail(intent: StoredBatch, unclear: Unclear) -> str:
+    """What to say while it is not clear yet; `JudgeFailed` if it never will be."""
+    said = f"the id of a batch of {len(intent.keys):,} requests was lost ({intent.created}): {unclear}"
+    if unclear.later:
+        return f"{said} (--rebuy does not wait, and may pay twice)"
+    raise JudgeFailed(
+        f"{said}; nothing is bought twice: if the provider's own page shows no such batch, run the same"
+        " command with --rebuy"
+    )

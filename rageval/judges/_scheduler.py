@@ -10,27 +10,37 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from rageval.errors import JudgeFailed, OutputError, UsageError
-from rageval.judges.asking import GRACE, USUAL, Patience, Shard, check, close, keep_beating, shared
+from rageval.judges._asking import (
+    GRACE,
+    USUAL,
+    CallGate,
+    JobProgress,
+    JobTally,
+    Patience,
+    Shard,
+    backoff,
+    check,
+    close,
+    in_a_thread,
+    keep_beating,
+    shared,
+)
 from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
-from rageval.judges.bridge import in_a_thread
-from rageval.judges.budget import Budget, Reservation
-from rageval.judges.commits import Commits
-from rageval.judges.gate import Gate, backoff
-from rageval.judges.progress import Progress, Tally
-from rageval.judges.store import Store
-from rageval.judges.stored import STORABLE
+from rageval.judges.spending import Budget, Reservation
+from rageval.judges.store import STORABLE, Store
 
 _HELD = 10_000  # replies kept back, at most, until the one before them comes
 _WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply
 _OTHERS = 5  # requests that have to fail in a row before it is the model that is gone
 _STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0  # seconds between looks for the reply that another process pays for
+Item = TypeVar("Item")
 
 
 def ask_all(
@@ -42,7 +52,7 @@ def ask_all(
     budget: Budget | None = None,
     refresh: bool = False,
     shard: Shard | None = None,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     patience: Patience = USUAL,
 ) -> Iterator[tuple[int, Reply]]:
     """The reply to each numbered request, in the order of the requests; the same, however long each took.
@@ -56,7 +66,7 @@ def ask_all(
         raise UsageError(f"concurrency={concurrency!r}: expected at least 1")
     budget = budget or Budget()
     check(model, budget, shard)
-    job = _Job(model, store, budget, refresh, progress or Progress(quiet=True), patience)
+    job = _Job(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, size(requests)))
 
 
@@ -74,7 +84,7 @@ class _Job:
         store: Store,
         budget: Budget,
         refresh: bool,
-        progress: Progress,
+        progress: JobProgress,
         patience: Patience,
     ) -> None:
         self._model = model
@@ -83,7 +93,7 @@ class _Job:
         self._job = budget.job if refresh else None
         self._progress = progress
         self._patience = patience
-        self._tally = Tally(progress.total)
+        self._tally = JobTally(progress.total)
         self._ahead: deque[tuple[int, asyncio.Task[Reply] | Reply]] = deque()
         self._tasks: dict[str, asyncio.Task[Reply]] = {}  # by key: the same question is asked once
         self._flying: set[asyncio.Task[Any]] = set()  # whose call is under way
@@ -96,7 +106,7 @@ class _Job:
     ) -> AsyncGenerator[tuple[int, Reply], None]:
         """The replies, in the order of the requests."""
         patience = self._patience
-        self._gate = Gate(concurrency, patience.first_pause, patience.longest_pause)
+        self._gate = CallGate(concurrency, patience.first_pause, patience.longest_pause)
         self._commits = Commits(self._store)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._last_heard = asyncio.get_running_loop().time()
@@ -340,3 +350,35 @@ def _kind(error: Transient, model: str) -> str:
     """
     said = re.split(r"[:(]| from | within ", str(error).removeprefix(f"{model}: "), maxsplit=1)
     return said[0].strip()[:40] or "failed"
+
+
+class Commits:
+    """Work on a store, done together; used within one event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any], bool]] = []
+
+    async def do(self, work: Callable[[], Item], even_if_left: bool = False) -> Item:
+        """What the work returns, once it is written; left undone if nobody waits, unless `even_if_left`."""
+        if not self._waiting:
+            self._loop.call_soon(self._commit)
+        future: asyncio.Future[Item] = self._loop.create_future()
+        self._waiting.append((work, future, even_if_left))
+        return await future
+
+    def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        wanted = [(work, future) for work, future, always in waiting if always or not future.done()]
+        try:
+            with self._store.together():
+                results = [work() for work, _ in wanted]
+        except Exception as error:
+            for _, future in wanted:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), result in zip(wanted, results, strict=True):
+            if not future.done():
+                future.set_result(result)

@@ -42,8 +42,17 @@ from rageval.judges.base import (
     Unclear,
     Unreachable,
 )
-from rageval.judges.models.remote import Call, Form, RemoteModel
-from rageval.judges.models.responses import Response, broken, failure, mapping, retry_after, words
+from rageval.judges.models._remote import (
+    Call,
+    RemoteModel,
+    RequestForm,
+    Response,
+    broken,
+    failure,
+    mapping,
+    retry_after,
+    words,
+)
 
 _FILES = 5  # results may be so many times as long as the requests
 PATIENCE = 5  # files are big: so many times as long as for one question
@@ -121,7 +130,9 @@ class RemoteBatches(RemoteModel):
         for result in found:
             yield result.key, replace(self._outcome(result, form, call), sent=said, dropped=call.dropped)
 
-    def _entries(self, requests: Iterable[tuple[str, Request]], form: Form) -> Iterator[dict[str, Any]]:
+    def _entries(
+        self, requests: Iterable[tuple[str, Request]], form: RequestForm
+    ) -> Iterator[dict[str, Any]]:
         """The requests as a batch holds them, each fenced as it would be if it were asked alone."""
         for key, request in requests:
             yield self._entry(key, self._call(request.fenced(), form).arguments)
@@ -130,7 +141,7 @@ class RemoteBatches(RemoteModel):
         sizes = accumulate(len(as_line(entry)) for entry in entries)
         return sum(1 for size in sizes if size <= self.batch_bytes)
 
-    def _outcome(self, result: Result, form: Form, call: Call) -> Reply:
+    def _outcome(self, result: Result, form: RequestForm, call: Call) -> Reply:
         """The reply to one request; nothing that became of it stops the others."""
         response = result.response
         if response is None:
@@ -274,12 +285,12 @@ def _when(created: object) -> float:
         return math.inf
 
 
-def _with_form(batch: str, form: Form) -> str:
+def _with_form(batch: str, form: RequestForm) -> str:
     said = {"mode": form.mode, **({"without": ",".join(sorted(form.refused))} if form.refused else {})}
     return f"{batch}?{urlencode(said, safe=',')}"
 
 
-def _parted(batch: str) -> tuple[str, Form]:
+def _parted(batch: str) -> tuple[str, RequestForm]:
     """The provider's own id, and how the requests were asked.
 
     >>> _parted(_with_form("batch_1", Form("text", frozenset({"temperature"}))))
@@ -290,4 +301,6 @@ def _parted(batch: str) -> tuple[str, Form]:
         raise UsageError(f"{batch!r} is no id of a batch; expected something like batch_1?mode=json_schema")
     known = parse_qs(said)
     refused = known.get("without", [""])[0]
-    return name, Form(known.get("mode", ["json_schema"])[0], frozenset(filter(None, refused.split(","))))
+    return name, RequestForm(
+        known.get("mode", ["json_schema"])[0], frozenset(filter(None, refused.split(",")))
+    )

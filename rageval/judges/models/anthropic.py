@@ -2,23 +2,33 @@
 
 The schema is sent as `output_config`; where that is refused it becomes the input of a tool the model must
 use, and then words only. The system text, which all requests of a rubric share, is marked for the cache.
-Which key goes to which address is told in `rageval.judges.models.hosts`.
+Which key goes to which address is told in `_hosts`.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Reply, Request, Usage
-from rageval.judges.models.anthropic_batches import AnthropicBatches
-from rageval.judges.models.hosts import ANTHROPIC
-from rageval.judges.models.remote import SCHEMA, TEXT, Call, Form, sendable, with_schema
-from rageval.judges.models.responses import count, mapping, words
+from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Reply, Request, Unclear, Usage
+from rageval.judges.models._batches import RemoteBatches, Result
+from rageval.judges.models._hosts import ANTHROPIC
+from rageval.judges.models._remote import (
+    SCHEMA,
+    TEXT,
+    Call,
+    RequestForm,
+    Response,
+    count,
+    mapping,
+    sendable,
+    with_schema,
+    words,
+)
 
 TOOL = "tool"
 _OF_SCHEMAS = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
@@ -35,9 +45,23 @@ _RANGES = {
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "$schema"),
 }
 _NAMED = ("properties", "$defs")  # below these stand names, not keywords
+PATH = "/v1/messages/batches"
+_PAGE = 100
+_RAW = {"headers": {"X-Stainless-Raw-Response": "true", "Accept": "application/binary"}}
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 
 
-class AnthropicMessages(AnthropicBatches):
+class AnthropicMessages(RemoteBatches):
     """A model that answers messages, asked through the anthropic SDK."""
 
     provider = ANTHROPIC
@@ -46,11 +70,13 @@ class AnthropicMessages(AnthropicBatches):
     modes = ((SCHEMA, _OF_SCHEMAS), (TOOL, _OF_TOOLS), (TEXT, ()))
     request_id = "request-id"
     optional = ("temperature", "cache_control")
+    batch_limit = 100_000
+    batch_bytes = 256 * 10**6
 
     async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
         return await client.messages.with_raw_response.create(**arguments)
 
-    def _call(self, request: Request, form: Form) -> Call:
+    def _call(self, request: Request, form: RequestForm) -> Call:
         messages = [{"role": "user", "content": sendable(request.user)}]
         call = Call({"model": self.model, "messages": messages, **_format(request, form.mode)})
         call.sent["mode"] = form.mode
@@ -71,6 +97,46 @@ class AnthropicMessages(AnthropicBatches):
         detail = "" if status == OK else _why(body, stopped)
         return Reply(status, _text(body["content"]), detail, _usage(mapping(body.get("usage"))))
 
+    def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {"custom_id": key, "params": dict(arguments)}
+
+    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+        """The API has no place for a tag."""
+        return await self._created(
+            lambda client: client.messages.batches.with_raw_response.create(requests=requests)
+        )
+
+    async def _found(
+        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    ) -> str | None:
+        """By its keys, which a batch tells when it has ended; until then one of the same size may be it."""
+        working = []
+        async for batch in self._listed(_list, earliest):
+            name = self._checked_id(batch.get("id"))
+            if name in known or _size(batch) != len(keys):
+                continue
+            if not self._has_ended(batch):
+                working.append(name)
+            elif {result.key for result in await self._fetched(name, batch)} == {*keys}:
+                return name
+        if working:
+            raise Unclear(f"{', '.join(working)} may be it, and tells when it has ended", later=True)
+        return None
+
+    async def _looked_up(self, batch: str) -> dict[str, Any]:
+        return await self._body(
+            lambda client: client.messages.batches.with_raw_response.retrieve(batch), batch
+        )
+
+    def _has_ended(self, body: Mapping[str, Any]) -> bool:
+        return body.get("processing_status") == "ended"
+
+    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+        """Asked for by its path: `results_url` may lead to a host that this key is not for."""
+        path = f"{PATH}/{batch}/results"
+        lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
+        return [_result(record) for record in lines]
+
 
 @cache
 def _taken_by_sdk() -> frozenset[str]:
@@ -79,7 +145,7 @@ def _taken_by_sdk() -> frozenset[str]:
     return frozenset(inspect.signature(messages.create).parameters)
 
 
-def _add_system(call: Call, request: Request, form: Form) -> None:
+def _add_system(call: Call, request: Request, form: RequestForm) -> None:
     """The system text: as a block for the cache, or plainly where a server refuses that."""
     system = with_schema(request) if form.mode == TEXT else sendable(request.system)
     if "cache_control" in form.refused:
@@ -148,3 +214,24 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     return Usage(
         count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached
     )
+
+
+async def _list(client: Any, after: str) -> Any:
+    how = {"after_id": after} if after else {}
+    return await client.messages.batches.with_raw_response.list(limit=_PAGE, **how)
+
+
+def _size(batch: Mapping[str, Any]) -> int:
+    return sum(map(count, mapping(batch.get("request_counts")).values()))
+
+
+def _result(record: Mapping[str, Any]) -> Result:
+    key, result = record["custom_id"], mapping(record.get("result"))
+    kind = words(result.get("type"))
+    if kind == "succeeded":
+        return Result(key, Response.made(200, result.get("message")))
+    error = mapping(result.get("error"))
+    if kind == "errored" and error:
+        said = mapping(error.get("error")) or error
+        return Result(key, Response.made(_STATUS.get(words(said.get("type")), 500), error))
+    return Result(key, detail=f"this request of the batch is {kind or 'without a result'}")

@@ -1,0 +1,345 @@
+"""Models behind OpenAI's API, and every server that speaks it (vLLM, Ollama, …).
+
+Chat completions, live or in batches: the schema is sent strictly; a server that refuses it is asked for any
+JSON object, and then in words only. Which key goes to which address is told in `_hosts`.
+
+Experimental: the Decisions API, which chooses among labels and says how sure it is. It suits rubrics whose
+reply is a label, or a label an item, such as the assignment of nuggets: each item is a question of its own.
+It quotes no evidence, and what it is not sure of stands in the verdict's reason. It is young and may change;
+the installed SDK has to know it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from rageval.judges.base import (
+    ERROR,
+    FILTERED,
+    OK,
+    REFUSED,
+    TRUNCATED,
+    Fatal,
+    Reply,
+    Request,
+    Transient,
+    Usage,
+)
+from rageval.judges.models._batches import RemoteBatches, Result, as_line
+from rageval.judges.models._hosts import OPENAI
+from rageval.judges.models._remote import (
+    SCHEMA,
+    TEXT,
+    Call,
+    RemoteModel,
+    RequestForm,
+    Response,
+    count,
+    mapping,
+    sendable,
+    with_schema,
+    words,
+)
+
+OBJECT = "json_object"
+_OF_SCHEMAS = ("response_format", "json_schema", "structured output", "schema", "guided", "grammar")
+_OF_OBJECTS = ("response_format", "json_object", "json mode")
+_FINISHED = {
+    "length": TRUNCATED,
+    "max_tokens": TRUNCATED,
+    "model_length": TRUNCATED,
+    "content_filter": FILTERED,
+    "safety": FILTERED,
+    "sensitive": FILTERED,
+    "error": ERROR,
+    "insufficient_system_resource": ERROR,
+}
+PATH = "/v1/chat/completions"
+TAG = "rageval"  # what the tag is called in the batch's metadata
+_PAGE = 100
+_ENDED = ("completed", "failed", "expired", "cancelled")
+MODE = "decisions"
+_MOST_QUESTIONS = 400
+_RULES = "by the rules in the system message"
+
+
+class OpenAIChat(RemoteBatches):
+    """A model that answers chat completions, asked through the openai SDK."""
+
+    provider = OPENAI
+    prefix = "openai"
+    client = "AsyncOpenAI"
+    modes = ((SCHEMA, _OF_SCHEMAS), (OBJECT, _OF_OBJECTS), (TEXT, ()))
+    request_id = "x-request-id"
+    optional = ("temperature", "max_tokens", "max_completion_tokens")
+    batch_limit = 50_000
+    batch_bytes = 200 * 10**6
+
+    async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
+        return await client.chat.completions.with_raw_response.create(**arguments)
+
+    def _call(self, request: Request, form: RequestForm) -> Call:
+        system = sendable(request.system) if form.mode == SCHEMA else with_schema(request)
+        messages = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": sendable(request.user)},
+        ]
+        call = Call({"model": self.model, "messages": messages, **_format(request, form.mode)})
+        call.sent["mode"] = form.mode
+        limit = self._name_of_limit(form)
+        call.add(limit or "max_tokens", request.max_tokens, taken=bool(limit))
+        if request.temperature is not None:
+            call.add("temperature", request.temperature, taken="temperature" not in form.refused)
+        return call
+
+    def _name_of_limit(self, form: RequestForm) -> str | None:
+        """OpenAI's newer models know only the newer name, many other servers only the older."""
+        names = ["max_tokens", "max_completion_tokens"]
+        order = reversed(names) if self.home.trusted else names
+        return next((name for name in order if name not in form.refused), None)
+
+    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
+        choices = body.get("choices")
+        return (
+            isinstance(choices, list)
+            and len(choices) == 1  # of two, nobody knows which was meant
+            and isinstance(mapping(choices[0]).get("message"), dict)
+            and _text(choices[0]["message"].get("content")) is not None
+        )
+
+    def _read(self, body: Mapping[str, Any]) -> Reply:
+        choice = body["choices"][0]
+        message = choice["message"]
+        finished = words(choice.get("finish_reason"))
+        status, detail = _FINISHED.get(finished, OK), ""
+        refusal = words(message.get("refusal"))
+        if refusal:
+            status, detail = REFUSED, refusal
+        elif status != OK:
+            detail = f"finish_reason {finished}"
+        return Reply(status, _text(message.get("content")) or "", detail, _usage(mapping(body.get("usage"))))
+
+    def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {"custom_id": key, "method": "POST", "url": PATH, "body": dict(arguments)}
+
+    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+        text = "".join(as_line(request) for request in requests).encode()
+        file = await self._body(
+            lambda client: client.files.with_raw_response.create(file=(f"{tag}.jsonl", text), purpose="batch")
+        )
+        return await self._created(
+            lambda client: client.batches.with_raw_response.create(
+                input_file_id=file["id"], endpoint=PATH, completion_window="24h", metadata={TAG: tag}
+            )
+        )
+
+    async def _found(
+        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    ) -> str | None:
+        """By its tag, or by the file it was made of where a server keeps no tags."""
+        files = await self._files(tag)
+        async for batch in self._listed(_list, earliest):
+            if mapping(batch.get("metadata")).get(TAG) == tag or batch.get("input_file_id") in files:
+                return self._checked_id(batch.get("id"))
+        return None
+
+    async def abandon(self, intent: str) -> None:
+        """Delete the files of requests that no batch was made of."""
+        for name in await self._files(intent.partition("?")[0]):
+            await self._sent(partial(_delete, file=name))
+
+    async def _files(self, tag: str) -> list[str]:
+        """The ids of the files of requests with this tag; none where the server lists no files."""
+        response = await self._sent(lambda client: client.files.with_raw_response.list(purpose="batch"))
+        found = response.json().get("data") if response.status == 200 else None
+        files = map(mapping, found if isinstance(found, list) else [])
+        return [self._checked_id(file.get("id")) for file in files if file.get("filename") == f"{tag}.jsonl"]
+
+    async def _looked_up(self, batch: str) -> dict[str, Any]:
+        return await self._body(lambda client: client.batches.with_raw_response.retrieve(batch), batch)
+
+    def _has_ended(self, body: Mapping[str, Any]) -> bool:
+        return body.get("status") in _ENDED
+
+    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+        if body.get("status") == "failed":  # before it was begun: there is nothing but the requests
+            requests = await self._file(body.get("input_file_id"))
+            return [Result(record["custom_id"], detail=_why(body)) for record in requests]
+        files = [await self._file(body.get(name)) for name in ("output_file_id", "error_file_id")]
+        return [_result(record) for file in files for record in file]
+
+    async def forget(self, batch: str) -> None:
+        """Delete the file of requests that was handed over, which would be kept for good."""
+        body = await self._looked_up(self._checked_id(batch.partition("?")[0]))
+        name = self._checked_id(body.get("input_file_id"))
+        await self._sent(partial(_delete, file=name))
+
+    async def _file(self, file: object) -> list[dict[str, Any]]:
+        """The lines of a file, none if there is no such file."""
+        if not file:
+            return []
+        name = self._checked_id(file)
+        return await self._records(lambda client: client.files.with_raw_response.content(name))
+
+
+def _format(request: Request, mode: str) -> dict[str, Any]:
+    """How the API is told the schema."""
+    if mode == TEXT:
+        return {}
+    if mode == OBJECT:
+        return {"response_format": {"type": OBJECT}}
+    schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
+    return {"response_format": {"type": SCHEMA, SCHEMA: schema}}
+
+
+def _text(content: object) -> str | None:
+    """The text of a message: as such, or in parts as some servers send it; None if it is something else."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, list):
+        return "".join(words(mapping(part).get("text")) for part in content)
+    return None
+
+
+def _usage(usage: Mapping[str, Any], before: str = "prompt", behind: str = "completion") -> Usage:
+    """Read what a call took; the two interfaces have different words for what went in and what came out."""
+    return Usage(
+        count(usage.get(f"{before}_tokens")),
+        count(usage.get(f"{behind}_tokens")),
+        count(mapping(usage.get(f"{before}_tokens_details")).get("cached_tokens")),
+        count(mapping(usage.get(f"{behind}_tokens_details")).get("reasoning_tokens")),
+    )
+
+
+async def _list(client: Any, after: str) -> Any:
+    how = {"after": after} if after else {}
+    return await client.batches.with_raw_response.list(limit=_PAGE, **how)
+
+
+async def _delete(client: Any, file: str) -> Any:
+    return await client.files.with_raw_response.delete(file)
+
+
+def _result(record: Mapping[str, Any]) -> Result:
+    key, response, error = record["custom_id"], mapping(record.get("response")), mapping(record.get("error"))
+    status = response.get("status_code")
+    if error or not isinstance(status, int):
+        return Result(key, detail=words(error.get("message")) or words(error.get("code")) or "no reply")
+    return Result(
+        key, Response.made(status, response.get("body"), {"x-request-id": words(response.get("request_id"))})
+    )
+
+
+def _why(body: Mapping[str, Any]) -> str:
+    errors = mapping(body.get("errors")).get("data")
+    first = mapping(errors[0]) if isinstance(errors, list) and errors else {}
+    return f"the batch failed: {words(first.get('message')) or words(first.get('code')) or 'no reason given'}"
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """What a reply of the rubric is made of: the labels, and the items if there are several."""
+
+    labels: Sequence[str]
+    ids: Sequence[str] | None
+
+    @property
+    def questions(self) -> list[str]:
+        """What is asked, in words."""
+        if self.ids is None:
+            return [f"Which label is right, {_RULES}?"]
+        return [
+            f"Which label does the item with the id {json.dumps(name)} get, {_RULES}?" for name in self.ids
+        ]
+
+
+class OpenAIDecisions(RemoteModel):
+    """A model that makes decisions, asked through the openai SDK."""
+
+    provider = OPENAI
+    prefix = "openai-decisions"
+    client = "AsyncOpenAI"
+    modes = ((SCHEMA, ()),)
+    request_id = "x-request-id"
+    optional = ()
+
+    async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
+        if not hasattr(client, "decisions"):
+            raise Fatal(f"{self.name}: the installed SDK has no decisions: pip install --upgrade openai")
+        return await client.decisions.with_raw_response.create(**arguments)
+
+    def _call(self, request: Request, form: RequestForm) -> Call:
+        wanted = _choices(request, self.name)
+        choices = [{"value": label} for label in wanted.labels]
+        messages = [
+            {"type": "message", "role": "system", "content": sendable(request.system)},
+            {"type": "message", "role": "user", "content": sendable(request.user)},
+        ]
+        questions = [
+            {"type": "choice", "instructions": sendable(text), "choices": choices}
+            for text in wanted.questions
+        ]
+        arguments = {"model": self.model, "input": messages, "questions": questions}
+        return Call(arguments, {"mode": MODE}, dropped=("max_tokens", "temperature"))
+
+    async def _negotiated(self, request: Request) -> Reply:
+        """The reply in the form that the rubric reads."""
+        wanted = _choices(request, self.name)
+        if len(wanted.questions) > _MOST_QUESTIONS:
+            said = f"{len(wanted.questions)} items at once, expected {_MOST_QUESTIONS} at most"
+            return Reply(ERROR, detail=f"{self.name}: {said}")
+        reply = await super()._negotiated(request)
+        return self._with_verdicts(reply, wanted) if reply.status == OK else reply
+
+    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
+        answers = body.get("answers")
+        return isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers)
+
+    def _read(self, body: Mapping[str, Any]) -> Reply:
+        return Reply(
+            OK, json.dumps(body["answers"]), usage=_usage(mapping(body.get("usage")), "input", "output")
+        )
+
+    def _with_verdicts(self, reply: Reply, wanted: _Choices) -> Reply:
+        answers = json.loads(reply.text)
+        if len(answers) != len(wanted.questions):
+            raise Transient(f"{self.name}: {len(answers)} answers to {len(wanted.questions)} questions")
+        refused = sum(answer.get("type") == "refusal" for answer in answers)
+        if refused:
+            return replace(reply, status=REFUSED, detail=f"refused {refused} of {len(answers)} questions")
+        verdicts = [_verdict(answer) for answer in answers]
+        if wanted.ids is None:
+            return replace(reply, text=json.dumps(verdicts[0]))
+        named = [{"id": name, **verdict} for name, verdict in zip(wanted.ids, verdicts, strict=True)]
+        return replace(reply, text=json.dumps({"verdicts": named}))
+
+
+def _choices(request: Request, who: str) -> _Choices:
+    """Read from the schema of the reply; `Fatal` if no choice among labels would do."""
+    properties = mapping(request.schema.get("properties"))
+    items = mapping(mapping(properties.get("verdicts")).get("items"))
+    inner = mapping(items.get("properties"))
+    labels = _enum(properties, "label")
+    if labels:
+        return _Choices(labels, None)
+    labels, ids = _enum(inner, "label"), _enum(inner, "id")
+    if labels and ids:
+        return _Choices(labels, ids)
+    raise Fatal(f"{who} only chooses among labels, {request.name} asks for something else; use openai:MODEL")
+
+
+def _enum(properties: Mapping[str, Any], name: str) -> list[str]:
+    found = mapping(properties.get(name)).get("enum")
+    return [value for value in found if isinstance(value, str)] if isinstance(found, list) else []
+
+
+def _verdict(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """One answer as a rubric reads it; a label that is none is for the rubric to refuse."""
+    found = answer.get("probabilities")
+    shares = [mapping(share) for share in found] if isinstance(found, list) else []
+    sure = ", ".join(f"{words(share.get('value'))} {words(share.get('probability'))}" for share in shares)
+    return {"evidence": "", "reason": f"probabilities: {sure}", "label": answer.get("choice")}

@@ -1,0 +1,440 @@
+"""What calls cost, and how much may be spent.
+
+A table with a date has the prices; a model that is not in it has no price, which is not zero. A budget is
+asked before a call with the most it can cost, and told afterwards what it did cost. Jobs that ask at the same
+time on one store keep a ledger there: a limit holds for what all of them spend together.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rageval.errors import BudgetReached, InputError, UsageError
+from rageval.judges.base import ERROR, Reply, Request, Usage
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from rageval.judges.store import Store
+
+_BUILT_IN = Path(__file__).with_name("prices.toml")
+_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+_ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
+_PRICED_AS = {"openai-decisions": "openai"}  # another way to ask the same models
+_MILLION = 1_000_000
+_BYTES_A_TOKEN = 3  # English has four; what has fewer (digits, other scripts in UTF-8) stays near
+_FRAME = 64  # tokens that a provider adds around the messages
+_CACHE_WRITING = 1.25  # what input costs at most when it is put into the provider's cache
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens; `cached` is for input that was read from the provider's cache."""
+
+    input: float
+    cached: float
+    output: float
+
+
+FREE = Price(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """A table of prices and the day it was made."""
+
+    as_of: str
+    models: Mapping[str, Price]
+    free: frozenset[str]
+
+    def of(self, model: str) -> Price | None:
+        """The price of `provider:model`, with or without a date at its end; None if it is not known."""
+        provider, _, name = model.partition(":")
+        if provider in self.free:
+            return FREE
+        found = self.models.get(model) or self.models.get(_DATED.sub("", model))
+        if found is None and provider in _PRICED_AS:
+            return self.of(f"{_PRICED_AS[provider]}:{name}")
+        return found
+
+
+Stated = Mapping[str, Price]  # what somebody says that models cost; under "" those whose price is not known
+
+
+def stated(texts: Iterable[str]) -> Stated:
+    """Prices as people state them: dollars per million tokens, of input and output where these differ.
+
+    >>> stated(["0"])
+    {'': Price(input=0.0, cached=0.0, output=0.0)}
+    >>> stated(["openai:mine=1,4"])
+    {'openai:mine': Price(input=1.0, cached=1.0, output=4.0)}
+    """
+    found = {}
+    for text in texts:
+        model, _, price = text.strip().rpartition("=")
+        try:
+            numbers = [float(number) for number in price.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 2) or not all(math.isfinite(one) and one >= 0 for one in numbers):
+            raise UsageError(
+                f"the price {visible(text)!r}: expected [MODEL=]INPUT[,OUTPUT] in dollars per million tokens,"
+                " such as 0 for a server of your own, or openai:MODEL=0.5,2"
+            )
+        found[_ADDRESS.sub("", model)] = Price(numbers[0], numbers[0], numbers[-1])
+    return found
+
+
+def price_of(model: str, said: Stated = MappingProxyType({})) -> Price | None:
+    """What a model costs: as stated for it, else as in the table, else as stated for those in no table."""
+    return said.get(model) or prices().of(model) or said.get("")
+
+
+def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float | None:
+    """US dollars for a call, None if the price is not known.
+
+    >>> cost(Usage(input=1_000_000, output=100_000, cached=500_000), "openai:gpt-4o-mini")
+    0.1725
+    >>> cost(Usage(input=1), "openai:gpt-unheard-of") is None
+    True
+    """
+    price = price_of(model, said)
+    if price is None:
+        return None
+    cached = min(usage.cached, usage.input)
+    return math.fsum(
+        (
+            (usage.input - cached) * price.input / _MILLION,
+            cached * price.cached / _MILLION,
+            usage.output * price.output / _MILLION,
+        )
+    )
+
+
+def upper_usage(request: Request) -> Usage:
+    """About the most tokens that a call can take.
+
+    >>> upper_usage(Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
+    Usage(input=77, output=100, cached=0, reasoning=0)
+    """
+    texts = (request.system, request.user, request.name, json.dumps(request.schema, separators=(",", ":")))
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return Usage(input=_FRAME + -(-size // _BYTES_A_TOKEN), output=request.max_tokens)
+
+
+def upper_cost(request: Request, model: str, said: Stated = MappingProxyType({})) -> float | None:
+    """About the most US dollars that a call can cost; None without a price."""
+    usage = upper_usage(request)
+    return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
+
+
+def at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usage:
+    """The usage that a server reports; what it does not report is the most it can be.
+
+    >>> at_most(Usage(), Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
+    Usage(input=97, output=100, cached=0, reasoning=0)
+    >>> at_most(Usage(input=70, output=5), Request("Judge.", "Is it so?", {"type": "object"}))
+    Usage(input=70, output=5, cached=0, reasoning=0)
+    """
+    most = upper_usage(request)
+    is_unknown = usage.input == usage.output == 0
+    return replace(
+        usage,
+        input=usage.input or math.ceil(most.input * _CACHE_WRITING),
+        output=most.output if is_unknown or (said_anything and not usage.output) else usage.output,
+    )
+
+
+def estimate(requests: Iterable[Request], spec: str, said: Stated = MappingProxyType({})) -> float | None:
+    """About the most US dollars that asking all of this once can cost; None without a price.
+
+    >>> estimate([Request("Judge.", "Is it so?", {}, max_tokens=100)] * 1000, "openai:gpt-4o-mini")
+    0.0735
+    """
+    costs = [upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
+    known = [cost for cost in costs if cost is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
+
+
+def prices() -> Prices:
+    """The table, with the user's own prices (the file named by `RAGEVAL_PRICES`) before ours."""
+    return _prices(os.environ.get("RAGEVAL_PRICES", ""))
+
+
+@cache
+def _prices(own: str) -> Prices:
+    ours = _read(_BUILT_IN)
+    if not own:
+        return ours
+    theirs = _read(Path(own).expanduser())
+    as_of = theirs.as_of or ours.as_of
+    return Prices(as_of, {**ours.models, **theirs.models}, ours.free | theirs.free)
+
+
+def _read(path: Path) -> Prices:
+    try:
+        record = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: the file of prices cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path}: expected prices as TOML: {error}") from error
+    models = {name: _price(path, name, found) for name, found in record.get("models", {}).items()}
+    return Prices(str(record.get("as_of", "")), models, frozenset(record.get("free", ())))
+
+
+def _price(path: Path, name: str, found: Any) -> Price:
+    parts: dict[str, Any] = found if isinstance(found, dict) else {}
+    try:
+        cached = parts.get("cached", parts["input"])
+        price = Price(float(parts["input"]), float(cached), float(parts["output"]))
+    except (KeyError, TypeError, ValueError):
+        price = Price(math.nan, 0.0, 0.0)
+    if not all(math.isfinite(value) and value >= 0 for value in (price.input, price.cached, price.output)):
+        raise InputError(
+            f"{path}: expected a price like {{ input = 1.0, cached = 0.1, output = 4.0 }} for {name!r},"
+            f" in dollars per million tokens, found {found!r}"
+        )
+    return price
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What other jobs on the store have come to: calls made, dollars spent or promised.
+
+    `may_be_over`: all of it may be of jobs on other machines that ended before this one began.
+    """
+
+    calls: int = 0
+    money: float = 0.0
+    may_be_over: bool = False
+
+
+class Ledger:
+    """The account of one job on one store, which the job may open several times."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._before: set[str] = set()  # jobs in the account that this one found
+        self._has_company = False  # whether somebody was at work when this one began
+        self._unsure: dict[str, int] = {}  # owners on other machines, with the beat that was found
+        self._has_begun = False
+
+    def open(self, store: Store) -> None:
+        """Begin to work, for the first time or again."""
+        self._store = store
+        store.beat()
+        if not self._has_begun:
+            with store.writing() as connection:
+                self._join(connection)
+            self._has_begun = True
+
+    @contextmanager
+    def turn(self) -> Iterator[Others]:
+        """What others have come to; none of them spends while this lasts."""
+        with self._store.writing() as connection:
+            if self._unsure:
+                self._look_again()
+            rows = connection.execute("SELECT job, calls, spent + held FROM spending").fetchall()
+            left_out = {self._job} if self._has_company else {self._job, *self._before}
+            counted = [row for row in rows if row[0] not in left_out]
+            yield Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
+
+    def keep(self, calls: int, spent: float, held: float, is_at_work: bool = True) -> None:
+        """Say what this job has come to."""
+        row = (self._job, self._store.owner, calls, spent, held, is_at_work)
+        with self._store.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def _join(self, connection: sqlite3.Connection) -> None:
+        """Enter the account of those at work; if nobody is, begin a new one."""
+        rows = connection.execute("SELECT job, owner, active FROM spending WHERE job != ?", (self._job,))
+        found = rows.fetchall()
+        owners = {owner for _, owner, is_at_work in found if is_at_work and not self._store.is_dead(owner)}
+        self._before = {job for job, *_ in found}
+        self._has_company = bool(owners)
+        near = {owner for owner in owners if self._store.is_near(owner)}
+        if not near:
+            self._unsure = {owner: self._store.beat_of(owner) for owner in owners}
+        if not owners:
+            connection.execute("DELETE FROM spending WHERE job != ?", (self._job,))
+
+    def _look_again(self) -> None:
+        """Whether those on other machines were at work, or had ended without a word, when this job began."""
+        if any(self._store.beat_of(owner) != beat for owner, beat in self._unsure.items()):
+            self._unsure = {}
+        else:
+            self._unsure = {
+                owner: beat for owner, beat in self._unsure.items() if not self._store.is_dead(owner)
+            }
+            self._has_company = bool(self._unsure)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservation:
+    """A call that may be made, at a share of the full price: counted with its estimate until settled."""
+
+    request: Request
+    share: float
+    estimate: float  # 0 without a price
+
+
+class Budget:
+    """Limits for one job, which may ask several models in several goes; without limits it only adds up.
+
+    Jobs that ask at the same time on one store count what all of them spend, each up to its own limits,
+    unless a job is `alone`: one of several that have parted the limits among them. `prices` are what somebody
+    says that models cost. `job` names the job in the store, so that what it has asked anew is not asked anew
+    once more.
+    """
+
+    def __init__(
+        self,
+        max_cost: float | None = None,
+        max_calls: int | None = None,
+        prices: Stated = MappingProxyType({}),
+        alone: bool = False,
+    ) -> None:
+        self.max_cost = _limit(max_cost, "max_cost")
+        self.max_calls = _limit(max_calls, "max_calls")
+        self.job = secrets.token_hex(8)
+        self.calls = 0
+        self.spent = 0.0
+        self.unpriced = 0  # calls to a model without a price
+        self.answering = set[str]()  # models that have answered: silence after that is an outage
+        self.guessed = 0  # calls whose usage nobody knows
+        self._prices = prices
+        self._reserved: set[Reservation] = set()
+        self._ledgers: dict[str, Ledger] = {}  # by store
+        self._ledger: Ledger | None = None  # of the store that is in use
+        self._is_alone = alone
+        self._held = 0.0  # what all of these may cost
+
+    def check_prices(self, model: str) -> None:
+        """A limit in money needs a price."""
+        if self.max_cost is not None and cost(Usage(), model, self._prices) is None:
+            raise UsageError(
+                f"there is no price for {model!r}, so a limit in money cannot be kept: state it (--price"
+                f" {model}=INPUT,OUTPUT in dollars per million tokens, --price 0 for a server of your own),"
+                " name a file with it in RAGEVAL_PRICES, or limit the calls instead"
+            )
+
+    def open(self, store: Store) -> None:
+        """Count from now on what other jobs on this store spend, too."""
+        if not (self._is_alone or store.read_only):
+            self._ledger = self._ledgers.setdefault(store.path, Ledger(self.job))
+            self._ledger.open(store)
+            self._tell()
+
+    def close(self) -> None:
+        """Nothing of this job is under way on the store."""
+        if self._ledger is not None:
+            self._tell(is_at_work=False)
+            self._ledger = None
+
+    def _tell(self, is_at_work: bool = True) -> None:
+        if self._ledger is not None:
+            self._ledger.keep(self.calls, self.spent, self._held, is_at_work)
+
+    def reserve(self, request: Request, model: str, share: float = 1.0) -> Reservation | None:
+        """Leave for one call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
+        with nullcontext(Others()) if self._ledger is None else self._ledger.turn() as others:
+            estimate = self._estimate(request, model, share)
+            if not self._fits(estimate, others):
+                return None
+            self.calls += 1
+            return self._promised(Reservation(request, share, estimate))
+
+    def _fits(self, estimate: float, others: Others) -> bool:
+        """Whether one more call may be made; `BudgetReached` if that is not going to change."""
+        if self.max_calls is not None and self.calls + others.calls >= self.max_calls:
+            if others.may_be_over and self.calls < self.max_calls:
+                return False
+            elsewhere = f" ({others.calls:,} of them by other jobs on the same store)" if others.calls else ""
+            raise BudgetReached(f"the limit of {self.max_calls:,} calls is reached{elsewhere}")
+        if self.max_cost is None or self.spent + self._held + others.money + estimate <= self.max_cost:
+            return True
+        if not self._reserved and not others.may_be_over:
+            elsewhere = f" and ${others.money:,.4f} by other jobs on the same store" if others.money else ""
+            raise BudgetReached(
+                f"the limit of ${self.max_cost:,.4g} is reached: ${self.spent:,.4f} are spent{elsewhere}, and"
+                f" the next call may cost ${estimate:,.4f}"
+            )
+        return False
+
+    def _promised(self, reservation: Reservation) -> Reservation:
+        self._reserved.add(reservation)
+        self._held += reservation.estimate
+        self._tell()
+        return reservation
+
+    def commit(self, request: Request, model: str, share: float = 1.0) -> Reservation:
+        """What was promised before this job began, and has to be paid whatever its limits are."""
+        return self._promised(Reservation(request, share, self._estimate(request, model, share)))
+
+    def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
+        """The call is over: what it cost, None without a price; what nobody knows is taken to be the most."""
+        self._reserved.remove(reservation)
+        self._held = self._held - reservation.estimate if self._reserved else 0.0
+        if usage is not None:
+            return self.pay(usage, model, reservation.share)
+        self.spent += reservation.estimate
+        self.guessed += bool(reservation.estimate)
+        self._tell()
+        return reservation.estimate
+
+    def settle_reply(self, reservation: Reservation, reply: Reply, model: str) -> float | None:
+        """The call has brought a reply: what it cost, what was not reported being the most it can be.
+
+        A request that was refused as such, which has the status `error`, costs what is reported, if anything.
+        """
+        if reply.status == ERROR:
+            return self.settle(reservation, reply.usage, model)
+        usage = at_most(reply.usage, reservation.request, bool(reply.text))
+        is_guessed = (usage.input, usage.output) != (reply.usage.input, reply.usage.output)
+        self.guessed += is_guessed and bool(cost(usage, model, self._prices))
+        return self.settle(reservation, usage, model)
+
+    def pay(self, usage: Usage, model: str, share: float = 1.0) -> float | None:
+        """Count what a call has cost, None without a price."""
+        paid = cost(usage, model, self._prices)
+        self.unpriced += paid is None and usage != Usage()
+        self.spent += share * (paid or 0.0)
+        self._tell()
+        return None if paid is None else share * paid
+
+    def _estimate(self, request: Request, model: str, share: float) -> float:
+        return share * (upper_cost(request, model, self._prices) or 0.0)
+
+
+def limits_of_share(
+    max_cost: float | None, max_calls: int | None, share: tuple[int, int] | None
+) -> tuple[float | None, int | None]:
+    """The limits of one share, counted from 0, of so many that do not know of one another.
+
+    >>> [limits_of_share(1.0, 10, (at, 4)) for at in range(4)]
+    [(0.25, 3), (0.25, 3), (0.25, 2), (0.25, 2)]
+    """
+    if share is None:
+        return max_cost, max_calls
+    part, whole = share
+    calls = None if max_calls is None else max_calls // whole + (part < max_calls % whole)
+    return None if max_cost is None else max_cost / whole, calls
+
+
+def _limit(value: float | None, name: str) -> float | None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise UsageError(f"{name}={value!r}: expected a number that is not negative")
+    return value
