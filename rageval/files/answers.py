@@ -28,12 +28,12 @@ from rageval.records import Answer, Sentence
 __all__ = ["FORMS", "Answer", "Sentence", "read_answers", "write_answers"]
 
 
-def resolved(
+def _cited_documents(
     parts: Iterable[Sequence[Id | None]], references: tuple[str, ...]
 ) -> Iterator[tuple[str | None, ...]]:
     """The documents each part cites: a number is a position from 0, a text an id; None if it leads nowhere.
 
-    >>> list(resolved([[1, "a"], [2, -1, "c"]], ("a", "b")))
+    >>> list(_cited_documents([[1, "a"], [2, -1, "c"]], ("a", "b")))
     [('b', 'a'), (None, None, None)]
     """
     known = frozenset(references)
@@ -47,16 +47,16 @@ def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset
     return citation if citation in known else None
 
 
-def positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
+def _positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
     """The citations as positions in the answer's references; -1 for one that leads nowhere.
 
-    >>> positions(["b", None], Answer("q", "r", (), references=("a", "b")))
+    >>> _positions(["b", None], Answer("q", "r", (), references=("a", "b")))
     [1, -1]
     """
-    return [-1 if cited is None else answer.references.index(checked(cited, answer)) for cited in citations]
+    return [-1 if cited is None else answer.references.index(_checked(cited, answer)) for cited in citations]
 
 
-def checked(cited: str, answer: Answer) -> str:
+def _checked(cited: str, answer: Answer) -> str:
     """The cited document, which must be among the references."""
     if cited not in answer.references:
         raise InputError(
@@ -66,29 +66,29 @@ def checked(cited: str, answer: Answer) -> str:
     return cited
 
 
-def identifiers(values: Sequence[Id], what: str, limits: Limits) -> tuple[str, ...]:
+def _identifiers(values: Sequence[Id], what: str, limits: Limits) -> tuple[str, ...]:
     """Ids as text."""
     return tuple(identifier(value, what, limits) for value in values)
 
 
-class TrecSentence(msgspec.Struct):
+class _TrecSentence(msgspec.Struct):
     """A sentence and what it cites, strongest first."""
 
     text: str
     citations: list[Id]
 
 
-class Rag24(msgspec.Struct):
+class _Rag24(msgspec.Struct):
     """A line of 2024."""
 
     run_id: Id
     topic_id: Id
     references: list[Id]
-    answer: list[TrecSentence]
+    answer: list[_TrecSentence]
     topic: str = ""
 
 
-class Metadata25(msgspec.Struct, omit_defaults=True):
+class _Metadata25(msgspec.Struct, omit_defaults=True):
     """What a line of 2025 says about itself; `run_desc` is what tells 2026 from it."""
 
     run_id: Id
@@ -98,7 +98,7 @@ class Metadata25(msgspec.Struct, omit_defaults=True):
     run_desc: Any | UnsetType = UNSET
 
 
-class Metadata26(msgspec.Struct):
+class _Metadata26(msgspec.Struct):
     """What a line of 2026 says about itself."""
 
     run_id: Id
@@ -108,24 +108,24 @@ class Metadata26(msgspec.Struct):
     prompt: str = ""
 
 
-class Rag25(msgspec.Struct):
+class _Rag25(msgspec.Struct):
     """A line of 2025."""
 
-    metadata: Metadata25
+    metadata: _Metadata25
     references: list[Id]
-    answer: list[TrecSentence]
+    answer: list[_TrecSentence]
 
 
-class Rag26(msgspec.Struct):
+class _Rag26(msgspec.Struct):
     """A line of 2026."""
 
-    metadata: Metadata26
+    metadata: _Metadata26
     references: list[Id]
-    answer: list[TrecSentence]
+    answer: list[_TrecSentence]
 
 
-def _from_24(line: Rag24, limits: Limits) -> Answer:
-    references = identifiers(line.references, "references", limits)
+def _from_24(line: _Rag24, limits: Limits) -> Answer:
+    references = _identifiers(line.references, "references", limits)
     return Answer(
         identifier(line.topic_id, "topic_id", limits),
         identifier(line.run_id, "run_id", limits),
@@ -135,14 +135,14 @@ def _from_24(line: Rag24, limits: Limits) -> Answer:
     )
 
 
-def _from_25(line: Rag25, limits: Limits) -> Answer:
+def _from_25(line: _Rag25, limits: Limits) -> Answer:
     if line.metadata.run_desc is not UNSET:
         raise Unfit("`run_desc` is a field of TREC RAG 2026")
     return _from_metadata(line, limits)
 
 
-def _from_metadata(line: Rag25 | Rag26, limits: Limits) -> Answer:
-    references = identifiers(line.references, "references", limits)
+def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
+    references = _identifiers(line.references, "references", limits)
     return Answer(
         identifier(line.metadata.narrative_id, "metadata.narrative_id", limits),
         identifier(line.metadata.run_id, "metadata.run_id", limits),
@@ -153,12 +153,12 @@ def _from_metadata(line: Rag25 | Rag26, limits: Limits) -> Answer:
     )
 
 
-def _trec_sentences(parts: list[TrecSentence], references: tuple[str, ...]) -> tuple[Sentence, ...]:
-    cited = resolved((part.citations for part in parts), references)
+def _trec_sentences(parts: list[_TrecSentence], references: tuple[str, ...]) -> tuple[Sentence, ...]:
+    cited = _cited_documents((part.citations for part in parts), references)
     return tuple(Sentence(part.text, docs) for part, docs in zip(parts, cited, strict=True))
 
 
-def record_24(answer: Answer, **extra: str) -> dict[str, Any]:
+def _record_24(answer: Answer, **extra: str) -> dict[str, Any]:
     """An answer as a line of 2024."""
     return {
         "run_id": answer.run_id,
@@ -171,14 +171,14 @@ def record_24(answer: Answer, **extra: str) -> dict[str, Any]:
     }
 
 
-def record_25(answer: Answer, **extra: str) -> dict[str, Any]:
+def _record_25(answer: Answer, **extra: str) -> dict[str, Any]:
     """An answer as a line of 2025; `extra` (team_id, type) goes into its metadata."""
     metadata = {"team_id": "", "run_id": answer.run_id, "narrative_id": answer.query_id}
     metadata |= {"narrative": answer.question} if answer.question else {}
     return _record(metadata, answer, extra)
 
 
-def record_26(answer: Answer, **extra: str) -> dict[str, Any]:
+def _record_26(answer: Answer, **extra: str) -> dict[str, Any]:
     """An answer as a line of 2026; `extra` (team_id, run_desc) goes into its metadata."""
     metadata = {"team_id": "", "narrative_id": answer.query_id, "narrative": answer.question}
     return _record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
@@ -191,79 +191,83 @@ def _record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> 
 
 def _trec_parts(answer: Answer) -> list[dict[str, Any]]:
     return [
-        {"text": sentence.text, "citations": positions(sentence.citations, answer)}
+        {"text": sentence.text, "citations": _positions(sentence.citations, answer)}
         for sentence in answer.sentences
     ]
 
 
 _REST = "references, answer: [{text, citations}]}"
-RAG24 = RecordForm(
-    "TREC RAG 2024 answers", f"{{run_id, topic_id, topic, {_REST}", has("topic_id", "answer"), Rag24, _from_24
+_RAG24 = RecordForm(
+    "TREC RAG 2024 answers",
+    f"{{run_id, topic_id, topic, {_REST}",
+    has("topic_id", "answer"),
+    _Rag24,
+    _from_24,
 )
-RAG25 = RecordForm(
+_RAG25 = RecordForm(
     "TREC RAG 2025 answers",
     f"{{metadata: {{team_id, run_id, narrative_id}}, {_REST}",
     has("metadata"),
-    Rag25,
+    _Rag25,
     _from_25,
 )
-RAG26 = RecordForm(
+_RAG26 = RecordForm(
     "TREC RAG 2026 answers",
     f"{{metadata: {{team_id, run_id, run_desc, narrative_id, narrative}}, {_REST}",
     lambda record: isinstance(record.get("metadata"), dict) and "run_desc" in record["metadata"],
-    Rag26,
+    _Rag26,
     _from_metadata,
 )
 
 
-class LivePassage(msgspec.Struct):
+class _LivePassage(msgspec.Struct):
     """A text the system saw, and the documents it is from."""
 
     passage: str
     docs: list[Id] = msgspec.field(default=[], name="doc_IDs")
 
 
-class LiveRag(msgspec.Struct):
+class _LiveRag(msgspec.Struct):
     """A line of the LiveRAG challenge. It does not name its run."""
 
     id: Id
     answer: str
-    passages: list[LivePassage]
+    passages: list[_LivePassage]
     question: str = ""
     final_prompt: str = ""
 
 
-class PlainSentence(msgspec.Struct):
+class _PlainSentence(msgspec.Struct):
     """A sentence and what it cites."""
 
     text: str
     citations: list[Id | None] = []
 
 
-class PlainPassage(msgspec.Struct):
+class _PlainPassage(msgspec.Struct):
     """A text the system saw."""
 
     id: Id
     text: str
 
 
-class Plain(msgspec.Struct):
+class _Plain(msgspec.Struct):
     """A line of plain answers."""
 
     query_id: Id
-    answer: str | list[PlainSentence]
+    answer: str | list[_PlainSentence]
     run_id: Id = ""
     question: str = ""
     prompt: str = ""
     references: list[Id] | None = None
-    passages: list[PlainPassage] = []
+    passages: list[_PlainPassage] = []
 
 
-def _from_liverag(line: LiveRag, limits: Limits) -> Answer:
+def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
     passages = tuple(
         (doc, found.passage)
         for found in line.passages
-        for doc in identifiers(found.docs, "passages.doc_IDs", limits) or ("",)
+        for doc in _identifiers(found.docs, "passages.doc_IDs", limits) or ("",)
     )
     return Answer(
         identifier(line.id, "id", limits),
@@ -276,14 +280,14 @@ def _from_liverag(line: LiveRag, limits: Limits) -> Answer:
     )
 
 
-def _from_plain(line: Plain, limits: Limits) -> Answer:
-    parts = [PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer
+def _from_plain(line: _Plain, limits: Limits) -> Answer:
+    parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer
     passages = tuple((identifier(found.id, "passages.id", limits), found.text) for found in line.passages)
     listed = line.references is not None or bool(passages)
     references = (
         tuple(doc for doc, _ in passages)
         if line.references is None
-        else identifiers(line.references, "references", limits)
+        else _identifiers(line.references, "references", limits)
     )
     return Answer(
         identifier(line.query_id, "query_id", limits),
@@ -300,17 +304,17 @@ def _from_plain(line: Plain, limits: Limits) -> Answer:
 
 
 def _cited(
-    parts: list[PlainSentence], references: tuple[str, ...], listed: bool
+    parts: list[_PlainSentence], references: tuple[str, ...], listed: bool
 ) -> Iterator[tuple[str | None, ...]]:
     """What the sentences cite; without a list to point into, numbers are ids like any other."""
     if listed:
-        yield from resolved((part.citations for part in parts), references)
+        yield from _cited_documents((part.citations for part in parts), references)
         return
     for part in parts:
         yield tuple(None if cited is None else str(cited) for cited in part.citations)
 
 
-def liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
+def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
     """An answer as a line of LiveRAG, which knows no run and no citations."""
     number = answer.query_id
     is_number = number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
@@ -324,7 +328,7 @@ def liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
     }
 
 
-def plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
+def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
     """An answer as a line of plain answers; citations are ids."""
     ids = tuple(doc for doc, _ in answer.passages)
     record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
@@ -344,7 +348,7 @@ def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
         {
             "text": sentence.text,
             "citations": [
-                checked(cited, answer) if listed and cited is not None else cited
+                _checked(cited, answer) if listed and cited is not None else cited
                 for cited in sentence.citations
             ],
         }
@@ -352,36 +356,36 @@ def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
     ]
 
 
-LIVERAG = RecordForm(
+_LIVERAG = RecordForm(
     "LiveRAG answers",
     "{id, question, passages: [{passage, doc_IDs}], final_prompt, answer}",
     has("id", "answer"),
-    LiveRag,
+    _LiveRag,
     _from_liverag,
 )
-PLAIN = RecordForm(
+_PLAIN = RecordForm(
     "plain answers",
     "{query_id, run_id, answer: text or [{text, citations}], passages: [{id, text}]}",
     has("query_id", "answer"),
-    Plain,
+    _Plain,
     _from_plain,
 )
 
 
 # By the name `write_answers` and the command line know it; a record is of the first form it fits.
 FORMS: dict[str, RecordForm[Answer]] = {
-    "plain": PLAIN,  # first: people add keys of their own, which may be a track's
-    "rag24": RAG24,
-    "rag26": RAG26,
-    "rag25": RAG25,
-    "liverag": LIVERAG,
+    "plain": _PLAIN,  # first: people add keys of their own, which may be a track's
+    "rag24": _RAG24,
+    "rag26": _RAG26,
+    "rag25": _RAG25,
+    "liverag": _LIVERAG,
 }
 _RECORDS: dict[str, Callable[..., dict[str, Any]]] = {
-    "rag24": record_24,
-    "rag25": record_25,
-    "rag26": record_26,
-    "liverag": liverag_record,
-    "plain": plain_record,
+    "rag24": _record_24,
+    "rag25": _record_25,
+    "rag26": _record_26,
+    "liverag": _liverag_record,
+    "plain": _plain_record,
 }
 
 

@@ -26,45 +26,45 @@ if TYPE_CHECKING:
 
 _AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
-QRELS = ("query_id", "doc_id", "relevance")
-NUGGETS = ("iteration", "subtopic_id", "nugget_id")
-MAGIC = b"PAR1"
+_QRELS = ("query_id", "doc_id", "relevance")
+_NUGGETS = ("iteration", "subtopic_id", "nugget_id")
+_MAGIC = b"PAR1"
 ROWS = 2**16  # of a batch
 
 
-class Rows(NamedTuple):
+class RowRange(NamedTuple):
     """Some rows of a file, counted from 0."""
 
     path: str | os.PathLike[str]
     rows: range
 
 
-def is_columnar(source: Source | Rows) -> bool:
+def is_columnar(source: Source | RowRange) -> bool:
     """Whether this is Parquet: by its first bytes, or by its name where looking would need a network."""
-    if isinstance(source, Rows):
+    if isinstance(source, RowRange):
         return True
     if is_remote(source):
         return str(source).partition("?")[0].endswith((".parquet", ".pq"))
     if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
         return False
     with opened(source) as raw:
-        return raw.read(len(MAGIC)) == MAGIC
+        return raw.read(len(_MAGIC)) == _MAGIC
 
 
 def kind_of_columns(source: Source) -> str:
     """`run` or `qrels`, by the columns."""
     with opened_table(source) as file:
         names = file.schema_arrow.names
-    for kind, columns in (("run", RUN), ("qrels", QRELS)):
+    for kind, columns in (("run", RUN), ("qrels", _QRELS)):
         if set(columns) <= set(names):
             return kind
-    raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(QRELS)} (judgements)", names)
+    raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(_QRELS)} (judgements)", names)
 
 
-def run_rows(source: Source | Rows, reading: Reading = PLAIN) -> Iterator[RunRows]:
+def run_rows(source: Source | RowRange, reading: Reading = PLAIN) -> Iterator[RunRows]:
     """Read the rows of a run, or some of them, a stretch a batch."""
     rows = None
-    if isinstance(source, Rows):
+    if isinstance(source, RowRange):
         source, rows = source
     for batch in _batches(source, RUN, (), reading.limits, rows):
         query, doc = batch.ids("query_id"), batch.ids("doc_id")
@@ -73,7 +73,7 @@ def run_rows(source: Source | Rows, reading: Reading = PLAIN) -> Iterator[RunRow
 
 def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
     """Read the rows of judgements, a stretch a batch."""
-    for batch in _batches(source, QRELS, NUGGETS, reading.limits):
+    for batch in _batches(source, _QRELS, _NUGGETS, reading.limits):
         query, doc = batch.ids("query_id"), batch.ids("doc_id")
         grades = batch.grades(reading.limits.grade)
         yield QrelsRows(batch.source, batch.lines, query, doc, batch.nuggets(), grades)
@@ -96,7 +96,7 @@ def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None
                 writer.close()
 
 
-class _Batch:
+class _RowBatch:
     """Some rows, and which ones they are."""
 
     def __init__(self, source: str, batch: Any, first: int, limits: Limits) -> None:
@@ -133,7 +133,7 @@ class _Batch:
 
     def nuggets(self) -> list[bytes]:
         """The column that names the nugget, `0` everywhere if there is none."""
-        found = [name for name in NUGGETS if name in self._batch.schema.names]
+        found = [name for name in _NUGGETS if name in self._batch.schema.names]
         return self.ids(found[-1]) if found else [b"0"] * self._batch.num_rows
 
     def numbers(self, name: str) -> list[float]:
@@ -180,7 +180,7 @@ def _batches(
     others: Sequence[str],
     limits: Limits,
     rows: range | None = None,
-) -> Iterator[_Batch]:
+) -> Iterator[_RowBatch]:
     with opened_table(source) as file:
         names = wanted(file, source, columns, others)
         rows = range(file.metadata.num_rows) if rows is None else rows
@@ -190,7 +190,7 @@ def _batches(
         for batch in file.iter_batches(ROWS, row_groups=groups, columns=names):
             asked = batch.slice(max(rows.start - begin, 0), max(rows.stop - max(begin, rows.start), 0))
             if asked.num_rows:
-                yield _Batch(name_of(source), asked, max(begin, rows.start) + 1, limits)
+                yield _RowBatch(name_of(source), asked, max(begin, rows.start) + 1, limits)
             begin += batch.num_rows
 
 

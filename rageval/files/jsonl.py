@@ -25,38 +25,38 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Findings, Source, chunks, name_of, quoted, refuse_bom, without_bom
 from rageval.text import problem_of_id, visible
 
-Record = TypeVar("Record")
+_Record = TypeVar("_Record")
 _HALF = re.compile(rb"\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w")
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
 def read_records(
-    source: Source, form: type[Record], expected: str, limits: Limits = DEFAULT
-) -> Iterator[tuple[int, Record]]:
+    source: Source, form: type[_Record], expected: str, limits: Limits = DEFAULT
+) -> Iterator[tuple[int, _Record]]:
     """(line number, record) of every line that is not blank; `expected` names the format in errors.
 
     The bad lines of a stretch of the file are reported together, the first ten in full.
     """
     decode = msgspec.json.Decoder(form).decode
-    return decoded(source, decode, lambda error, line: explained(error, line, expected), limits)
+    return _decoded(source, decode, lambda error, line: explained(error, line, expected), limits)
 
 
-def decoded(
+def _decoded(
     source: Source,
-    decode: Callable[[bytes], Record],
+    decode: Callable[[bytes], _Record],
     explain: Callable[[Exception, bytes], str],
     limits: Limits = DEFAULT,
-) -> Iterator[tuple[int, Record]]:
+) -> Iterator[tuple[int, _Record]]:
     """What `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
     for first_line, text in stretches(source, limits):
-        refuse_repeated_keys(name, first_line, text)
+        _refuse_repeated_keys(name, first_line, text)
         yield from _one_by_one(name, first_line, text, decode, explain)
 
 
 def read_batches(
-    source: Source, form: type[Record], expected: str, limits: Limits = DEFAULT
-) -> Iterator[tuple[Sequence[int], Sequence[Record]]]:
+    source: Source, form: type[_Record], expected: str, limits: Limits = DEFAULT
+) -> Iterator[tuple[Sequence[int], Sequence[_Record]]]:
     """(line numbers, records) of stretches of the file: what `read_records` gives, faster for small ones.
 
     A stretch is decoded at once; unless that gives one record a line, it is read again line by line.
@@ -72,7 +72,7 @@ def read_batches(
             records = decoder.decode_lines(text)
         except (ValueError, RecursionError):
             records = []
-        refuse_repeated_keys(name, first_line, text, records if form == dict[str, Any] else ())
+        _refuse_repeated_keys(name, first_line, text, records if form == dict[str, Any] else ())
         shape.learn(text)
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
@@ -87,7 +87,7 @@ def read_batches(
         yield [number for number, _ in pairs], [record for _, record in pairs]
 
 
-def refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequence[Any] = ()) -> None:
+def _refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequence[Any] = ()) -> None:
     """`InputError` for lines with an object that names a key twice: nobody knows which one is meant."""
     findings = Findings()
     for number, key in repeated_keys(text, records):
@@ -99,9 +99,9 @@ def _one_by_one(
     name: str,
     first_line: int,
     text: bytes,
-    decode: Callable[[bytes], Record],
+    decode: Callable[[bytes], _Record],
     explain: Callable[[Exception, bytes], str],
-) -> Iterator[tuple[int, Record]]:
+) -> Iterator[tuple[int, _Record]]:
     findings = Findings()
     for number, line in enumerate(text.split(b"\n"), first_line):
         try:
@@ -411,14 +411,14 @@ class _Twice(Exception):
     """A key stands twice."""
 
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 Id = str | int
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 Unfit = msgspec.ValidationError  # what a form raises for a record that is not as it must be
 
 
 @dataclass(frozen=True, slots=True)
-class RecordForm(Generic[Item]):
+class RecordForm(Generic[_Item]):
     """One format of a kind of file.
 
     `fits` knows a record of it by its keys, `struct` declares the fields, `build` makes of them what is read.
@@ -429,7 +429,7 @@ class RecordForm(Generic[Item]):
     shape: str
     fits: Callable[[dict[str, Any]], bool]
     struct: Any
-    build: Callable[[Any, Limits], Item]
+    build: Callable[[Any, Limits], _Item]
     parse: Callable[[bytes], Any] | None = None
 
     @property
@@ -439,11 +439,11 @@ class RecordForm(Generic[Item]):
 
 
 def read_forms(
-    source: Source, forms: Sequence[RecordForm[Item]], kind: str, limits: Limits = DEFAULT
-) -> Iterator[tuple[int, Item]]:
+    source: Source, forms: Sequence[RecordForm[_Item]], kind: str, limits: Limits = DEFAULT
+) -> Iterator[tuple[int, _Item]]:
     """(line number, what the form of the file makes of the record); `kind` names the kind of file."""
     telling = _Telling(forms, kind, limits)
-    return decoded(source, telling.decode, telling.explain, limits)
+    return _decoded(source, telling.decode, telling.explain, limits)
 
 
 def has(*keys: str) -> Callable[[dict[str, Any]], bool]:
@@ -465,8 +465,8 @@ def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
 
 
 def once(
-    records: Iterable[tuple[int, Item]], source: Source, key: Callable[[Item], str | None]
-) -> Iterator[tuple[int, Item]]:
+    records: Iterable[tuple[int, _Item]], source: Source, key: Callable[[_Item], str | None]
+) -> Iterator[tuple[int, _Item]]:
     """The same records; one whose key (in words for people) was there before is an error with both lines."""
     first: dict[str, int] = {}
     for line, item in records:
@@ -479,14 +479,14 @@ def once(
         yield line, item
 
 
-class _Telling(Generic[Item]):
+class _Telling(Generic[_Item]):
     """Decodes with the form of the first record; what is of another form is named."""
 
-    def __init__(self, forms: Sequence[RecordForm[Item]], kind: str, limits: Limits) -> None:
+    def __init__(self, forms: Sequence[RecordForm[_Item]], kind: str, limits: Limits) -> None:
         self.forms, self.kind, self.limits = forms, kind, limits
-        self.form: RecordForm[Item] | None = None
+        self.form: RecordForm[_Item] | None = None
 
-    def decode(self, line: bytes) -> Item:
+    def decode(self, line: bytes) -> _Item:
         if self.form is None:
             self.form = self._told(line)
             self._decode = self.form.parse or msgspec.json.Decoder(self.form.struct).decode
@@ -506,14 +506,14 @@ class _Telling(Generic[Item]):
             )
         return explained(error, line, self.form.expected)
 
-    def _told(self, line: bytes) -> RecordForm[Item]:
+    def _told(self, line: bytes) -> RecordForm[_Item]:
         form = self._fitting(line)
         if form is None:
             msgspec.json.decode(line)  # raises what is wrong with it, if it is no JSON at all
             raise Unfit("unknown keys")
         return form
 
-    def _fitting(self, line: bytes) -> RecordForm[Item] | None:
+    def _fitting(self, line: bytes) -> RecordForm[_Item] | None:
         if not line.lstrip().startswith((b"{", b"[")):
             return next((form for form in self.forms if form.parse), None) if line.strip() else None
         try:

@@ -38,16 +38,16 @@ _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _ITEM, _ASPECT, _GRADE, _SENTENCES = map(attrgetter, ("item_id", "aspect", "grade", "sentences"))
-Text = str | int
+_Text = str | int
 
 
 class JudgementLine(msgspec.Struct, gc=False):
     """What is read of a line; whatever else stands there is kept by those who copy lines."""
 
-    query_id: Text
-    run_id: Text
-    item_id: Text = "answer"
-    aspect: Text = "0"
+    query_id: _Text
+    run_id: _Text
+    item_id: _Text = "answer"
+    aspect: _Text = "0"
     label: str | None = None
     grade: float | None = None
     status: Literal["ok", "repaired", "refused", "truncated", "filtered", "invalid", "error"] = "ok"
@@ -89,7 +89,7 @@ class AnswerFacts:
         self.assigned = False
 
 
-class Words(dict[Any, int]):
+class _Words(dict[Any, int]):
     """Words as numbers: each distinct one gets the next, in order of first appearance, once it is folded.
 
     >>> words = Words(str.lower)
@@ -129,8 +129,8 @@ class Judgements:
     def __init__(self, name: str) -> None:
         """Begin with nothing; `finish` comes after all rows."""
         self.name = name
-        self.queries, self.runs, self.judges, self.items, self.aspects = (Words() for _ in range(5))
-        self.said = Words(_folded_said)
+        self.queries, self.runs, self.judges, self.items, self.aspects = (_Words() for _ in range(5))
+        self.said = _Words(_folded_said)
         self.facts: dict[tuple[int, int], AnswerFacts] = {}  # by run and query
         self.sources: list[str] = []
         self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
@@ -191,7 +191,7 @@ class Judgements:
                 del column[number]
 
     @property
-    def _whose(self) -> tuple[tuple[array[int], Words], ...]:
+    def _whose(self) -> tuple[tuple[array[int], _Words], ...]:
         return (self.run, self.runs), (self.judge, self.judges), (self.query, self.queries)
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
@@ -222,7 +222,7 @@ class Judgements:
         return odd or any(abs(grade) > limits.grade for grade in grades)
 
     @property
-    def _ids(self) -> tuple[Words, Words, Words]:
+    def _ids(self) -> tuple[_Words, _Words, _Words]:
         return self.queries, self.runs, self.items
 
     def finish(self) -> Judgements:
@@ -419,7 +419,7 @@ class Judgements:
         return [self.said.words[code] for code in sorted(set(self.row_said))]
 
 
-def add_judgements(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+def _add_judgements(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of judgements into the table."""
     name = name_of(source)
     for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
@@ -522,7 +522,7 @@ def _contradiction(record: JudgementLine, limits: Limits) -> str | None:
 EXPECTED_ASSIGNMENT = "an assignment {qid, run_id, nuggets: [{text, importance, assignment}], …}"
 
 
-class AssignedNugget(msgspec.Struct):
+class _AssignedNugget(msgspec.Struct):
     """A nugget of an answer's list."""
 
     text: str
@@ -534,13 +534,13 @@ class Assignment(msgspec.Struct):
     """A line of the file."""
 
     qid: str | int
-    nuggets: list[AssignedNugget]
+    nuggets: list[_AssignedNugget]
     run_id: str | int = "run"
     answer_text: str | None = None
     response_length: int | None = None
 
 
-def add_assignments(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+def _add_assignments(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
     name = name_of(source)
     for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT, limits):
@@ -608,9 +608,9 @@ def add_file(table: Judgements, source: Source, limits: Limits = DEFAULT) -> Non
         return
     kind = kind_of(source, limits)
     if kind == "judgements":
-        add_judgements(table, source, limits)
+        _add_judgements(table, source, limits)
     elif kind == "assignments":
-        add_assignments(table, source, limits)
+        _add_assignments(table, source, limits)
     else:
         add_answers(table, source, limits)
 
@@ -624,10 +624,10 @@ def _of_document(qrel: Qrel) -> dict[str, Any]:
 def add_answers(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of answers: how long they are, and what they cite."""
     for answer in read_answers(source, limits):
-        add_answer(table, answer)
+        _add_answer(table, answer)
 
 
-def add_answer(table: Judgements, answer: Answer) -> None:
+def _add_answer(table: Judgements, answer: Answer) -> None:
     """Let the length and the citations of an answer be known."""
     facts = table.facts_of(answer.run_id, answer.query_id)
     texts = [sentence.text for sentence in answer.sentences]

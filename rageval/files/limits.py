@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rageval.errors import UsageError
-from rageval.files.objects import LARGEST_GRADE
 
+LARGEST_GRADE = 10**6
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 

@@ -23,7 +23,7 @@ from rageval.records import Nugget
 __all__ = ["Nugget", "read_nuggets", "write_nuggets"]
 
 
-class ListedNugget(msgspec.Struct):
+class _ListedNugget(msgspec.Struct):
     """A nugget of a list; some files name it, in most its place does."""
 
     text: str
@@ -33,14 +33,14 @@ class ListedNugget(msgspec.Struct):
     mapped_sub_narrative: str | None = None
 
 
-class NuggetList(msgspec.Struct):
+class _NuggetList(msgspec.Struct):
     """A line of AutoNuggetizer, and of the development data of TREC RAG 2026."""
 
     qid: Id
-    nuggets: list[ListedNugget]
+    nuggets: list[_ListedNugget]
 
 
-class Criterion(msgspec.Struct):
+class _Criterion(msgspec.Struct):
     """What a rubric asks for, or with a negative weight warns of."""
 
     criterion: str
@@ -48,28 +48,28 @@ class Criterion(msgspec.Struct):
     axis: str | None = None
 
 
-class Rubrics(msgspec.Struct):
+class _Rubrics(msgspec.Struct):
     """A line of rubrics."""
 
     qid: Id
-    rubrics: list[Criterion]
+    rubrics: list[_Criterion]
 
 
-class FreshStackNugget(msgspec.Struct):
+class _FreshStackNugget(msgspec.Struct):
     """A nugget of a FreshStack question."""
 
     text: str
     id: Id = msgspec.field(name="_id")
 
 
-class FreshStackNuggets(msgspec.Struct):
+class _FreshStackNuggets(msgspec.Struct):
     """A FreshStack question with its nuggets."""
 
     query_id: Id
-    nuggets: list[FreshStackNugget]
+    nuggets: list[_FreshStackNugget]
 
 
-def _from_list(line: NuggetList, limits: Limits) -> list[Nugget]:
+def _from_list(line: _NuggetList, limits: Limits) -> list[Nugget]:
     query = identifier(line.qid, "qid", limits)
     found = []
     for at, nugget in enumerate(line.nuggets):
@@ -80,7 +80,7 @@ def _from_list(line: NuggetList, limits: Limits) -> list[Nugget]:
     return _distinct(found)
 
 
-def _from_rubrics(line: Rubrics, limits: Limits) -> list[Nugget]:
+def _from_rubrics(line: _Rubrics, limits: Limits) -> list[Nugget]:
     query = identifier(line.qid, "qid", limits)
     return [
         Nugget(query, str(at), found.criterion, weight=found.weight, group=found.axis)
@@ -88,7 +88,7 @@ def _from_rubrics(line: Rubrics, limits: Limits) -> list[Nugget]:
     ]
 
 
-def _from_freshstack(line: FreshStackNuggets, limits: Limits) -> list[Nugget]:
+def _from_freshstack(line: _FreshStackNuggets, limits: Limits) -> list[Nugget]:
     query = identifier(line.query_id, "query_id", limits)
     return _distinct(
         [Nugget(query, identifier(found.id, "nuggets._id", limits), found.text) for found in line.nuggets]
@@ -105,16 +105,16 @@ def _distinct(nuggets: list[Nugget]) -> list[Nugget]:
 
 
 LISTS = RecordForm(
-    "nuggets", "{qid, nuggets: [{text, importance}]}", has("qid", "nuggets"), NuggetList, _from_list
+    "nuggets", "{qid, nuggets: [{text, importance}]}", has("qid", "nuggets"), _NuggetList, _from_list
 )
 RUBRICS = RecordForm(
-    "rubrics", "{qid, rubrics: [{criterion, weight, axis}]}", has("qid", "rubrics"), Rubrics, _from_rubrics
+    "rubrics", "{qid, rubrics: [{criterion, weight, axis}]}", has("qid", "rubrics"), _Rubrics, _from_rubrics
 )
 FRESHSTACK = RecordForm(
     "FreshStack questions",
     "{query_id, nuggets: [{_id, text}]}",
     has("query_id", "nuggets"),
-    FreshStackNuggets,
+    _FreshStackNuggets,
     _from_freshstack,
 )
 
@@ -168,7 +168,7 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
 SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")
 
 
-class Metrics(msgspec.Struct):
+class _Metrics(msgspec.Struct):
     """A line: the four scores of a query, or of `all`."""
 
     qid: Id
@@ -178,15 +178,15 @@ class Metrics(msgspec.Struct):
     all_score: float
 
 
-Named = tuple[str, dict[str, float]]
+_Named = tuple[str, dict[str, float]]
 
 
-def _from_metrics(line: Metrics, limits: Limits) -> Named:
+def _from_metrics(line: _Metrics, limits: Limits) -> _Named:
     return identifier(line.qid, "qid", limits), {name: getattr(line, name) for name in SCORES}
 
 
-_METRICS: RecordForm[Named] = RecordForm(
-    "metrics", f"{{qid, {', '.join(SCORES)}}}", has("qid", "strict_vital_score"), Metrics, _from_metrics
+_METRICS: RecordForm[_Named] = RecordForm(
+    "metrics", f"{{qid, {', '.join(SCORES)}}}", has("qid", "strict_vital_score"), _Metrics, _from_metrics
 )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from rageval.errors import InputError
 from rageval.text import AROUND, problem_of_id
 
-LARGEST_GRADE = 10**6
 _OF_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 
 

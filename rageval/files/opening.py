@@ -61,7 +61,7 @@ def zstandard() -> Any:
     return zstd
 
 
-class Streams(io.RawIOBase):
+class _Streams(io.RawIOBase):
     """Everything that streams one behind the other hold; what is damaged in any of them is an error.
 
     The files of the standard library take a damaged second stream for waste behind the first, and end there.
@@ -128,17 +128,17 @@ def _gzip(raw: IO[bytes]) -> Any:
 def _bzip2(raw: IO[bytes]) -> Any:
     import bz2
 
-    return Streams(raw, bz2.BZ2Decompressor)
+    return _Streams(raw, bz2.BZ2Decompressor)
 
 
 def _xz(raw: IO[bytes]) -> Any:
     import lzma
 
-    return Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4)
+    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4)
 
 
 def _zstd(raw: IO[bytes]) -> Any:
-    return Streams(raw, zstandard().ZstdDecompressor)
+    return _Streams(raw, zstandard().ZstdDecompressor)
 
 
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, XZ: _xz, ZSTD: _zstd}
@@ -170,7 +170,7 @@ class KeptStream:
         self._kept.seek(at)
         if at < self._size:
             return self._kept.read(size)
-        block = taken(self._stream, size, self.name)
+        block = _taken(self._stream, size, self.name)
         self._kept.write(block)
         self._size += len(block)
         return block
@@ -189,7 +189,7 @@ class _FromStart(io.RawIOBase):
         return block
 
 
-def taken(stream: Any, size: int, name: str) -> bytes:
+def _taken(stream: Any, size: int, name: str) -> bytes:
     """Up to `size` bytes of whatever was handed over as a file; nothing at its end."""
     read = getattr(stream, "read", None)
     if not callable(read):
@@ -242,7 +242,7 @@ def size_of(source: Source) -> int:
 def is_packed(source: Source) -> bool:
     """Whether the content is compressed."""
     with _opened(source, name_of(source)) as raw:
-        return packing_of(taken(raw, LOOK, name_of(source))) is not None
+        return packing_of(_taken(raw, LOOK, name_of(source))) is not None
 
 
 def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
@@ -302,7 +302,7 @@ def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[I
     if is_remote(path):
         far = remote.RemoteFile(str(path), until)
         yield cast("IO[bytes]", far)
-        refuse_changes(path, far.stamp)
+        _refuse_changes(path, far.stamp)
         return
     with _explained(path):
         stream = open(path, "rb", buffering=0)  # noqa: SIM115
@@ -319,7 +319,7 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     return found.st_size, found.st_mtime_ns
 
 
-def refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
+def _refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
     """`FileChanged` if the file is not what it was."""
     if stamp_of(path) != stamp:
         raise FileChanged(f"{name_of(path)}: changed while it was scored; score it again when it is complete")
@@ -328,13 +328,13 @@ def refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
 @contextmanager
 def unchanged(path: str | os.PathLike[str], stamp: Stamp) -> Iterator[None]:
     """`FileChanged` if the file is another one before or after what is done meanwhile, even if that fails."""
-    refuse_changes(path, stamp)
+    _refuse_changes(path, stamp)
     try:
         yield
     except InputError:
-        refuse_changes(path, stamp)
+        _refuse_changes(path, stamp)
         raise
-    refuse_changes(path, stamp)
+    _refuse_changes(path, stamp)
 
 
 @contextmanager
@@ -418,7 +418,7 @@ class _Counted(io.RawIOBase):
 
     def peek(self, size: int) -> bytes:
         while len(self._ahead) < size:
-            more = taken(self._raw, size - len(self._ahead), self._name)
+            more = _taken(self._raw, size - len(self._ahead), self._name)
             if not more:
                 break
             self._ahead += more
@@ -430,7 +430,7 @@ class _Counted(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         block, self._ahead = (self._ahead, b"") if size < 0 else (self._ahead[:size], self._ahead[size:])
         if size < 0 or len(block) < size:
-            block += taken(self._raw, size - len(block) if size >= 0 else -1, self._name)
+            block += _taken(self._raw, size - len(block) if size >= 0 else -1, self._name)
         self.count += len(block)
         return block
 

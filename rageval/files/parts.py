@@ -51,7 +51,7 @@ class Grain:
         return min(self.width * max(1, -(-size // (self.width * self.largest))), size // self.smallest)
 
 
-def border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
+def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
     """The first byte behind `at`, and behind at least one whole line, where another query begins.
 
     The blocks are the text from `at` on.
@@ -71,7 +71,7 @@ def border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
     return None
 
 
-def tabs_part(head: bytes, reading: Reading) -> bool | None:
+def _tabs_part(head: bytes, reading: Reading) -> bool | None:
     """What the first row says of the whole file, given how the file begins; None if that shows no row."""
     whole = head[: head.rfind(b"\n") + 1].removeprefix(_BOM)
     return first_is_tabbed(whole, RUN.width, reading.comments)
@@ -94,14 +94,14 @@ def _means_something(line: bytes) -> bool:
 
 
 _SPAN_LOOK = 2**18  # bytes looked at in one go
-Path = str | os.PathLike[str]
+_Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """A file from one byte to another, as it was when it was cut."""
 
-    path: Path
+    path: _Path
     begin: int
     end: int
     stamp: Stamp
@@ -117,16 +117,16 @@ class Span:
             yield stream, reading._replace(tabbed=self.tabbed)
 
 
-def spans_of(raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:
+def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:
     """The file in spans; one that cannot be cut is a span as a whole."""
     size = stamp[0]
     count = grain.parts_of(size)
     raw.seek(0)
-    tabbed = tabs_part(raw.read(HEAD), reading) if count > 1 else None
+    tabbed = _tabs_part(raw.read(HEAD), reading) if count > 1 else None
     cuts = []
     if tabbed is not None:
         cuts = [
-            border(_blocks_from(raw, size * at // count), size * at // count, reading)
+            _border(_blocks_from(raw, size * at // count), size * at // count, reading)
             for at in range(1, count)
         ]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
@@ -171,7 +171,7 @@ _BLOCK = 2**17  # packed bytes unpacked in one go
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class _Frame:
     """Where a frame lies in the file, and its content in the whole content."""
 
     at: int
@@ -185,11 +185,11 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameSpan:
+class _FrameSpan:
     """The content of a file from one byte to another, and the frames it lies in."""
 
-    path: Path
-    frames: tuple[Frame, ...]
+    path: _Path
+    frames: tuple[_Frame, ...]
     begin: int
     end: int
     stamp: Stamp
@@ -219,26 +219,26 @@ class FrameSpan:
                     return
 
 
-def frame_spans_of(
-    raw: IO[bytes], path: Path, stamp: Stamp, reading: Reading, grain: Grain
-) -> list[FrameSpan]:
+def _frame_spans_of(
+    raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain: Grain
+) -> list[_FrameSpan]:
     """The file in parts, of whole queries; none if it cannot be cut."""
     frames = _frames(raw, stamp[0])
     size = frames[-1].end if frames else 0
     count = grain.parts_of(size)
     if count < 2 or _is_suspicious(frames, reading.limits):
         return []
-    tabbed = tabs_part(_head(_content(raw, path, frames)), reading)
+    tabbed = _tabs_part(_head(_content(raw, path, frames)), reading)
     if tabbed is None:
         return []
     starts = [frame.begin for frame in frames]
     firsts = {bisect_right(starts, size * at // count) - 1 for at in range(1, count)} - {0}
-    cuts = [border(_content(raw, path, frames[at:]), starts[at], reading) for at in sorted(firsts)]
+    cuts = [_border(_content(raw, path, frames[at:]), starts[at], reading) for at in sorted(firsts)]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
-    return [FrameSpan(path, _around(frames, *two), *two, stamp, tabbed) for two in pairwise(ends)]
+    return [_FrameSpan(path, _around(frames, *two), *two, stamp, tabbed) for two in pairwise(ends)]
 
 
-def _frames(raw: IO[bytes], size: int) -> list[Frame]:
+def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
     """The frames that the seek table names; none if there is no table, or one that does not fit the file."""
     if size < _HEADER_SIZE + _FOOTER_SIZE:
         return []
@@ -253,7 +253,7 @@ def _frames(raw: IO[bytes], size: int) -> list[Frame]:
     frames, at, begin = [], 0, 0
     for place in range(_HEADER_SIZE, _HEADER_SIZE + count * entry, entry):
         packed, unpacked = struct.unpack_from("<II", table, place)
-        frames.append(Frame(at, packed, begin, unpacked))
+        frames.append(_Frame(at, packed, begin, unpacked))
         at, begin = at + packed, begin + unpacked
     return frames if at + len(table) == size else []
 
@@ -263,13 +263,13 @@ def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
     return raw.read(length).ljust(length, b"\0")  # zeros if the file has become shorter: they fit nothing
 
 
-def _is_suspicious(frames: list[Frame], limits: Limits) -> bool:
+def _is_suspicious(frames: list[_Frame], limits: Limits) -> bool:
     """Whether to leave it to the reader of whole files, which refuses what swells."""
     swells = any(is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
     return swells or frames[-1].end > limits.unpacked
 
 
-def _around(frames: list[Frame], begin: int, end: int) -> tuple[Frame, ...]:
+def _around(frames: list[_Frame], begin: int, end: int) -> tuple[_Frame, ...]:
     """The frames of a part. Each frame of the file is in one part at least, also where it holds nothing."""
     starts = [frame.begin for frame in frames]
     first = bisect_right(starts, begin) - 1 if begin else 0
@@ -279,7 +279,7 @@ def _around(frames: list[Frame], begin: int, end: int) -> tuple[Frame, ...]:
     return tuple(frames[first : last + 1])
 
 
-def _content(raw: IO[bytes], path: Path, frames: list[Frame]) -> Iterator[bytes]:
+def _content(raw: IO[bytes], path: _Path, frames: list[_Frame]) -> Iterator[bytes]:
     for frame in frames:
         yield from _unpacked(raw, frame, name_of(path))
 
@@ -291,7 +291,7 @@ def _head(blocks: Iterator[bytes]) -> bytes:
     return head
 
 
-def _unpacked(raw: IO[bytes], frame: Frame, name: str) -> Iterator[bytes]:
+def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
     """The content of a frame; an error if the table does not tell the truth about it."""
     zstd = zstandard()
     raw.seek(frame.at)
@@ -334,10 +334,10 @@ _QUERY = columnar.RUN[0]
 
 
 @dataclass(frozen=True, slots=True)
-class RowSpan:
+class _RowSpan:
     """A file from one row to another, counted from 0, as it was when it was cut."""
 
-    path: Path
+    path: _Path
     begin: int
     end: int
     stamp: Stamp
@@ -346,13 +346,13 @@ class RowSpan:
         return f"{name_of(self.path)}, rows {self.begin + 1:,} to {self.end:,}"
 
     @contextmanager
-    def opened(self, reading: Reading) -> Iterator[tuple[columnar.Rows, Reading]]:
+    def opened(self, reading: Reading) -> Iterator[tuple[columnar.RowRange, Reading]]:
         """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
         with unchanged(self.path, self.stamp):
-            yield columnar.Rows(self.path, range(self.begin, self.end)), reading
+            yield columnar.RowRange(self.path, range(self.begin, self.end)), reading
 
 
-def row_spans_of(path: Path, stamp: Stamp, grain: Grain) -> list[RowSpan]:
+def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
     """The file in parts, cut near where groups of rows begin."""
     with columnar.opened_table(path) as file:
         columnar.wanted(file, path, columnar.RUN)
@@ -363,7 +363,7 @@ def row_spans_of(path: Path, stamp: Stamp, grain: Grain) -> list[RowSpan]:
         nearest = {_nearest(sizes, sizes[-1] * at / count) for at in range(1, count)} - {0, len(groups)}
         cuts = [_row_border(file, begins, group) for group in sorted(nearest)]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
-    return [RowSpan(path, *two, stamp) for two in pairwise(ends)]
+    return [_RowSpan(path, *two, stamp) for two in pairwise(ends)]
 
 
 def _size(group: Any) -> int:
@@ -407,13 +407,13 @@ class FilePart(Protocol):
         """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
 
 
-def cut(path: Path, reading: Reading, grain: Grain) -> Sequence[FilePart]:
+def cut(path: _Path, reading: Reading, grain: Grain) -> Sequence[FilePart]:
     """All of the file in parts; fewer than two if it cannot be cut."""
     stamp = stamp_of(path)
     if is_columnar(path):
-        return row_spans_of(path, stamp, grain)
+        return _row_spans_of(path, stamp, grain)
     with opened(path) as raw:
         packing = packing_of(raw.read(LOOK))
         if packing == ZSTD:
-            return frame_spans_of(raw, path, stamp, reading, grain)
-        return [] if packing else spans_of(raw, path, stamp, reading, grain)
+            return _frame_spans_of(raw, path, stamp, reading, grain)
+        return [] if packing else _spans_of(raw, path, stamp, reading, grain)

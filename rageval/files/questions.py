@@ -19,7 +19,7 @@ from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
 
-__all__ = ["FORMS", "Question", "fields_of", "read_facts", "read_groups", "read_questions", "read_weights"]
+__all__ = ["Question", "fields_of", "read_facts", "read_groups", "read_questions", "read_weights"]
 
 
 def _from_topic(line: bytes, limits: Limits) -> Question:
@@ -41,7 +41,7 @@ def _topic_line(line: bytes) -> bytes:
     return line
 
 
-TOPICS: RecordForm[Question] = RecordForm(
+_TOPICS: RecordForm[Question] = RecordForm(
     "topics", "id<TAB>text", lambda _: False, bytes, _from_topic, _topic_line
 )
 
@@ -49,7 +49,7 @@ TOPICS: RecordForm[Question] = RecordForm(
 Word = str | int | float
 
 
-class CragQuestion(msgspec.Struct):
+class _CragQuestion(msgspec.Struct):
     """A line of CRAG. `search_results`, nearly all of its bytes, is not declared and so never built."""
 
     interaction_id: Id
@@ -65,27 +65,27 @@ class CragQuestion(msgspec.Struct):
     query_time: Word | None = None
 
 
-class Supporting(msgspec.Struct):
+class _Supporting(msgspec.Struct):
     """A document that holds the answer."""
 
     doc_id: str = ""
     content: str = ""
 
 
-class LiveRagQuestion(msgspec.Struct):
+class _LiveRagQuestion(msgspec.Struct):
     """A record of the benchmark that LiveRAG released, as JSON."""
 
     index: Id = msgspec.field(name="Index")
     question: str = msgspec.field(name="Question")
     answer: str = msgspec.field(name="Answer")
-    documents: list[Supporting] | None = msgspec.field(default=None, name="Supporting_Documents")
+    documents: list[_Supporting] | None = msgspec.field(default=None, name="Supporting_Documents")
     session: str | None = msgspec.field(default=None, name="Session")
     config: Any = msgspec.field(default=None, name="DataMorgana_Config")
     difficulty: float | None = msgspec.field(default=None, name="ACS")
     bounded: float | None = msgspec.field(default=None, name="ACS [-2 : 1]")  # as the Parquet file names it
 
 
-class FreshStackQuestion(msgspec.Struct):
+class _FreshStackQuestion(msgspec.Struct):
     """A FreshStack question; what is asked is title and text."""
 
     query_id: Id
@@ -101,7 +101,7 @@ def words(value: Word | list[Word] | None) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
 
 
-def _from_crag(line: CragQuestion, limits: Limits) -> Question:
+def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
     facts = ("domain", "question_type", "static_or_dynamic", "popularity", "split", "query_time")
     return Question(
         identifier(line.interaction_id, "interaction_id", limits),
@@ -111,7 +111,7 @@ def _from_crag(line: CragQuestion, limits: Limits) -> Question:
     )
 
 
-def _alternatives(line: CragQuestion) -> tuple[str, ...]:
+def _alternatives(line: _CragQuestion) -> tuple[str, ...]:
     """The other right answers; the example that CRAG ships has them as JSON inside a text."""
     found = line.alternative_answers
     if not isinstance(found, str):
@@ -122,7 +122,7 @@ def _alternatives(line: CragQuestion) -> tuple[str, ...]:
         raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
 
 
-def _from_liverag(line: LiveRagQuestion, limits: Limits) -> Question:
+def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:
     facts = dict(_categories(line.config))
     facts |= {"session": line.session} if line.session is not None else {}
     facts |= {"documents": str(len(line.documents))} if line.documents is not None else {}
@@ -157,61 +157,61 @@ def _categories(config: Any) -> Iterator[tuple[str, str]]:
                 yield from _categories(value)
 
 
-def _from_freshstack(line: FreshStackQuestion, limits: Limits) -> Question:
+def _from_freshstack(line: _FreshStackQuestion, limits: Limits) -> Question:
     gold = (line.answer_text,) if line.answer_text else ()
     text = f"{line.query_title} {line.query_text}"
     return Question(identifier(line.query_id, "query_id", limits), text, gold)
 
 
-CRAG = RecordForm(
+_CRAG = RecordForm(
     "CRAG questions",
     "{interaction_id, query, answer, alt_ans, …}",
     has("interaction_id", "query"),
-    CragQuestion,
+    _CragQuestion,
     _from_crag,
 )
-LIVERAG = RecordForm(
+_LIVERAG = RecordForm(
     "LiveRAG benchmark questions",
     "{Index, Question, Answer, …}",
     has("Question", "Answer"),
-    LiveRagQuestion,
+    _LiveRagQuestion,
     _from_liverag,
 )
-FRESHSTACK = RecordForm(
+_FRESHSTACK = RecordForm(
     "FreshStack questions",
     "{query_id, query_title, query_text, …}",
     has("query_id", "query_title"),
-    FreshStackQuestion,
+    _FreshStackQuestion,
     _from_freshstack,
 )
 
 
-Fields = dict[str, msgspec.Raw]  # a field that is not asked for is never built
+_Fields = dict[str, msgspec.Raw]  # a field that is not asked for is never built
 _LONGEST_FACT = 1024
 
 
 def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     """Plain questions, by the names that a track gives to the two main fields."""
 
-    def build(fields: Fields, limits: Limits) -> Question:
+    def build(fields: _Fields, limits: Limits) -> Question:
         asked = identifier(_value(fields, query, str | int), query, limits)
         text = _value(fields, question, str)
         gold = words(_value(fields, "answer", Word | list[Word] | None, None))
         return Question(asked, text, gold, tuple(_facts(fields, {query, question, "answer"})))
 
-    return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), Fields, build)
+    return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build)
 
 
 # A record is of the first form it fits.
-FORMS: tuple[RecordForm[Question], ...] = (
+_FORMS: tuple[RecordForm[Question], ...] = (
     _keyed("plain questions", "query_id", "question"),
-    CRAG,
-    LIVERAG,
-    FRESHSTACK,
+    _CRAG,
+    _LIVERAG,
+    _FRESHSTACK,
     _keyed("LiveRAG questions", "id", "question"),
     _keyed("TREC RAG topics", "id", "title"),
     CANDIDATES,
-    TOPICS,
+    _TOPICS,
 )
 
 
@@ -224,12 +224,12 @@ def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Questio
     if callable(content := getattr(source, "questions", None)):
         yield from content()
         return
-    records = read_forms(source, FORMS, "questions", limits)
+    records = read_forms(source, _FORMS, "questions", limits)
     for _, question in once(records, source, lambda question: f"question {question.query_id}"):
         yield question
 
 
-def _value(fields: Fields, key: str, kind: Any, *default: Any) -> Any:
+def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     """The field, which must be of this kind."""
     if key not in fields:
         if default:
@@ -241,7 +241,7 @@ def _value(fields: Fields, key: str, kind: Any, *default: Any) -> Any:
         raise Unfit(f"{error} - at `$.{key}`") from None
 
 
-def _facts(fields: Fields, known: set[str]) -> Iterator[tuple[str, str]]:
+def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
     for key, raw in fields.items():
         written = bytes(raw)
         if key in known or written.startswith((b"{", b"[")) or written == b"null":
@@ -300,7 +300,7 @@ def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
     return []
 
 
-def read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, str, str]]:
+def _read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, str, str]]:
     """(line, first, second) of a table of two columns, parted by a tab or by blanks."""
     name = name_of(source)
     line = 0
@@ -326,7 +326,7 @@ def read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterat
 def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
     """{query: group} of lines `query_id group`."""
     groups: dict[str, str] = {}
-    for line, query, group in read_pairs(source, "query_id group", limits):
+    for line, query, group in _read_pairs(source, "query_id group", limits):
         if groups.setdefault(query, group) != group:
             raise InputError(
                 f"{name_of(source)}:{line}: query {visible(query)} has a group already:"
@@ -338,7 +338,7 @@ def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
 def read_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, float]:
     """{group: weight} of lines `group weight`."""
     weights: dict[str, float] = {}
-    for line, group, text in read_pairs(source, "group weight", limits):
+    for line, group, text in _read_pairs(source, "group weight", limits):
         try:
             weight = float(text)
         except ValueError:

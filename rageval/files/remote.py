@@ -11,8 +11,8 @@ from typing import Any
 
 from rageval.errors import InputError, MissingPackage
 
-SCHEMES = ("s3", "gs", "hf", "http", "https")
-LEAST, MOST = 2**16, 2**23  # bytes of one request
+_SCHEMES = ("s3", "gs", "hf", "http", "https")
+LEAST, _MOST = 2**16, 2**23  # bytes of one request
 TRIES = 5
 Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
 PAUSE = 0.2  # seconds before the second try; twice as many before the third, …
@@ -31,7 +31,7 @@ _DRIVERS = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aioht
 
 def is_remote(source: object) -> bool:
     """Whether this names a file on another machine."""
-    return isinstance(source, str) and source.partition("://")[0] in SCHEMES and "://" in source
+    return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
 
 
 def stamp_of(url: str) -> Stamp:
@@ -54,7 +54,7 @@ class RemoteFile(io.RawIOBase):
         self.stamp = stamp_of(url)
         self._size = self.stamp[0]
         self._until = self._size if until is None else until
-        self._ahead = LEAST if until is None else MOST
+        self._ahead = LEAST if until is None else _MOST
         self._at = self._begin = 0
         self._block = b""
 
@@ -86,8 +86,8 @@ class RemoteFile(io.RawIOBase):
 
     def _fetch(self, wanted: int) -> None:
         follows = self._at == self._begin + len(self._block)
-        self._ahead = min(2 * self._ahead, MOST) if follows and self._at else self._ahead
-        last = max(min(self._at + self._ahead, self._until), min(self._at + min(wanted, MOST), self._size))
+        self._ahead = min(2 * self._ahead, _MOST) if follows and self._at else self._ahead
+        last = max(min(self._at + self._ahead, self._until), min(self._at + min(wanted, _MOST), self._size))
         begin, count = self._at, last - self._at
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
         if len(block) > count:

@@ -31,22 +31,22 @@ from rageval.files.opening import Source, chunks, name_of, refuse_bom, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Question
 
-RUN, EITHER = "run", "numbers"
+RUN, _EITHER = "run", "numbers"
 _BOM = b"\xef\xbb\xbf"
 _DICT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*[-\d]|\})')
 _POINT = re.compile(rb":\s*-?\d+(?:\.\d|[eE])")
 _TEXTS = ("contents", "text", "segment", "passage", "body")
-Row = tuple[int, str, str, float]  # line, query, document, number
+_Row = tuple[int, str, str, float]  # line, query, document, number
 
 
-class Query(msgspec.Struct):
+class _Query(msgspec.Struct):
     """A query with its text."""
 
     qid: Id
     text: str = ""
 
 
-class Candidate(msgspec.Struct):
+class _Candidate(msgspec.Struct):
     """A retrieved document; nuggetizer's have no score, but stand in their order."""
 
     docid: Id
@@ -54,14 +54,14 @@ class Candidate(msgspec.Struct):
     doc: str | dict[str, Any] | None = None
 
 
-class Candidates(msgspec.Struct):
+class _Candidates(msgspec.Struct):
     """What was retrieved for a query."""
 
-    query: Query
-    candidates: list[Candidate]
+    query: _Query
+    candidates: list[_Candidate]
 
 
-def _checked(line: Candidates, limits: Limits) -> Candidates:
+def _checked(line: _Candidates, limits: Limits) -> _Candidates:
     line.query.qid = identifier(line.query.qid, "query.qid", limits)
     for at, found in enumerate(line.candidates):
         found.docid = identifier(found.docid, f"candidates[{at}].docid", limits)
@@ -71,22 +71,22 @@ def _checked(line: Candidates, limits: Limits) -> Candidates:
     return line
 
 
-CANDIDATES: RecordForm[Candidates] = RecordForm(
+CANDIDATES: RecordForm[_Candidates] = RecordForm(
     "candidates",
     "{query: {qid, text}, candidates: [{docid, score, doc}]}",
     has("query", "candidates"),
-    Candidates,
+    _Candidates,
     _checked,
 )
 
 
-def _as_question(line: Candidates, limits: Limits) -> Question:
+def _as_question(line: _Candidates, limits: Limits) -> Question:
     found = _checked(line, limits)
     return Question(str(found.query.qid), found.query.text)
 
 
 QUESTIONS: RecordForm[Question] = RecordForm(
-    CANDIDATES.name, CANDIDATES.shape, CANDIDATES.fits, Candidates, _as_question
+    CANDIDATES.name, CANDIDATES.shape, CANDIDATES.fits, _Candidates, _as_question
 )
 
 
@@ -96,7 +96,7 @@ def kind_of(start: bytes) -> str | None:
         return None
     if b'"candidates"' in start and _is_candidates(start):
         return RUN
-    return (RUN if _POINT.search(start) else EITHER) if _is_numbers(start) else None
+    return (RUN if _POINT.search(start) else _EITHER) if _is_numbers(start) else None
 
 
 def _is_numbers(start: bytes) -> bool:
@@ -120,13 +120,13 @@ def _is_candidates(start: bytes) -> bool:
     return CANDIDATES.fits(record)
 
 
-def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, Candidates]]:
+def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, _Candidates]]:
     """(line, candidates) of every query, each once."""
     records = read_forms(source, (CANDIDATES,), "candidates", limits)
     return once(records, source, lambda line: f"line for query {line.query.qid}")
 
 
-def _scored(source: Source, limits: Limits) -> Iterator[Row]:
+def _scored(source: Source, limits: Limits) -> Iterator[_Row]:
     """What was retrieved, with scores; candidates without scores count down from their number."""
     if b'"candidates"' not in start_of(source, limits):
         yield from numbers(source, limits)
@@ -137,7 +137,7 @@ def _scored(source: Source, limits: Limits) -> Iterator[Row]:
             yield line, str(found.query.qid), str(candidate.docid), score
 
 
-def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[Row]:
+def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:
     """The rows of `{query: {doc: number}}`, one object in all or one a line."""
     name = name_of(source)
     text = b"".join(chunks(source, limits.for_records())).removeprefix(_BOM)
@@ -197,7 +197,7 @@ def run_rows(source: Source, limits: Limits = DEFAULT) -> RunRows:
     )
 
 
-def text_of(candidate: Candidate) -> str:
+def text_of(candidate: _Candidate) -> str:
     """The text of a candidate, with its title; nothing if it has none."""
     doc = candidate.doc
     if isinstance(doc, str) or doc is None:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-SCORE = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-GRADE = re.compile(rb"[+-]?\d{1,7}", re.ASCII)
+_SCORE = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_GRADE = re.compile(rb"[+-]?\d{1,7}", re.ASCII)
 
 
 class LineForm(NamedTuple):
@@ -81,7 +81,7 @@ def read_lines(
 
 def score(text: bytes) -> float | None:
     """One score, or None if it is no finite decimal number in ASCII."""
-    if not SCORE.fullmatch(text):
+    if not _SCORE.fullmatch(text):
         return None
     number = float(text)
     return number if abs(number) != float("inf") else None
@@ -89,7 +89,7 @@ def score(text: bytes) -> float | None:
 
 def grade(text: bytes, largest: int) -> int | None:
     """One grade, or None."""
-    if not GRADE.fullmatch(text):
+    if not _GRADE.fullmatch(text):
         return None
     number = int(text)
     return number if abs(number) <= largest else None
@@ -251,7 +251,7 @@ def run_rows(source: Source, reading: Reading = PLAIN) -> Iterator[RunRows]:
 
 def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
     """Read the rows of a judgement file, a stretch a chunk."""
-    return qrels_rows_of(texts(source, reading), name_of(source), reading)
+    return _qrels_rows_of(texts(source, reading), name_of(source), reading)
 
 
 def run_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterator[RunRows]:
@@ -260,7 +260,7 @@ def run_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterator[
         yield RunRows(name, lines, query, doc, scores, rank)
 
 
-def qrels_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterator[QrelsRows]:
+def _qrels_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterator[QrelsRows]:
     """Read the rows of judgements out of their text."""
     for lines, (query, nugget, doc, grades) in _stretches(given, QRELS, name, reading):
         yield QrelsRows(name, lines, query, doc, nugget, grades)

@@ -19,34 +19,34 @@ from rageval.records import Qrel
 
 __all__ = ["Qrel", "read_umbrela", "write_umbrela"]
 
-HIGHEST = 3
+_HIGHEST = 3
 
 
-class AskedFor(msgspec.Struct):
+class _JudgedQuery(msgspec.Struct):
     """A query with its id."""
 
     qid: Id | None = None
 
 
-class Found(msgspec.Struct):
+class _JudgedPassage(msgspec.Struct):
     """A passage with its id."""
 
     docid: Id | None = None
 
 
-class Judged(msgspec.Struct):
+class _JudgedPair(msgspec.Struct):
     """A line; the ids stand beside the texts or in their place."""
 
-    judgment: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
-    query: str | AskedFor = ""
-    passage: str | Found = ""
+    judgment: Annotated[int, msgspec.Meta(ge=0, le=_HIGHEST)]
+    query: str | _JudgedQuery = ""
+    passage: str | _JudgedPassage = ""
     qid: Id | None = None
     docid: Id | None = None
 
 
-def _from_line(line: Judged, limits: Limits) -> Qrel:
-    query = line.query.qid if isinstance(line.query, AskedFor) else None
-    doc = line.passage.docid if isinstance(line.passage, Found) else None
+def _from_line(line: _JudgedPair, limits: Limits) -> Qrel:
+    query = line.query.qid if isinstance(line.query, _JudgedQuery) else None
+    doc = line.passage.docid if isinstance(line.passage, _JudgedPassage) else None
     query = line.qid if query is None else query
     doc = line.docid if doc is None else doc
     if query is None or doc is None:
@@ -60,9 +60,9 @@ def _from_line(line: Judged, limits: Limits) -> Qrel:
 
 _FORM = RecordForm(
     "UMBRELA judgements",
-    f"{{qid, docid, query, passage, judgment: 0 to {HIGHEST}}}",
+    f"{{qid, docid, query, passage, judgment: 0 to {_HIGHEST}}}",
     has("judgment"),
-    Judged,
+    _JudgedPair,
     _from_line,
 )
 
@@ -78,9 +78,9 @@ def write_umbrela(
 ) -> Iterator[str]:
     """Each judgement as a line; `queries` and `passages` are the texts, by id."""
     for qrel in qrels:
-        if qrel.iteration not in ("0", "Q0") or not 0 <= qrel.relevance <= HIGHEST:
+        if qrel.iteration not in ("0", "Q0") or not 0 <= qrel.relevance <= _HIGHEST:
             raise InputError(
-                f"{qrel}: expected a grade from 0 to {HIGHEST} and no nugget: UMBRELA judges whole passages"
+                f"{qrel}: expected a grade from 0 to {_HIGHEST} and no nugget: UMBRELA judges whole passages"
             )
         record: dict[str, str | int] = {"qid": qrel.query_id, "docid": qrel.doc_id}
         record |= {"query": queries[qrel.query_id]} if queries else {}

@@ -18,7 +18,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-STDOUT = "-"
+_STDOUT = "-"
 _LINKS = 40  # symbolic links followed to see whether one of them names an open file
 _OPEN_FILE = r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)"
 # What a disk says that cannot do what was asked, and need not.
@@ -48,14 +48,14 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
     path = Path(path)
     found = _look(path)
     descriptor = _descriptor(path)
-    if str(path) == STDOUT or descriptor is not None or (found and not stat.S_ISREG(found.st_mode)):
+    if str(path) == _STDOUT or descriptor is not None or (found and not stat.S_ISREG(found.st_mode)):
         with _through(path, descriptor) as stream:
             yield stream
         return
     with _explained(path):
         target = Path(os.path.realpath(path))
         part, raw = _begun(target, found)
-    stream = io.BufferedWriter(_Named(raw, path))
+    stream = io.BufferedWriter(_NamedSink(raw, path))
     try:
         yield stream
         with _explained(path):
@@ -69,7 +69,7 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
             part.unlink()
 
 
-class _Named(io.RawIOBase):
+class _NamedSink(io.RawIOBase):
     """A stream whose errors name the file, so that nobody takes them for those of another."""
 
     def __init__(self, raw: Any, path: Path, owned: bool = True) -> None:
@@ -89,7 +89,7 @@ class _Named(io.RawIOBase):
                 self._raw.close()
 
 
-class _ReaderLeft(OutputError):
+class _PipeClosed(OutputError):
     """Whoever read from standard output has seen enough (`| head`)."""
 
 
@@ -100,7 +100,7 @@ def _explained(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except OSError as error:
-        kind = _ReaderLeft if error.errno == errno.EPIPE else OutputError
+        kind = _PipeClosed if error.errno == errno.EPIPE else OutputError
         raise kind(f"{visible(str(path))}: cannot be written: {error.strerror or error}") from error
 
 
@@ -135,11 +135,11 @@ def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
     """A stream to what is no ordinary file; standard output may be closed by its reader before the end."""
     with _explained(path):
         raw, standard = _opened(path, descriptor)
-    stream = io.BufferedWriter(_Named(raw, path, owned=raw is not getattr(sys.stdout, "buffer", None)))
+    stream = io.BufferedWriter(_NamedSink(raw, path, owned=raw is not getattr(sys.stdout, "buffer", None)))
     try:
         yield stream
         stream.flush()
-    except _ReaderLeft:
+    except _PipeClosed:
         if not standard:
             raise
     finally:
@@ -148,13 +148,13 @@ def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
 
 def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
     """The open file, and whether it is standard output, with what was printed before in front."""
-    if str(path) != STDOUT and descriptor is None:
+    if str(path) != _STDOUT and descriptor is None:
         return path.open("wb", buffering=0), False
     if sys.stdout is not None:
         sys.stdout.flush()
-    elif str(path) == STDOUT:
+    elif str(path) == _STDOUT:
         raise OutputError("standard output is closed; nowhere to print the result")
-    if str(path) == STDOUT:
+    if str(path) == _STDOUT:
         try:
             descriptor = sys.stdout.fileno()
         except OSError:  # somebody collects it

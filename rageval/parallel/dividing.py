@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
 
 
-BY_WORKERS = "by the workers"
-LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
+_BY_WORKERS = "by the workers"
+_LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
 SMALLEST = 2**22  # below this a process of its own costs more than it saves
 
 
@@ -52,7 +52,7 @@ def piece_of(joining: Joining, part: RunPart) -> Piece:
         return joining.piece(whole_queries(rows_of(source, reading), part.dedup))
 
 
-def why_not(by: str, error: InputError) -> str:
+def _why_not(by: str, error: InputError) -> str:
     """Why what this process perhaps can read could not be read otherwise; a file that changed nobody can."""
     if isinstance(error, FileChanged):
         raise error
@@ -60,7 +60,7 @@ def why_not(by: str, error: InputError) -> str:
     return f"{by} ({first})"
 
 
-def findable(path: Any) -> Any:
+def _findable(path: Any) -> Any:
     """The path as it is found from another folder."""
     return path if is_remote(path) else os.path.abspath(path)
 
@@ -86,12 +86,12 @@ class Divided(RunSource):
         try:
             parts = self.parts(self.engine)
             if len(parts) > 1:
-                by = BY_WORKERS
+                by = _BY_WORKERS
                 return self._together(joining, self.engine, parts)
         except Scattered:
             pass
         except InputError as error:
-            reason = why_not(by, error)
+            reason = _why_not(by, error)
         joined = super().join(joining)
         joined.notes.read_here = reason
         return joined
@@ -104,8 +104,8 @@ class Divided(RunSource):
         if not can_read_again(path):
             return []
         if not engine.inherits:
-            path = findable(path)
-        stretches = cut(path, self.reading, Grain(engine.width, self.smallest, LARGEST))
+            path = _findable(path)
+        stretches = cut(path, self.reading, Grain(engine.width, self.smallest, _LARGEST))
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
 
     def _together(self, joining: Joining, engine: Engine, parts: list[RunPart]) -> Joined:
@@ -129,12 +129,12 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
     """A run a worker. One that a worker cannot read is read here, which tells whether it can be read."""
     sent = sources
     if not engine.inherits:
-        sent = [replace(source, path=findable(source.path)) for source in sources]
+        sent = [replace(source, path=_findable(source.path)) for source in sources]
     for source, found in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
         if isinstance(found, Scores):
             yield found
             continue
-        reason = why_not(BY_WORKERS, found)
+        reason = _why_not(_BY_WORKERS, found)
         scores = evaluator.evaluate(source)
         if scores.notes is not None:
             scores.notes.read_here = reason

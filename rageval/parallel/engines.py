@@ -24,8 +24,8 @@ from rageval.errors import RagevalError, UsageError
 if TYPE_CHECKING:
     import logging
 
-Unit = TypeVar("Unit")
-Result = TypeVar("Result")
+_Unit = TypeVar("_Unit")
+_Result = TypeVar("_Result")
 _NONE, _KILLED, _FORGOTTEN = object(), object(), object()
 _KEPT = 2  # things sent that a worker remembers: what it works on, and what it is about to
 PATIENCE = 10  # seconds that a cluster may take to answer
@@ -46,18 +46,18 @@ class Engine(Protocol):
     inherits: bool
 
     def results(
-        self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
-    ) -> Iterator[Result]:
+        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+    ) -> Iterator[_Result]:
         """`task(shared, unit)` of every unit; `shared` reaches each worker once, or as seldom as can be."""
 
 
-def paired(units: Iterable[Unit], results: Iterable[Result]) -> Iterator[tuple[Unit, Result]]:
+def paired(units: Iterable[_Unit], results: Iterable[_Result]) -> Iterator[tuple[_Unit, _Result]]:
     """Each unit and its result, of which there has to be one, whatever an engine of somebody's does."""
     for unit, result in zip_longest(units, results, fillvalue=_NONE):
         if unit is _NONE or result is _NONE:
             found = "more" if unit is _NONE else "fewer"
             raise UsageError(f"the engine gave {found} results than there are units; expected one of each")
-        yield cast("Unit", unit), cast("Result", result)
+        yield cast("_Unit", unit), cast("_Result", result)
 
 
 class Forked:
@@ -69,8 +69,8 @@ class Forked:
         self.width = jobs
 
     def results(
-        self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
-    ) -> Iterator[Result]:
+        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+    ) -> Iterator[_Result]:
         """In a pool of processes made for this call."""
         return each_in_a_process(partial(task, shared), units, self.width)
 
@@ -87,33 +87,33 @@ class OnExecutor:
         self.width = int(getattr(executor, "_max_workers", None) or 2)
 
     def results(
-        self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
-    ) -> Iterator[Result]:
+        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+    ) -> Iterator[_Result]:
         """What is shared goes with each unit, packed; a worker unpacks it once."""
         from concurrent.futures import BrokenExecutor
 
-        parcel = Parcel.of((task, shared))
+        parcel = _Parcel.of((task, shared))
         futures = [self._executor.submit(_unpacked_and_done, parcel, unit) for unit in units]
         try:
             for unit, future in zip(units, futures, strict=True):
                 try:
                     yield future.result()
                 except BrokenExecutor as error:
-                    raise WorkerDied(died(str(unit))) from error
+                    raise WorkerDied(_died(str(unit))) from error
         finally:
             for future in futures:
                 future.cancel()
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class _Parcel:
     """Something packed for the way, and a name that it has alone."""
 
     name: bytes
     content: bytes
 
     @classmethod
-    def of(cls, thing: Any) -> Parcel:
+    def of(cls, thing: Any) -> _Parcel:
         """The thing, packed."""
         content = pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
         return cls(hashlib.blake2b(content, digest_size=16).digest(), content)
@@ -122,7 +122,7 @@ class Parcel:
 _unpacked: OrderedDict[bytes, Any] = OrderedDict()
 
 
-def _unpacked_and_done(parcel: Parcel, unit: Any) -> Any:
+def _unpacked_and_done(parcel: _Parcel, unit: Any) -> Any:
     found = _unpacked.get(parcel.name)
     if found is None:
         found = _unpacked[parcel.name] = pickle.loads(parcel.content)
@@ -132,7 +132,9 @@ def _unpacked_and_done(parcel: Parcel, unit: Any) -> Any:
     return task(shared, unit)
 
 
-def each_in_a_process(task: Callable[[Unit], Result], items: Sequence[Unit], jobs: int) -> Iterator[Result]:
+def each_in_a_process(
+    task: Callable[[_Unit], _Result], items: Sequence[_Unit], jobs: int
+) -> Iterator[_Result]:
     """The results in the order of the items. Forked processes inherit the task and the items."""
     import multiprocessing
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
@@ -153,12 +155,12 @@ def each_in_a_process(task: Callable[[Unit], Result], items: Sequence[Unit], job
                     process.terminate()
                 raise
     except BrokenExecutor as error:
-        raise WorkerDied(died(str(items[done]))) from error
+        raise WorkerDied(_died(str(items[done]))) from error
     finally:
         _work = None
 
 
-def died(unit: str) -> str:
+def _died(unit: str) -> str:
     """What to say when nobody is left who could."""
     return (
         f"{unit}: a process that scored this, or a part beside it, was ended from outside (out of memory?);"
@@ -212,8 +214,8 @@ class OnDask:
         _log().removeFilter(_unsaid)
 
     def results(
-        self, task: Callable[[Any, Unit], Result], shared: Any, units: Sequence[Unit]
-    ) -> Iterator[Result]:
+        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+    ) -> Iterator[_Result]:
         """The results in the order of the units."""
         futures = self._sent(task, shared, units)
         rounds = 1
@@ -229,7 +231,7 @@ class OnDask:
                 futures[at:] = self._sent(task, shared, units[at:])
                 found = _outcome(futures[at])
             if found is _KILLED or found is _FORGOTTEN:
-                raise WorkerDied(died(str(unit)))
+                raise WorkerDied(_died(str(unit)))
             yield found
 
     def _connected(self, seconds: float) -> Any:

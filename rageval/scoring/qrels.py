@@ -14,8 +14,8 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT
-from rageval.files.objects import LARGEST_GRADE, columns_of, columns_of_frame, ids, mappings, whole
+from rageval.files.limits import DEFAULT, LARGEST_GRADE
+from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, whole
 from rageval.files.trec import QrelsRows
 from rageval.kernel import kernel
 from rageval.measures.ranking import Topic, novelty
