@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rageval.scoring.qrels import Qrels
     from rageval.scoring.runs import Run
     from rageval.sources import read_qrels, read_run
+    from rageval.verbs import compare, judge
 
 _HOMES = {
     "answers": "evaluate_answers read_judgements",
@@ -47,6 +48,7 @@ _HOMES = {
     "sources": "read_qrels read_run",
     "scoring.qrels": "Qrels",
     "scoring.runs": "Run",
+    "verbs": "compare judge",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("interop", "measures")
@@ -68,9 +70,11 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "Topic",
     "__version__",
     "alpha_ndcg",
+    "compare",
     "coverage",
     "evaluate",
     "evaluate_answers",
+    "judge",
     "measure",
     "ndcg",
     "parse_measure",
@@ -81,17 +85,19 @@ __all__ = [  # written out, so that type checkers and editors know the names
 ]
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
 
-    if name in _HOME:
-        value = getattr(import_module(f"rageval.{_HOME[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"rageval.{name}")
-    else:
-        raise AttributeError(f"module 'rageval' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name in _HOME:
+            value = getattr(import_module(f"rageval.{_HOME[name]}"), name)
+        elif name in _MODULES:
+            value = import_module(f"rageval.{name}")
+        else:
+            raise AttributeError(f"module 'rageval' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -6,9 +6,9 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
@@ -24,6 +24,9 @@ from rageval.scoring.banks import judged_by
 from rageval.scoring.groups import checked_weights, require_groups
 from rageval.text import visible
 from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from rageval.typing import AnswerOptions, FileLike, JudgementsLike, MeasuresLike, NuggetsLike, RecordsLike
 
 ON_MISSING = ("error", "skip", "worst", "best")
 COMPAT = ("nuggetizer",)
@@ -62,7 +65,12 @@ class Rules:
 
 
 def evaluate_answers(
-    measures: object, judgements: Any = None, *, answers: Any = None, nuggets: Any = None, **rules: Any
+    measures: MeasuresLike,
+    judgements: JudgementsLike | None = None,
+    *,
+    answers: RecordsLike | Iterable[FileLike] | None = None,
+    nuggets: NuggetsLike | None = None,
+    **rules: Unpack[AnswerOptions],
 ) -> dict[str, Scores]:
     """Score judged answers: `{run_id: Scores}`.
 
@@ -94,7 +102,11 @@ def evaluate_answers(
 
 
 def read_judgements(
-    judgements: Any = None, *, answers: Any = None, nuggets: Any = None, limits: Limits = DEFAULT
+    judgements: JudgementsLike | None = None,
+    *,
+    answers: RecordsLike | Iterable[FileLike] | None = None,
+    nuggets: NuggetsLike | None = None,
+    limits: Limits = DEFAULT,
 ) -> Judgements:
     """The table of judgements in files or dicts, with the answers and nuggets they speak of, if given."""
     if isinstance(judgements, Judgements):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rageval import compat
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
@@ -34,6 +34,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
+    from rageval.typing import Executor, MeasuresLike, QrelsLike, RunLike, RunOptions
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -140,7 +141,7 @@ class Evaluator:
     [0.3869, 0.0]
     """
 
-    def __init__(self, measures: object, qrels: Any, **rules: Any) -> None:
+    def __init__(self, measures: MeasuresLike, qrels: QrelsLike, **rules: Unpack[RunOptions]) -> None:
         self.rules = _rules(rules)
         self.asked = parse_measures(measures)
         if not self.asked:
@@ -176,7 +177,7 @@ class Evaluator:
             ]
         return []
 
-    def evaluate(self, run: Any, executor: Any = None) -> Scores:
+    def evaluate(self, run: RunLike, executor: Executor | None = None) -> Scores:
         """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records.
 
         The workers of an `executor` (of `concurrent.futures`, or one that is alike) read a file in parts.
@@ -423,7 +424,14 @@ def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> d
     return found
 
 
-def evaluate(measures: object, run: Any, qrels: Any, *, executor: Any = None, **rules: Any) -> Scores:
+def evaluate(
+    measures: MeasuresLike,
+    run: RunLike,
+    qrels: QrelsLike,
+    *,
+    executor: Executor | None = None,
+    **rules: Unpack[RunOptions],
+) -> Scores:
     """Score one run against judgements.
 
     `measures` is a measure, its name, several names in one text, or a list of these; `run` and `qrels` are

@@ -53,6 +53,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "checking": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
     "conformance": (BASE | {"answers", "evaluation", "measures"}, {"msgspec"}),
+    "typing": (set(), set()),
+    "verbs": (BASE | {"scores"}, set()),
     "interop": (BASE | {"evaluation", "measures", "scores", "scoring"}, set()),
     "clusters": (BASE, set()),
     "parallel": (

@@ -29,9 +29,11 @@ PROMISED = [
     "Topic",
     "__version__",
     "alpha_ndcg",
+    "compare",
     "coverage",
     "evaluate",
     "evaluate_answers",
+    "judge",
     "measure",
     "ndcg",
     "parse_measure",
@@ -44,7 +46,7 @@ PROMISED = [
 
 def test_the_public_names_are_these_and_they_exist() -> None:
     assert sorted(rageval.__all__) == PROMISED
-    assert len(PROMISED) <= 26
+    assert len(PROMISED) <= 30
     for name in PROMISED:
         assert getattr(rageval, name) is not None
     assert set(PROMISED) <= set(dir(rageval))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from rageval.scoring.runs import Run
 from rageval.sources import RunSource, run_source
 from rageval.statistics.bootstrap import FEW, intervals, is_coarse, ranges_of
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.typing import MeasuresLike, QrelsLike, RunLike, RunOptions
 
 _FEW = 10
 
@@ -181,11 +184,11 @@ def _limits(
 
 
 def compare_runs(
-    measures: object,
-    runs: Mapping[str, Any] | Iterable[Any],
-    qrels: Any,
+    measures: MeasuresLike,
+    runs: Mapping[str, RunLike] | Iterable[RunLike],
+    qrels: QrelsLike,
     settings: Settings | None = None,
-    **rules: Any,
+    **rules: Unpack[RunOptions],
 ) -> Comparison:
     """Score runs and compare them: `{name: run}`, or runs that have names, such as paths.
 

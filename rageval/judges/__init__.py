@@ -31,13 +31,28 @@ _HOME = {
     "rubric_named": "rubric",
 }
 
-__all__ = [*_HOME]
+__all__ = [
+    "Fatal",
+    "Material",
+    "Model",
+    "Reply",
+    "Request",
+    "Rubric",
+    "Settings",
+    "Transient",
+    "gathered",
+    "judged_by",
+    "model_named",
+    "rubric_named",
+]
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
 
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return found
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        return found

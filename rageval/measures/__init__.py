@@ -88,11 +88,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def _member(name: str) -> Any:
     if name not in _FAMILY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_FAMILY[name]}"), name)
     return value
+
+
+if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
+    __getattr__ = _member
 
 
 def __dir__() -> list[str]:
@@ -101,7 +105,7 @@ def __dir__() -> list[str]:
 
 def known(name: str) -> Measure | None:
     """Return the measure that rageval brings under this name, if there is one."""
-    return __getattr__(name) if name in _OF_RUNS or name in _OF_ANSWERS else None
+    return _member(name) if name in _OF_RUNS or name in _OF_ANSWERS else None
 
 
 @cache
@@ -113,10 +117,10 @@ def builtin() -> dict[str, Measure]:
 @cache
 def run_measures() -> dict[str, Measure]:
     """The measures of runs."""
-    return {name: __getattr__(name) for name in _OF_RUNS}
+    return {name: _member(name) for name in _OF_RUNS}
 
 
 @cache
 def answer_measures() -> dict[str, Measure]:
     """The measures of judged answers."""
-    return {name: __getattr__(name) for name in _OF_ANSWERS}
+    return {name: _member(name) for name in _OF_ANSWERS}

@@ -29,7 +29,7 @@ SLACK = 1e-12
 K = 3
 _MOST_ORDERS = 120
 _COMPLETIONS = 3
-_QUIET = {"nothing_judged": "zero"}
+_QUIET: dict[str, Any] = {"nothing_judged": "zero"}
 
 
 def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:

@@ -1,0 +1,172 @@
+"""What the public functions take, for type checkers and editors, and to annotate functions of one's own.
+
+from rageval.typing import MeasuresLike, QrelsLike, RunLike
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    import ir_measures
+
+    from rageval.datasets.loading import Dataset
+    from rageval.files.judgements import Judgements
+    from rageval.measures.base import Measure
+    from rageval.measures.foreign import ForeignMeasure
+    from rageval.records import Nugget
+    from rageval.scoring.qrels import Qrels
+    from rageval.scoring.runs import Run
+    from rageval.sources import RunSource
+
+
+class Frame(Protocol):
+    """A DataFrame of pandas, or one that is alike."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    def __getitem__(self, column: Any, /) -> Any: ...
+
+
+class RetrievedRecord(Protocol):
+    """A retrieved document, such as a `ScoredDoc` of ir_measures or of ir_datasets."""
+
+    @property
+    def query_id(self) -> str: ...
+
+    @property
+    def doc_id(self) -> str: ...
+
+    @property
+    def score(self) -> SupportsFloat: ...
+
+
+class JudgedRecord(Protocol):
+    """A judged document, such as a `Qrel` of ir_measures or of ir_datasets."""
+
+    @property
+    def query_id(self) -> str: ...
+
+    @property
+    def doc_id(self) -> str: ...
+
+    @property
+    def relevance(self) -> SupportsFloat: ...
+
+
+class HasRun(Protocol):
+    """What iterates over retrieved documents, such as a data set of ir_datasets."""
+
+    def scoreddocs_iter(self) -> Iterable[Any]: ...
+
+
+class HasQrels(Protocol):
+    """What iterates over judged documents, such as a data set of ir_datasets."""
+
+    def qrels_iter(self) -> Iterable[Any]: ...
+
+
+class Executor(Protocol):
+    """An executor of `concurrent.futures`, or one that is alike."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any: ...
+
+
+if TYPE_CHECKING:
+    AnyRecord: TypeAlias = Mapping[str, Any]
+    MeasureLike: TypeAlias = str | Measure | ForeignMeasure | ir_measures.Measure
+    MeasuresLike: TypeAlias = MeasureLike | Iterable[MeasureLike]
+    FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+    RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
+    NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
+    JudgementsLike: TypeAlias = RecordsLike | Judgements | Iterable[FileLike]
+    RunLike: TypeAlias = (
+        FileLike
+        | Run
+        | RunSource
+        | Mapping[Any, Mapping[Any, SupportsFloat]]
+        | Frame
+        | HasRun
+        | Iterable[RetrievedRecord | AnyRecord]
+    )
+    QrelsLike: TypeAlias = (
+        FileLike
+        | Qrels
+        | Mapping[Any, Mapping[Any, SupportsFloat | Mapping[Any, SupportsFloat]]]
+        | Frame
+        | HasQrels
+        | Iterable[JudgedRecord | AnyRecord]
+    )
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `evaluate`, which `rageval.evaluation.Rules` explains."""
+
+    ties: Literal["trec", "docid_asc", "input", "rank", "error", "expected"]
+    depth: int | None
+    judged_only: bool
+    intersection: bool
+    complete: bool
+    zero_rel: Literal["zero", "skip", "nan"]
+    rel: int | None
+    groups: Mapping[str, str] | None
+    compat: Literal["pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"] | None
+    provider: str | None
+    bounds: bool
+    nuggets_in_qrels: bool | None
+    nothing_judged: Literal["warn", "error", "zero"]
+
+
+class AnswerOptions(TypedDict, total=False):
+    """The options of `evaluate_answers`, which `rageval.answers.Rules` explains."""
+
+    on_missing: Literal["error", "skip", "worst", "best"]
+    groups: Mapping[str, str] | None
+    weights: Mapping[str, float] | None
+    compat: Literal["nuggetizer"] | None
+
+
+class ComparisonOptions(TypedDict, total=False):
+    """The options of `compare` for scores, which `rageval.comparison.Settings` explains."""
+
+    baseline: str
+    all_pairs: bool
+    test: Literal["randomisation", "t", "wilcoxon"]
+    adjust: Literal["holm", "max_t", "tukey", "none"]
+    interval: Literal["bca", "percentile"]
+    level: float
+    power: float
+    draws: int
+    resamples: int
+    seed: int
+    clusters: Mapping[str, str] | None
+    clustered_by: str
+
+
+class CompareOptions(RunOptions, ComparisonOptions, total=False):
+    """The options of `compare` for runs: those of `evaluate`, and those of a comparison."""
+
+
+class JudgeOptions(TypedDict, total=False):
+    """The options of `judge`, which `rageval.judges.Settings` explains."""
+
+    store: str | None
+    concurrency: int
+    max_cost: float | None
+    max_calls: int | None
+    refresh: bool
+    shard: str | None
+    quiet: bool
+    vote: Literal["mean", "median", "majority"]
+    tiebreak: str | None
+    canaries: int
+    batch: bool
+    poll_every: float
+    dask: str | None
+    price: Sequence[str]
+    rebuy: bool
+    timeout: float | None
+    patience: float | None
