@@ -14,11 +14,10 @@ import pytest
 
 import rageval
 from building_samples import KEPT, WITHOUT_A_NUGGET, WITHOUT_DOCUMENT, by_rule, corpus, write_samples
-from rageval.building.bm25 import Index
 from rageval.building.collection import FILES
 from rageval.building.fusion import run_lines
 from rageval.building.manifest import changed, read_manifest
-from rageval.building.variants import SETTINGS, read_topics
+from rageval.building.searching import SETTINGS, Index, read_topics
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.building.audit import LABELS, figures, read_labels, sampled
-from rageval.building.filtering import (
+from rageval.building.searching import topics
+from rageval.building.support import (
     KEPT,
     NO_DOCUMENT,
     NO_NUGGETS,
@@ -19,12 +20,13 @@ from rageval.building.filtering import (
     UNDECIDED,
     UNSUPPORTED,
     counts,
+    failed_pairs,
     fates,
     kept,
+    read_support,
     report,
+    supported,
 )
-from rageval.building.support import failed_pairs, read_support, supported
-from rageval.building.variants import topics
 from rageval.errors import InputError
 from rageval.judges import Material, Settings, rubric_named
 from rageval.judges.panel import nuggets_by

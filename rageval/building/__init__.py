@@ -14,12 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.building.collection import build
+    from rageval.building.collection import Plan, build
     from rageval.building.fusion import fused
-    from rageval.building.plan import Plan
     from rageval.building.pools import pooled
 
-_HOME = {"Plan": "plan", "build": "collection", "fused": "fusion", "pooled": "pools"}
+_HOME = {"Plan": "collection", "build": "collection", "fused": "fusion", "pooled": "pools"}
 
 __all__ = ["Plan", "build", "fused", "pooled"]
 

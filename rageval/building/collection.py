@@ -12,36 +12,143 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rageval.building import filtering, manifest, support, variants
-from rageval.building.fusion import run_lines
-from rageval.building.plan import Plan
+from rageval.building import fusion, manifest, pools, searching, support
+from rageval.building.fusion import fused, run_lines
 from rageval.building.pools import Pool, pool_lines, pooled
-from rageval.building.retrieving import fusions, pooled_runs, runs_of
+from rageval.building.searching import Index, Topics
+from rageval.building.support import STRICT, THRESHOLD
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.writing import refuse_place, whole_file
-from rageval.judges.panel import budget_of, nuggets_by, said_by_all
+from rageval.judges.base import Model
+from rageval.judges.gathering import passages_in
+from rageval.judges.panel import Settings, budget_of, nuggets_by, said_by_all
 from rageval.judges.rubric import rubric_named
 from rageval.judges.spending import Budget
 from rageval.judges.tasks import Material
 from rageval.judges.votes import voted
 from rageval.records import Nugget, Question
+from rageval.scoring.runs import Run
+from rageval.sources import read_run
 from rageval.text import visible
+
+Judge = str | Model
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that makes a difference to the collection.
+
+    `runs` are (setting, path) pairs; without any, BM25 looks for the texts of every setting in the corpus.
+    `nuggets` is a file of nuggets in place of those a judge would write. `support_judges` default to the
+    judge; what several of them say is put together by `settings.vote`. With `unfused` the runs themselves
+    are pooled, besides their fusions.
+    """
+
+    questions: str
+    corpus: str
+    folder: Path
+    judge: Judge | None = None
+    support_judges: tuple[Judge, ...] = ()
+    runs: tuple[tuple[str, str], ...] = ()
+    nuggets: str | None = None
+    method: str = fusion.MINMAX
+    fuse_depth: int = fusion.DEPTH
+    k: int = fusion.K
+    depth: int = pools.DEPTH
+    unfused: bool = False
+    threshold: float = THRESHOLD
+    rule: str = STRICT
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def steps(self) -> Path:
+        """The folder of what stands between the inputs and the collection."""
+        return self.folder / "steps"
+
+    @property
+    def inputs(self) -> list[str]:
+        """The files it is made from."""
+        return [self.questions, self.corpus, *filter(None, [self.nuggets]), *(path for _, path in self.runs)]
+
+    @property
+    def frozen(self) -> list[str]:
+        """What may be files that judges are read from."""
+        judges = (self.judge, *self.support_judges)
+        return [judge.partition(":")[2] for judge in judges if isinstance(judge, str)]
+
+    @property
+    def thresholds(self) -> dict[str, object]:
+        """The numbers of the plan, for the manifest."""
+        return {
+            "fusion": self.method,
+            "fuse_depth": self.fuse_depth,
+            "k": self.k,
+            "pool_depth": self.depth,
+            "unfused": self.unfused,
+            "support": self.threshold,
+            "filter": self.rule,
+        }
+
+
+_Runs = dict[str, dict[str, Run]]  # setting -> name -> run
+
+
+def runs_of(plan: Plan, topics: Topics) -> _Runs:
+    """The runs that are given; else what BM25 finds in the corpus."""
+    return given(plan.runs) if plan.runs else _found_by_bm25(plan, topics)
+
+
+def given(runs: tuple[tuple[str, str], ...]) -> _Runs:
+    """The runs in these files, by setting and the name of the file."""
+    table: _Runs = {}
+    for setting, path in runs:
+        named = table.setdefault(setting, {})
+        name = Path(path).name if Path(path).name not in named else path
+        if name in named:
+            raise UsageError(f"{path}: is named twice for the setting {setting}; expected each run once")
+        named[name] = read_run(path)
+    return table
+
+
+def _found_by_bm25(plan: Plan, topics: Topics) -> _Runs:
+    """What BM25 finds for every setting."""
+    index = Index(passages_in(plan.corpus))
+    return {
+        setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
+        for setting, texts in topics.items()
+        if texts
+    }
+
+
+def fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
+    """A run a setting, in the order of the settings."""
+    return {
+        setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
+        for setting, named in runs.items()
+    }
+
+
+def pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[str, Run]:
+    """What is pooled: the fusion of every setting, and if wished each run, too."""
+    every = {f"{setting}/{name}": run for setting, named in runs.items() for name, run in named.items()}
+    return {**fusions, **(every if plan.unfused else {})}
+
 
 FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
 ALL_FILES = (*FILES, manifest.NAME)
-Say = Callable[[str], None]
-Judgements = list[dict[str, Any]]
+_Say = Callable[[str], None]
+_Judgements = list[dict[str, Any]]
 
 
 @dataclass
 class Built:
     """What came of a plan: the questions with their fates, and what failed by step."""
 
-    fates: list[filtering.Fate] = field(default_factory=list)
+    fates: list[support.Fate] = field(default_factory=list)
     steps: dict[str, manifest.Step] = field(default_factory=dict)
 
     @property
@@ -50,20 +157,20 @@ class Built:
         return sum(step.failed for step in self.steps.values())
 
 
-def build(plan: Plan, say: Say = lambda message: None) -> Built:
+def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     """Build the collection into the plan's folder; `say` hears what people should know meanwhile."""
     _refuse_own_inputs(plan)
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:
-        variants.require_answers(questions.values())
+        searching.require_answers(questions.values())
     budget, built = budget_of(plan.settings), Built()
     banks = _banks(plan, questions, budget, built, say)
     topics = _topics(plan, questions, banks, budget, built, say)
     runs = runs_of(plan, topics)
-    fusion = fusions(plan, runs)
-    for setting, run in fusion.items():
-        write(plan.steps / "fused" / f"{slug(setting)}.trec", run_lines(run))
-    pool = pooled(pooled_runs(plan, runs, fusion), plan.depth)
+    by_setting = fusions(plan, runs)
+    for setting, run in by_setting.items():
+        write(plan.steps / "fused" / f"{_slug(setting)}.trec", run_lines(run))
+    pool = pooled(pooled_runs(plan, runs, by_setting), plan.depth)
     write(plan.folder / "pool.jsonl", pool_lines(pool))
     judgements = _support(plan, questions, banks, pool, budget, built)
     built.fates = write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
@@ -73,14 +180,14 @@ def build(plan: Plan, say: Say = lambda message: None) -> Built:
         plan.inputs,
         built.steps,
         plan.thresholds,
-        filtering.counts(built.fates, plan.rule),
+        support.counts(built.fates, plan.rule),
     )
     write(plan.folder / manifest.NAME, text.splitlines())
     return built
 
 
 def _banks(
-    plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: Say
+    plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> dict[str, list[Nugget]]:
     """The nuggets of every question, read or written."""
     if plan.nuggets is not None:
@@ -91,12 +198,12 @@ def _banks(
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
         banks.setdefault(nugget.query_id, []).append(nugget)
-    write(plan.steps / "nuggets.jsonl", nugget_lines(banks, questions))
+    write(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
     return banks
 
 
 def _written(
-    plan: Plan, rubric: str, questions: Mapping[str, Question], budget: Budget, built: Built, say: Say
+    plan: Plan, rubric: str, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> list[Nugget]:
     """Texts that the judge writes for every question."""
     if plan.judge is None:
@@ -116,16 +223,16 @@ def _topics(
     banks: Mapping[str, list[Nugget]],
     budget: Budget,
     built: Built,
-    say: Say,
-) -> variants.Topics:
+    say: _Say,
+) -> searching.Topics:
     """The texts to look for; a model writes variants only where we are the ones who look."""
     written: dict[str, dict[str, list[str]]] = {}
-    for setting in () if plan.runs else variants.WRITTEN:
+    for setting in () if plan.runs else searching.WRITTEN:
         for text in _written(plan, setting, questions, budget, built, say):
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    topics = variants.topics(questions.values(), banks, written)
+    topics = searching.topics(questions.values(), banks, written)
     for setting, texts in topics.items():
-        write(plan.steps / "topics" / f"{setting}.tsv", variants.topic_lines(texts))
+        write(plan.steps / "topics" / f"{setting}.tsv", searching.topic_lines(texts))
     return topics
 
 
@@ -136,7 +243,7 @@ def _support(
     pool: Pool,
     budget: Budget,
     built: Built,
-) -> Judgements:
+) -> _Judgements:
     """Which pooled document supports which nugget, by the judges."""
     judges = plan.support_judges or ((plan.judge,) if plan.judge is not None else ())
     if not judges:
@@ -157,22 +264,22 @@ def write_collection(
     folder: Path,
     questions: Mapping[str, Question],
     banks: Mapping[str, list[Nugget]],
-    judgements: Judgements,
+    judgements: _Judgements,
     threshold: float,
     rule: str,
-) -> list[filtering.Fate]:
+) -> list[support.Fate]:
     """Write what stays of the questions, with nuggets and judgements, and what became of the others."""
     qrels = list(support.supported(judgements, threshold))
-    fates = filtering.fates(questions, banks, qrels, support.failed_pairs(judgements))
-    stay = dict.fromkeys(filtering.kept(fates, rule))
+    fates = support.fates(questions, banks, qrels, support.failed_pairs(judgements))
+    stay = dict.fromkeys(support.kept(fates, rule))
     of_stay = {query: questions[query] for query in stay}
     texts = {query: question.text for query, question in of_stay.items()}
-    write(folder / "queries.tsv", variants.topic_lines(texts))
-    write(folder / "questions.jsonl", map(question_line, of_stay.values()))
-    write(folder / "nuggets.jsonl", nugget_lines({query: banks[query] for query in stay}, questions))
+    write(folder / "queries.tsv", searching.topic_lines(texts))
+    write(folder / "questions.jsonl", map(_question_line, of_stay.values()))
+    write(folder / "nuggets.jsonl", _nugget_lines({query: banks[query] for query in stay}, questions))
     write(folder / "qrels.nugget", support.qrel_lines(row for row in qrels if row.query_id in stay))
     dropped = (fate for fate in fates if fate.query_id not in stay)
-    write(folder / "dropped.jsonl", map(fate_line, dropped))
+    write(folder / "dropped.jsonl", map(_fate_line, dropped))
     return fates
 
 
@@ -192,19 +299,19 @@ def refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = AL
         refuse_place(folder / name, *sources)
 
 
-def nugget_lines(banks: Mapping[str, list[Nugget]], questions: Mapping[str, Question]) -> Iterable[str]:
+def _nugget_lines(banks: Mapping[str, list[Nugget]], questions: Mapping[str, Question]) -> Iterable[str]:
     """The nuggets as AutoNuggetizer writes them, in the order of the questions."""
     texts = {query: question.text for query, question in questions.items()}
     return write_nuggets((nugget for query in questions for nugget in banks.get(query, ())), texts)
 
 
-def question_line(question: Question) -> str:
+def _question_line(question: Question) -> str:
     """A question as a line of plain questions."""
     known = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
     return as_line(dict(question.facts) | known)
 
 
-def fate_line(fate: filtering.Fate) -> str:
+def _fate_line(fate: support.Fate) -> str:
     """What became of a question, as a line."""
     return as_line({"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)})
 
@@ -220,7 +327,7 @@ def write(path: Path, lines: Iterable[str]) -> None:
             stream.write(line.encode() + b"\n")
 
 
-def slug(name: str) -> str:
+def _slug(name: str) -> str:
     """A name as a file may bear it.
 
     >>> slug("sub-questions"), slug("../etc")

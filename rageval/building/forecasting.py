@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rageval.building import support
-from rageval.building.plan import Judge
+from rageval.building.collection import Judge
 from rageval.building.pools import Pool, contributions, pooled, size
 from rageval.judges.base import Request
 from rageval.judges.rubric import Rubric, rubric_named

@@ -20,7 +20,7 @@ from rageval.version import __version__
 NAME = "manifest.json"
 
 
-class ManifestFile(msgspec.Struct):
+class _ManifestFile(msgspec.Struct):
     """What is read of a manifest."""
 
     rageval: str
@@ -86,7 +86,7 @@ def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> St
     return step
 
 
-def digest(path: Path | str) -> str:
+def _digest(path: Path | str) -> str:
     """The sha256 of a file."""
     found = hashlib.sha256()
     try:
@@ -109,8 +109,8 @@ def manifest_text(
     """The manifest of a folder; the same files and replies give the same text."""
     record = {
         "rageval": __version__,
-        "files": {name: digest(folder / name) for name in sorted(files)},
-        "inputs": {str(path): digest(path) for path in inputs},
+        "files": {name: _digest(folder / name) for name in sorted(files)},
+        "inputs": {str(path): _digest(path) for path in inputs},
         "steps": {name: step.as_record() for name, step in steps.items()},
         "thresholds": dict(thresholds),
         "questions": dict(questions),
@@ -118,10 +118,10 @@ def manifest_text(
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_manifest(path: Path) -> ManifestFile:
+def read_manifest(path: Path) -> _ManifestFile:
     """A manifest; `InputError` if it is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=ManifestFile)
+        return msgspec.json.decode(path.read_bytes(), type=_ManifestFile)
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -134,5 +134,5 @@ def changed(path: Path) -> list[str]:
     return [
         name
         for name, sha256 in known.files.items()
-        if not (path.parent / name).is_file() or digest(path.parent / name) != sha256
+        if not (path.parent / name).is_file() or _digest(path.parent / name) != sha256
     ]

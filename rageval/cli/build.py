@@ -23,7 +23,7 @@ from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.building.plan import Plan
+    from rageval.building.collection import Plan
     from rageval.records import Nugget
     from rageval.scoring.runs import Run
 
@@ -98,7 +98,7 @@ def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
 @asking_options
 def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
     """The nuggets of every question, from its accepted answer."""
-    from rageval.building.variants import require_answers
+    from rageval.building.searching import require_answers
     from rageval.files.nuggets import write_nuggets
     from rageval.files.questions import read_questions
 
@@ -118,7 +118,7 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
 @asking_options
 def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
     """The texts to look for documents with, a file a setting, for any retriever to read."""
-    from rageval.building import variants as known
+    from rageval.building import searching as known
     from rageval.building.collection import refuse_inputs, write
     from rageval.files.questions import read_questions
 
@@ -215,8 +215,7 @@ def support(
 def filter_(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
     """Keep the questions whose nuggets are supported, and say how many fell and why."""
     from rageval.building.collection import refuse_inputs, write_collection
-    from rageval.building.filtering import counts, report
-    from rageval.building.support import read_support
+    from rageval.building.support import counts, read_support, report
     from rageval.files.questions import read_questions
 
     refuse_inputs(output, _files(judgements, questions, nuggets))
@@ -289,8 +288,8 @@ def _deliver(lines: Iterable[str], output: Path | None) -> None:
 
 def _named(words: tuple[str, ...]) -> dict[str, Run]:
     """The runs by the name that a pool knows them by: the setting where one is named, else the file."""
-    from rageval.building.retrieving import given
-    from rageval.building.variants import QUESTION, setting_of
+    from rageval.building.collection import given
+    from rageval.building.searching import QUESTION, setting_of
 
     runs: dict[str, Run] = {}
     for setting, named in given(tuple(map(setting_of, words))).items():
@@ -368,8 +367,8 @@ def everything(output: Path, **options: Any) -> None:
     Whatever stops it, the same command goes on where it was: replies are stored and never paid for twice.
     """
     from rageval.building.collection import build as build_all
-    from rageval.building.filtering import counts, report
     from rageval.building.manifest import spent
+    from rageval.building.support import counts, report
 
     plan = _plan(output, options)
     if options["dry_run"]:
@@ -382,8 +381,8 @@ def everything(output: Path, **options: Any) -> None:
 
 
 def _plan(folder: Path, options: dict[str, Any]) -> Plan:
-    from rageval.building.plan import Plan
-    from rageval.building.variants import setting_of
+    from rageval.building.collection import Plan
+    from rageval.building.searching import setting_of
 
     names = ("questions", "corpus", "judge", "support_judges", "nuggets", "method", "fuse_depth", "k")
     return Plan(
@@ -396,15 +395,15 @@ def _plan(folder: Path, options: dict[str, Any]) -> Plan:
 
 def _forecast(plan: Plan) -> Iterable[str]:
     """What is known before a model is asked: variants that it would write can only add to the pool."""
-    from rageval.building import support, variants
+    from rageval.building import searching, support
+    from rageval.building.collection import fusions, pooled_runs, runs_of
     from rageval.building.forecasting import forecast
     from rageval.building.pools import pooled
-    from rageval.building.retrieving import fusions, pooled_runs, runs_of
     from rageval.files.questions import read_questions
 
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     banks = _banks_in(plan.nuggets)
-    topics = variants.topics(questions.values(), banks, {})
+    topics = searching.topics(questions.values(), banks, {})
     runs = runs_of(plan, topics)
     every = pooled_runs(plan, runs, fusions(plan, runs))
     deepest = pooled(every, max(100, plan.depth))
@@ -413,7 +412,7 @@ def _forecast(plan: Plan) -> Iterable[str]:
     yield from forecast(every, questions, banks, texts, judges, plan.depth)
     unknown = [setting for setting, found in topics.items() if not found and not plan.runs]
     if unknown:
-        calls = (len(variants.WRITTEN) + (plan.nuggets is None)) * len(questions)
+        calls = (len(searching.WRITTEN) + (plan.nuggets is None)) * len(questions)
         yield ""
         yield f"to be written first, in {calls:,} calls: {', '.join(unknown)}; each of them adds at most"
         yield f"{plan.depth} documents to the pool of a question"
