@@ -15,7 +15,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import head
+from rageval.files.opening import BOM, head
 from rageval.files.trec import QRELS, RUN, is_tabbed
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
@@ -32,7 +32,7 @@ _DOCUMENT_TEXTS = {"text", "segment", "passage"}
 
 def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     """The kind of a file; `InputError` if it is none that is known here."""
-    start = head(path, limits.for_records()).removeprefix(b"\xef\xbb\xbf")
+    start = head(path, limits.for_records()).removeprefix(BOM)
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     line = lines[0] if lines else b""
     if retrieved.kind_of(start) == retrieved.RUN:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.columnar import is_columnar, kind_of_columns
-from rageval.files.opening import STDIN, can_read_again, head, name_of, quoted, start_of_stream
+from rageval.files.opening import BOM, STDIN, can_read_again, head, name_of, quoted, start_of_stream
 from rageval.files.remote import is_remote
 from rageval.files.trec import QRELS, RUN, Reading, is_tabbed
 from rageval.sources import RunSource, read_qrels, run_name, source_of_run
@@ -157,7 +157,7 @@ def _kind(source: Any, word: str, reading: Reading) -> str | None:
 
 def kind_of(start: bytes, name: str, reading: Reading) -> str:
     """`run`, `qrels`, `umbrela` or `json`, by the first line that holds something."""
-    start = start.removeprefix(b"\xef\xbb\xbf")
+    start = start.removeprefix(BOM)
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     if reading.comments == "skip":
         lines = [line for line in lines if not line.startswith(b"#")]

@@ -31,7 +31,7 @@ __all__ = ["FORMS", "Answer", "Sentence", "read_answers", "write_answers"]
 def _cited_documents(
     parts: Iterable[Sequence[Id | None]], references: tuple[str, ...]
 ) -> Iterator[tuple[str | None, ...]]:
-    """The documents each part cites: a number is a position from 0, a text an id; None if it leads nowhere.
+    """Yield what each part cites: a number is a position from 0, a text an id; None if it leads nowhere.
 
     >>> list(_cited_documents([[1, "a"], [2, -1, "c"]], ("a", "b")))
     [('b', 'a'), (None, None, None)]
@@ -48,7 +48,7 @@ def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset
 
 
 def _positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
-    """The citations as positions in the answer's references; -1 for one that leads nowhere.
+    """Return citations as positions in the answer's references; -1 for one that leads nowhere.
 
     >>> _positions(["b", None], Answer("q", "r", (), references=("a", "b")))
     [1, -1]
@@ -57,7 +57,7 @@ def _positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
 
 
 def _checked(cited: str, answer: Answer) -> str:
-    """The cited document, which must be among the references."""
+    """Return the cited document, which must be among the references."""
     if cited not in answer.references:
         raise InputError(
             f"answer of run {answer.run_id!r} to query {answer.query_id!r}: cites {cited!r}, which is not"
@@ -67,7 +67,7 @@ def _checked(cited: str, answer: Answer) -> str:
 
 
 def _identifiers(values: Sequence[Id], what: str, limits: Limits) -> tuple[str, ...]:
-    """Ids as text."""
+    """Return ids as text."""
     return tuple(identifier(value, what, limits) for value in values)
 
 
@@ -159,7 +159,7 @@ def _trec_sentences(parts: list[_TrecSentence], references: tuple[str, ...]) -> 
 
 
 def _record_24(answer: Answer, **extra: str) -> dict[str, Any]:
-    """An answer as a line of 2024."""
+    """Return an answer as a line of 2024."""
     return {
         "run_id": answer.run_id,
         "topic_id": answer.query_id,
@@ -172,14 +172,14 @@ def _record_24(answer: Answer, **extra: str) -> dict[str, Any]:
 
 
 def _record_25(answer: Answer, **extra: str) -> dict[str, Any]:
-    """An answer as a line of 2025; `extra` (team_id, type) goes into its metadata."""
+    """Return an answer as a line of 2025; `extra` (team_id, type) goes into its metadata."""
     metadata = {"team_id": "", "run_id": answer.run_id, "narrative_id": answer.query_id}
     metadata |= {"narrative": answer.question} if answer.question else {}
     return _record(metadata, answer, extra)
 
 
 def _record_26(answer: Answer, **extra: str) -> dict[str, Any]:
-    """An answer as a line of 2026; `extra` (team_id, run_desc) goes into its metadata."""
+    """Return an answer as a line of 2026; `extra` (team_id, run_desc) goes into its metadata."""
     metadata = {"team_id": "", "narrative_id": answer.query_id, "narrative": answer.question}
     return _record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
 
@@ -306,7 +306,7 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
 def _cited(
     parts: list[_PlainSentence], references: tuple[str, ...], listed: bool
 ) -> Iterator[tuple[str | None, ...]]:
-    """What the sentences cite; without a list to point into, numbers are ids like any other."""
+    """Yield what the sentences cite; without a list to point into, numbers are ids like any other."""
     if listed:
         yield from _cited_documents((part.citations for part in parts), references)
         return
@@ -315,7 +315,7 @@ def _cited(
 
 
 def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
-    """An answer as a line of LiveRAG, which knows no run and no citations."""
+    """Return an answer as a line of LiveRAG, which knows no run and no citations."""
     number = answer.query_id
     is_number = number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
     return {
@@ -329,7 +329,7 @@ def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
 
 
 def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
-    """An answer as a line of plain answers; citations are ids."""
+    """Return an answer as a line of plain answers; citations are ids."""
     ids = tuple(doc for doc, _ in answer.passages)
     record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
     record |= {"question": answer.question} if answer.question else {}
@@ -390,7 +390,7 @@ _RECORDS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
-    """The answers of a file: of TREC RAG 2024, 2025 or 2026, of LiveRAG, or plain ones; one format a file.
+    """Read answers: of TREC RAG 2024, 2025 or 2026, of LiveRAG, or plain ones; one format a file.
 
     Citations become document ids; one that leads nowhere is None. An answer that names no run is of the run
     that is called after the file. A second answer of a run to a query is an error. Of a data set that stands
@@ -409,7 +409,7 @@ def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
 
 
 def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterator[str]:
-    """Each answer as a line of `form`: rag24, rag25, rag26, liverag or plain.
+    """Write each answer as a line of `form`: rag24, rag25, rag26, liverag or plain.
 
     What a format has no place for is left out (passages in TREC's, citations and the run in LiveRAG's).
     `extra` fields go where the format keeps what is said about a run: `team_id`, `run_desc`, `type`.

@@ -40,7 +40,7 @@ class RowRange(NamedTuple):
 
 
 def is_columnar(source: Source | RowRange) -> bool:
-    """Whether this is Parquet: by its first bytes, or by its name where looking would need a network."""
+    """Return whether this is Parquet: by its first bytes, or by its name where looking needs a network."""
     if isinstance(source, RowRange):
         return True
     if is_remote(source):
@@ -52,7 +52,7 @@ def is_columnar(source: Source | RowRange) -> bool:
 
 
 def kind_of_columns(source: Source) -> str:
-    """`run` or `qrels`, by the columns."""
+    """Return `run` or `qrels`, by the columns."""
     with opened_table(source) as file:
         names = file.schema_arrow.names
     for kind, columns in (("run", RUN), ("qrels", _QRELS)):
@@ -80,7 +80,7 @@ def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
 
 
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
-    """Columns of values to a Parquet file, a group of rows a table."""
+    """Write columns of values to a Parquet file, a group of rows a table."""
     pyarrow, parquet = _engine(str(path))
     from rageval.files.writing import whole_file
 
@@ -107,7 +107,7 @@ class _RowBatch:
         return range(self._first, self._first + self._batch.num_rows)
 
     def ids(self, name: str) -> list[bytes]:
-        """A column of text, as bytes."""
+        """Return a column of text, as bytes."""
         import pyarrow
 
         column = self._whole(name)
@@ -132,12 +132,12 @@ class _RowBatch:
         return found
 
     def nuggets(self) -> list[bytes]:
-        """The column that names the nugget, `0` everywhere if there is none."""
+        """Return the column that names the nugget, `0` everywhere if there is none."""
         found = [name for name in _NUGGETS if name in self._batch.schema.names]
         return self.ids(found[-1]) if found else [b"0"] * self._batch.num_rows
 
     def numbers(self, name: str) -> list[float]:
-        """A column of finite numbers."""
+        """Return a column of finite numbers."""
         import pyarrow
 
         column = self._whole(name)
@@ -151,7 +151,7 @@ class _RowBatch:
         return numbers
 
     def grades(self, largest: int) -> list[int]:
-        """The column of grades: whole numbers within the limit."""
+        """Return the column of grades: whole numbers within the limit."""
         numbers = self.numbers("relevance")
         for at, number in enumerate(numbers):
             if not number.is_integer() or abs(number) > largest:
@@ -160,7 +160,7 @@ class _RowBatch:
         return list(map(int, numbers))
 
     def _whole(self, name: str) -> Any:
-        """A column with a value in every row."""
+        """Return a column with a value in every row."""
         column = self._batch.column(name)
         if column.null_count:
             missing = column.is_null().to_pylist().index(True)
@@ -195,7 +195,7 @@ def _batches(
 
 
 def _groups(metadata: Any, rows: range) -> tuple[list[int], int]:
-    """The groups that these rows lie in, and where the first of them begins."""
+    """Return the groups that these rows lie in, and where the first of them begins."""
     counts = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     begins = list(accumulate(counts, initial=0))
     groups = [at for at, two in enumerate(pairwise(begins)) if two[0] < rows.stop and rows.start < two[1]]
@@ -203,7 +203,7 @@ def _groups(metadata: Any, rows: range) -> tuple[list[int], int]:
 
 
 def wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """The columns to be read, which have to be there, and those others that are."""
+    """Return the columns to be read, which have to be there, and those others that are."""
     names = file.schema_arrow.names
     if not set(columns) <= set(names):
         raise _unlike(source, ", ".join(columns), names)
@@ -215,7 +215,7 @@ def wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[s
 
 @contextmanager
 def opened_table(source: Source) -> Iterator[Any]:
-    """A Parquet file, nothing of it fetched that is not asked for; what is wrong with it is said as ours."""
+    """Open a Parquet file; nothing is fetched that is not asked for, and its errors are said as ours."""
     pyarrow, parquet = _engine(name_of(source))
     with opened(str(source), until=0) as raw:
         try:

@@ -22,18 +22,17 @@ from msgspec import UNSET
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Findings, Source, chunks, name_of, quoted, refuse_bom, without_bom
+from rageval.files.opening import BOM, Findings, Source, chunks, name_of, quoted, refuse_bom, without_bom
 from rageval.text import problem_of_id, visible
 
 _Record = TypeVar("_Record")
 _HALF = re.compile(rb"\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w")
-_UTF8_BOM = b"\xef\xbb\xbf"
 
 
 def read_records(
     source: Source, form: type[_Record], expected: str, limits: Limits = DEFAULT
 ) -> Iterator[tuple[int, _Record]]:
-    """(line number, record) of every line that is not blank; `expected` names the format in errors.
+    """Read (line number, record) of every line that is not blank; `expected` names the format in errors.
 
     The bad lines of a stretch of the file are reported together, the first ten in full.
     """
@@ -47,7 +46,7 @@ def _decoded(
     explain: Callable[[Exception, bytes], str],
     limits: Limits = DEFAULT,
 ) -> Iterator[tuple[int, _Record]]:
-    """What `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
+    """Yield what `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
     for first_line, text in stretches(source, limits):
         _refuse_repeated_keys(name, first_line, text)
@@ -57,7 +56,7 @@ def _decoded(
 def read_batches(
     source: Source, form: type[_Record], expected: str, limits: Limits = DEFAULT
 ) -> Iterator[tuple[Sequence[int], Sequence[_Record]]]:
-    """(line numbers, records) of stretches of the file: what `read_records` gives, faster for small ones.
+    """Read (line numbers, records) of stretches of a file: as `read_records`, and faster for small ones.
 
     A stretch is decoded at once; unless that gives one record a line, it is read again line by line.
     """
@@ -88,7 +87,7 @@ def read_batches(
 
 
 def _refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequence[Any] = ()) -> None:
-    """`InputError` for lines with an object that names a key twice: nobody knows which one is meant."""
+    """Raise `InputError` for lines with an object that names a key twice: nobody knows which is meant."""
     findings = Findings()
     for number, key in repeated_keys(text, records):
         findings.add(f"{name}:{first_line + number}: {REPEATED.format(visible(key)[:80])}")
@@ -116,13 +115,13 @@ def _one_by_one(
 
 
 def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
-    """Records as a file of this name."""
+    """Return records as a file of this name."""
     return _NamedBytes(b"\n".join(map(msgspec.json.encode, records)), name)
 
 
 def first_record(text: bytes) -> dict[str, Any] | None:
-    """The first line's JSON object, for telling formats apart; None if it is something else."""
-    line = text.removeprefix(_UTF8_BOM).lstrip().partition(b"\n")[0]
+    """Return the first line's JSON object, for telling formats apart; None if it is something else."""
+    line = text.removeprefix(BOM).lstrip().partition(b"\n")[0]
     try:
         found = msgspec.json.decode(line)
     except (ValueError, RecursionError):
@@ -131,7 +130,7 @@ def first_record(text: bytes) -> dict[str, Any] | None:
 
 
 def as_line(record: Any) -> str:
-    """The record as one line of JSON, keys sorted where it is a dict."""
+    """Return the record as one line of JSON, keys sorted where it is a dict."""
     return msgspec.json.encode(record, order="sorted" if isinstance(record, dict) else None).decode()
 
 
@@ -144,7 +143,7 @@ class _NamedBytes(io.BytesIO):
 
 
 def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> Iterator[tuple[int, bytes]]:
-    """(number of the first line, whole lines), without a byte order mark."""
+    """Yield (number of the first line, whole lines), without a byte order mark."""
     name = name_of(source)
     limits = limits.for_records()
     line = 1
@@ -166,7 +165,7 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
 
 
 def explained(error: Exception, line: bytes, expected: str) -> str:
-    """What is wrong with a line, in the words of somebody who looks at the file."""
+    """Return what is wrong with a line, in the words of somebody who looks at the file."""
     if isinstance(error, RecursionError):
         return f"JSON nested too deeply to be {expected}"
     if isinstance(error, UnicodeDecodeError):
@@ -209,7 +208,7 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def repeated_keys(text: bytes, records: Iterable[Any] = ()) -> Iterator[tuple[int, str]]:
-    """(number of the line from 0, key) of every line of JSON that names a key twice in one object.
+    """Yield (number of the line from 0, key) of every line of JSON that names a key twice in one object.
 
     `records` are all that stands there, where somebody has decoded it. Whether a key can stand twice is told
     by counting: the colons behind quotes are as many as different keys.
@@ -337,12 +336,12 @@ def _most_keys(text: bytes) -> int | None:
 
 
 def repeated_in(text: bytes) -> str | None:
-    """A key that stands twice in one object of this text, be it many lines long."""
+    """Return a key that stands twice in one object of this text, be it many lines long."""
     return _repeated(text)
 
 
 def _all_differ(text: bytes, records: Iterable[Any]) -> bool:
-    """Whether no key stands twice; False also if that is not plain to see."""
+    """Return whether no key stands twice; False also if that is not plain to see."""
     if b"\\" in text and b'\\\\"' in text:  # a backslash at the end of a text, or of a key
         return False
     large = len(text) > _LARGE * (text.count(b"\n") + 1)
@@ -355,7 +354,7 @@ def _all_differ(text: bytes, records: Iterable[Any]) -> bool:
 
 
 def _different(values: Iterable[Any]) -> int:
-    """How many different keys are in these objects and lists, and in what lies in them."""
+    """Return how many different keys are in these objects and lists, and in what lies in them."""
     number = 0
     while values := list(values):
         dicts = [value for value in values if value.__class__ is dict]
@@ -368,7 +367,7 @@ def _different(values: Iterable[Any]) -> int:
 
 
 def _different_raw(text: bytes, records: Iterable[Any]) -> bool:
-    """Whether all keys differ, found without building the values, which are long."""
+    """Return whether all keys differ, found without building the values, which are long."""
     keys = _keys(text)
     for record in records:
         values = list(record.values()) if isinstance(record, dict) else record
@@ -382,14 +381,14 @@ def _different_raw(text: bytes, records: Iterable[Any]) -> bool:
 
 
 def _keys(text: bytes) -> int:
-    """How many keys stand there: quotes, none of them within a text, that a colon follows."""
+    """Return how many keys stand there: quotes, none of them within a text, that a colon follows."""
     spaced = len(_SPACED.findall(text)) if b" :" in text or b"\t" in text else 0
     escaped = text.count(b'\\":') if b"\\" in text else 0
     return text.count(b'":') - escaped + spaced
 
 
 def _repeated(line: bytes) -> str | None:
-    """The first key that stands twice in one object of this line."""
+    """Return the first key that stands twice in one object of this line."""
 
     def seen(pairs: list[tuple[str, Any]]) -> None:
         names: set[str] = set()
@@ -434,25 +433,25 @@ class RecordForm(Generic[_Item]):
 
     @property
     def expected(self) -> str:
-        """The form in error messages: its name, and what a record looks like."""
+        """Return the form in error messages: its name, and what a record looks like."""
         return f"{self.name} {self.shape}"
 
 
 def read_forms(
     source: Source, forms: Sequence[RecordForm[_Item]], kind: str, limits: Limits = DEFAULT
 ) -> Iterator[tuple[int, _Item]]:
-    """(line number, what the form of the file makes of the record); `kind` names the kind of file."""
+    """Read (line number, what the form of the file makes of the record); `kind` names the kind of file."""
     telling = _Telling(forms, kind, limits)
     return _decoded(source, telling.decode, telling.explain, limits)
 
 
 def has(*keys: str) -> Callable[[dict[str, Any]], bool]:
-    """Fits records with all of these keys."""
+    """Return what fits records with all of these keys."""
     return lambda record: all(key in record for key in keys)
 
 
 def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
-    """An id as text; numbers stay as they are written."""
+    """Return an id as text; numbers stay as they are written."""
     text = str(value)
     if (problem := problem_of_id(text)) is not None and text.strip():
         raise Unfit(f"expected {problem} in `{what}`")
@@ -467,7 +466,7 @@ def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
 def once(
     records: Iterable[tuple[int, _Item]], source: Source, key: Callable[[_Item], str | None]
 ) -> Iterator[tuple[int, _Item]]:
-    """The same records; one whose key (in words for people) was there before is an error with both lines."""
+    """Yield the same records; a key (in words for people) that was there is an error with both lines."""
     first: dict[str, int] = {}
     for line, item in records:
         name = key(item)

@@ -69,7 +69,7 @@ class Said(NamedTuple):
 
     @property
     def is_graded(self) -> bool:
-        """Whether the judgement did not fail."""
+        """Return whether the judgement did not fail."""
         return self.status in GRADED
 
 
@@ -92,7 +92,7 @@ class AnswerFacts:
 class _Words(dict[Any, int]):
     """Words as numbers: each distinct one gets the next, in order of first appearance, once it is folded.
 
-    >>> words = Words(str.lower)
+    >>> words = _Words(str.lower)
     >>> [words[word] for word in ("No", "yes", "no")], words.words, words.find("never")
     ([0, 1, 0], ['no', 'yes'], -1)
     """
@@ -195,7 +195,7 @@ class Judgements:
         return (self.run, self.runs), (self.judge, self.judges), (self.query, self.queries)
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
-        """Whether any of the rows from here on must be looked at one by one, for it may be refused.
+        """Return whether any of the rows from here on must be looked at one by one, for it may be refused.
 
         Each distinct word, and each distinct thing that rows say, is looked at once.
         """
@@ -310,7 +310,7 @@ class Judgements:
         return f"{self.sources[source]}:{lines[self.position(row) - first]}"
 
     def is_by_text(self, row: int) -> bool:
-        """Whether the aspect of a row is the text of a nugget, for want of an id."""
+        """Return whether the aspect of a row is the text of a nugget, for want of an id."""
         return self._stretch(row)[1] in self.by_text
 
     def _stretch(self, row: int) -> tuple[int, int, Sequence[int]]:
@@ -352,7 +352,7 @@ class Judgements:
 
     @property
     def has_grades(self) -> bool:
-        """Whether any row gives a grade."""
+        """Return whether any row gives a grade."""
         return self._grade is not None
 
     def line(self, answer: int, row: int) -> JudgementLine:
@@ -578,7 +578,7 @@ def _measure(table: Judgements, answer: Assignment) -> None:
 
 
 def distinct(texts: list[str]) -> list[str]:
-    """The texts, a repeated one with a number behind it."""
+    """Return the texts, a repeated one with a number behind it."""
     if len(set(texts)) == len(texts):
         return texts
     names: dict[str, None] = {}
@@ -616,7 +616,7 @@ def add_file(table: Judgements, source: Source, limits: Limits = DEFAULT) -> Non
 
 
 def _of_document(qrel: Qrel) -> dict[str, Any]:
-    """A judgement of a document, of a data set that stands for a file."""
+    """Return a judgement of a document, of a data set that stands for a file."""
     place = {"query_id": qrel.query_id, "run_id": "documents", "item_id": qrel.doc_id}
     return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
 
@@ -636,7 +636,7 @@ def _add_answer(table: Judgements, answer: Answer) -> None:
 
 
 def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
-    """`judgements`, `assignments` or `answers`."""
+    """Return `judgements`, `assignments` or `answers`."""
     if source == STDIN:
         start = start_of_stream(sys.stdin.buffer)
     elif isinstance(source, str | os.PathLike):
@@ -664,7 +664,7 @@ def _assigned(nuggets: Any) -> bool:
 
 
 def _kind_of_piece(start: bytes) -> str:
-    """The kind by the start of a long or broken record: whatever is wrong is told when it is read."""
+    """Return the kind by the start of a long or broken record: what is wrong is told when it is read."""
     if b'"assignment"' in start:
         return "assignments"
     return "answers" if b'"answer"' in start and b'"aspect"' not in start else "judgements"

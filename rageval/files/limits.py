@@ -21,11 +21,11 @@ class Limits(NamedTuple):
     unpacked: int = 32 * 2**30
 
     def for_records(self) -> Limits:
-        """The limits for JSON lines, which hold whole answers and web pages."""
+        """Return the limits for JSON lines, which hold whole answers and web pages."""
         return self._replace(line=self.record)
 
     def changed(self, assignments: tuple[str, ...]) -> Limits:
-        """The limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""
+        """Return the limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""
         limits = self
         for assignment in assignments:
             name, _, value = assignment.partition("=")

@@ -120,7 +120,7 @@ FRESHSTACK = RecordForm(
 
 
 def read_nuggets(source: Source, limits: Limits = DEFAULT) -> Iterator[Nugget]:
-    """The nuggets (or the criteria of rubrics) of a file, query by query.
+    """Read the nuggets (or the criteria of rubrics) of a file, query by query.
 
     A nugget without an id is called after its place, from 0; an importance that "failed" is None. A data set
     that holds nuggets may stand for a file.
@@ -138,7 +138,7 @@ def _query(nuggets: list[Nugget]) -> str | None:
 
 
 def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None = None) -> Iterator[str]:
-    """AutoNuggetizer lines, one a query; `questions` are the texts of the queries.
+    """Write lines of AutoNuggetizer, one a query; `questions` are the texts of the queries.
 
     The nuggets of a query stand together. An importance of None is left out, an id written only where
     it is not the nugget's place.
@@ -191,6 +191,6 @@ _METRICS: RecordForm[_Named] = RecordForm(
 
 
 def read_metrics(source: Source, limits: Limits = DEFAULT) -> dict[str, dict[str, float]]:
-    """{query: {score: value}} of one run, with the means under `all`."""
+    """Read {query: {score: value}} of one run, with the means under `all`."""
     records = read_forms(source, (_METRICS,), "metrics of the nuggetizer", limits)
     return dict(item for _, item in once(records, source, lambda item: f"line for query {item[0]}"))

@@ -14,7 +14,7 @@ _OF_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 
 
 def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
-    """The named fields of every record, a list a field; a record may be an object or a dict."""
+    """Return the named fields of every record, a list a field; a record may be an object or a dict."""
     columns: list[list[Any]] = [[] for _ in names]
     for number, record in enumerate(records, 1):
         for column, value in zip(columns, _values(record, names, number), strict=True):
@@ -34,7 +34,7 @@ def _values(record: Any, names: Sequence[str], number: int) -> Sequence[Any]:
 
 
 def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tuple[Any, Mapping[Any, Any]]]:
-    """The items of a dict of dicts."""
+    """Yield the items of a dict of dicts."""
     seen: set[str] = set()
     for query, inner in outer.items():
         if str(query) in seen:
@@ -58,7 +58,7 @@ def columns_of_frame(frame: Any, names: Sequence[str], table: str) -> list[str]:
 
 
 def text(values: Iterable[Any], table: str, column: str) -> list[str]:
-    """Ids as text. Whole numbers are read as their digits; anything else would have several spellings."""
+    """Return ids as text. Whole numbers are read as digits; anything else would have several spellings."""
     found = list(values)
     for at, value in enumerate(found):
         if not isinstance(value, str):

@@ -21,7 +21,7 @@ from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**20  # fits the processor's cache with all that is computed from it
 STDIN = "-"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
@@ -40,17 +40,17 @@ _BEGINNINGS = {
 
 
 def packing_of(start: bytes) -> str | None:
-    """How content that begins like this is compressed, if it is."""
+    """Return how content that begins like this is compressed, if it is."""
     return next((name for name, begins in _BEGINNINGS.items() if begins.match(start)), None)
 
 
 def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
-    """The content, every member or frame of it."""
+    """Return the content, every member or frame of it."""
     return cast("IO[bytes]", _OPENERS[packing](raw))
 
 
 def zstandard() -> Any:
-    """The module that knows Zstandard."""
+    """Return the module that knows Zstandard."""
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd
@@ -87,7 +87,7 @@ class _Streams(io.RawIOBase):
         return b"".join(blocks)
 
     def _block(self, size: int) -> bytes:
-        """Some of the content; nothing at its end."""
+        """Return some of the content; nothing at its end."""
         while True:
             if self._unpacker is None or self._unpacker.eof:
                 packed = self._next_stream()
@@ -104,7 +104,7 @@ class _Streams(io.RawIOBase):
                 return block
 
     def _next_stream(self) -> bytes:
-        """The first bytes of the next stream, with an unpacker for it."""
+        """Return the first bytes of the next stream, with an unpacker for it."""
         packed = self._rest or self._raw.read(_BLOCK)
         self._rest = b""
         while self._padding and self._unpacker is not None and packed[:1] == b"\0":
@@ -158,15 +158,15 @@ class KeptStream:
         weakref.finalize(self, self._kept.close)
 
     def opened(self) -> io.RawIOBase:
-        """The stream from its beginning."""
+        """Return the stream from its beginning."""
         return _FromStart(self)
 
     def __len__(self) -> int:
-        """The bytes read so far."""
+        """Return the bytes read so far."""
         return self._size
 
     def read_at(self, at: int, size: int) -> bytes:
-        """Bytes from a place that was reached before; the stream goes on behind the last."""
+        """Return bytes from a place that was reached before; the stream goes on behind the last."""
         self._kept.seek(at)
         if at < self._size:
             return self._kept.read(size)
@@ -190,7 +190,7 @@ class _FromStart(io.RawIOBase):
 
 
 def _taken(stream: Any, size: int, name: str) -> bytes:
-    """Up to `size` bytes of whatever was handed over as a file; nothing at its end."""
+    """Return up to `size` bytes of whatever was handed over as a file; nothing at its end."""
     read = getattr(stream, "read", None)
     if not callable(read):
         raise InputError(f"{name}: expected a path or a file open in binary mode, found {stream!r:.80}")
@@ -211,7 +211,7 @@ class FileChanged(InputError):
 
 
 def name_of(source: Source) -> str:
-    """What error messages call this source."""
+    """Return what error messages call this source."""
     if isinstance(source, str | os.PathLike):
         return "<stdin>" if source == STDIN else str(source)
     name = str(getattr(source, "name", "<stream>"))
@@ -219,14 +219,14 @@ def name_of(source: Source) -> str:
 
 
 def can_read_again(source: Source) -> bool:
-    """Whether the source can be opened a second time from its beginning."""
+    """Return whether the source can be opened a second time from its beginning."""
     if is_remote(source) or isinstance(source, KeptStream):
         return True
     return isinstance(source, str | os.PathLike) and source != STDIN and os.path.isfile(source)
 
 
 def kept(source: Source) -> Source:
-    """The source; if it is a stream, one that can be read again."""
+    """Return the source; if it is a stream, one that can be read again."""
     if source == STDIN:
         return KeptStream(sys.stdin.buffer, name_of(source))
     if isinstance(source, str | os.PathLike | KeptStream | io.TextIOBase):
@@ -235,18 +235,18 @@ def kept(source: Source) -> Source:
 
 
 def size_of(source: Source) -> int:
-    """The bytes of a source that was read."""
+    """Return the bytes of a source that was read."""
     return len(source) if isinstance(source, KeptStream) else stamp_of(cast("str", source))[0]
 
 
 def is_packed(source: Source) -> bool:
-    """Whether the content is compressed."""
+    """Return whether the content is compressed."""
     with _opened(source, name_of(source)) as raw:
         return packing_of(_taken(raw, LOOK, name_of(source))) is not None
 
 
 def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
-    """The unpacked content, cut only behind line ends; the last chunk may lack its line end."""
+    """Yield the unpacked content, cut only behind line ends; the last chunk may lack its line end."""
     name = name_of(source)
     with _opened(source, name) as raw:
         rest: list[bytes] = []  # pieces of a line that is not yet whole
@@ -265,12 +265,12 @@ def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Itera
 
 
 def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:
-    """The first lines, for telling one kind of file from another."""
+    """Return the first lines, for telling one kind of file from another."""
     return next(chunks(source, limits, size), b"")
 
 
 def start_of_stream(stream: Any) -> bytes:
-    """What an open stream begins with, unpacked, without taking it away; nothing if that cannot be told."""
+    """Return what an open stream begins with, unpacked, and leave it there; nothing if unknown."""
     start: bytes = stream.peek(2**16) if hasattr(stream, "peek") else b""
     packing = packing_of(start)
     if packing == GZIP:
@@ -284,21 +284,21 @@ def start_of_stream(stream: Any) -> bytes:
 
 
 def start_of(source: Source, limits: Limits = DEFAULT) -> bytes:
-    """What a source begins with, as far as that can be told without taking it away."""
+    """Return what a source begins with, as far as that can be told without taking it away."""
     if can_read_again(source):
-        return head(source, limits.for_records()).removeprefix(_BOM)
+        return head(source, limits.for_records()).removeprefix(BOM)
     stream: Any = source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
         at = stream.tell()
         start = stream.read(2**16)
         stream.seek(at)
-        return bytes(start).removeprefix(_BOM) if isinstance(start, bytes) else b""
-    return start_of_stream(stream).removeprefix(_BOM) if hasattr(stream, "peek") else b""
+        return bytes(start).removeprefix(BOM) if isinstance(start, bytes) else b""
+    return start_of_stream(stream).removeprefix(BOM) if hasattr(stream, "peek") else b""
 
 
 @contextmanager
 def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
-    """A file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
+    """Open a file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
     if is_remote(path):
         far = remote.RemoteFile(str(path), until)
         yield cast("IO[bytes]", far)
@@ -311,7 +311,7 @@ def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[I
 
 
 def stamp_of(path: str | os.PathLike[str]) -> Stamp:
-    """The size of a file, and what else tells one version of it from another."""
+    """Return the size of a file, and what else tells one version of it from another."""
     if is_remote(path):
         return remote.stamp_of(str(path))
     with _explained(path):
@@ -320,14 +320,14 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
 
 
 def _refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
-    """`FileChanged` if the file is not what it was."""
+    """Raise `FileChanged` if the file is not what it was."""
     if stamp_of(path) != stamp:
         raise FileChanged(f"{name_of(path)}: changed while it was scored; score it again when it is complete")
 
 
 @contextmanager
 def unchanged(path: str | os.PathLike[str], stamp: Stamp) -> Iterator[None]:
-    """`FileChanged` if the file is another one before or after what is done meanwhile, even if that fails."""
+    """Raise `FileChanged` if the file is another one before or after what is done, even if that fails."""
     _refuse_changes(path, stamp)
     try:
         yield
@@ -339,7 +339,7 @@ def unchanged(path: str | os.PathLike[str], stamp: Stamp) -> Iterator[None]:
 
 @contextmanager
 def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
-    """The errors of opening a file, said as ours."""
+    """Say the errors of opening a file as ours."""
     name = name_of(path)
     try:
         yield
@@ -367,7 +367,7 @@ def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
 
 
 def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[bytes]:
-    """Blocks of the content; a compressed stream that breaks or swells is refused."""
+    """Yield blocks of the content; a compressed stream that breaks or swells is refused."""
     counted = _Counted(raw, name)
     packing = packing_of(counted.peek(LOOK))
     stream = unpacked(cast("IO[bytes]", counted), packing) if packing else counted
@@ -404,7 +404,7 @@ def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
 
 
 def is_bomb(total: int, packed: int, limits: Limits) -> bool:
-    """Whether this is more than so many bytes may unpack to."""
+    """Return whether this is more than so many bytes may unpack to."""
     return total > _LENIENT and total > limits.ratio * packed
 
 
@@ -464,15 +464,15 @@ def without_bom(text: bytes, name: str) -> bytes:
         raise InputError(
             f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
         )
-    return text.removeprefix(_BOM)
+    return text.removeprefix(BOM)
 
 
 def refuse_bom(text: bytes, name: str, first_line: int) -> None:
-    """`InputError` if a line begins with a byte-order mark, which would become part of an id."""
-    if _BOM[:1] not in text:  # looked for first, being one byte: that is ten times as fast
+    """Raise `InputError` if a line begins with a byte-order mark, which would become part of an id."""
+    if BOM[:1] not in text:  # looked for first, being one byte: that is ten times as fast
         return
-    at = 0 if text.startswith(_BOM) else text.find(b"\n" + _BOM) + 1
-    if at or text.startswith(_BOM):
+    at = 0 if text.startswith(BOM) else text.find(b"\n" + BOM) + 1
+    if at or text.startswith(BOM):
         line = first_line + text.count(b"\n", 0, at)
         raise InputError(
             f"{name}:{line}: begins with a byte-order mark, expected one at the file's start at most (were"
@@ -481,7 +481,7 @@ def refuse_bom(text: bytes, name: str, first_line: int) -> None:
 
 
 def bad_bytes(content: bytes, limits: Limits) -> str | None:
-    """What is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
+    """Return what is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
     if len(content) > limits.line:
         return f"a line of more than {limits.line:,} bytes; raise the limit with --limit line=…"
     control = _CONTROL.search(content)
@@ -501,6 +501,6 @@ def bad_bytes(content: bytes, limits: Limits) -> str | None:
 
 
 def quoted(content: bytes, longest: int = 80) -> str:
-    """The text as an error message may show it: short, and with nothing a terminal would obey."""
+    """Return the text as an error message may show it: short, and with nothing a terminal would obey."""
     text = content[: 4 * longest].decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= longest else text[:longest] + "…")

@@ -18,6 +18,7 @@ from rageval.files import columnar
 from rageval.files.columnar import is_columnar
 from rageval.files.limits import Limits
 from rageval.files.opening import (
+    BOM,
     CHUNK,
     LOOK,
     ZSTD,
@@ -35,7 +36,6 @@ from rageval.files.trec import RUN, Reading, first_is_tabbed
 
 HEAD = 2**16  # bytes in which the first row of a file is looked for
 _FAR = 2**24  # a query with more bytes than this is not looked through for its end
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Grain:
     largest: int
 
     def parts_of(self, size: int) -> int:
-        """Into how many parts: one for each worker, two, …"""
+        """Return into how many parts to cut: one for each worker, two, …"""
         return min(self.width * max(1, -(-size // (self.width * self.largest))), size // self.smallest)
 
 
 def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
-    """The first byte behind `at`, and behind at least one whole line, where another query begins.
+    """Return the first byte behind `at`, and behind at least one whole line, where another query begins.
 
     The blocks are the text from `at` on.
     """
@@ -72,13 +72,13 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
 
 
 def _tabs_part(head: bytes, reading: Reading) -> bool | None:
-    """What the first row says of the whole file, given how the file begins; None if that shows no row."""
-    whole = head[: head.rfind(b"\n") + 1].removeprefix(_BOM)
+    """Return what the first row says of the whole file, given how that begins; None if that shows no row."""
+    whole = head[: head.rfind(b"\n") + 1].removeprefix(BOM)
     return first_is_tabbed(whole, RUN.width, reading.comments)
 
 
 def _first_word(line: bytes, reading: Reading) -> bytes:
-    """The first word of a line; nothing for a comment.
+    """Return the first word of a line; nothing for a comment.
 
     An id that holds a blank is cut short, so that two queries may be taken for one, but never one for two.
     """
@@ -89,8 +89,8 @@ def _first_word(line: bytes, reading: Reading) -> bytes:
 
 
 def _means_something(line: bytes) -> bool:
-    """Whether this would be no id at the beginning of a file; no part begins so."""
-    return line.startswith(_BOM) or packing_of(line) is not None
+    """Return whether this would be no id at the beginning of a file; no part begins so."""
+    return line.startswith(BOM) or packing_of(line) is not None
 
 
 _SPAN_LOOK = 2**18  # bytes looked at in one go
@@ -112,13 +112,13 @@ class Span:
 
     @contextmanager
     def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
-        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         with span_opened(self) as stream:
             yield stream, reading._replace(tabbed=self.tabbed)
 
 
 def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:
-    """The file in spans; one that cannot be cut is a span as a whole."""
+    """Return the file in spans; one that cannot be cut is a span as a whole."""
     size = stamp[0]
     count = grain.parts_of(size)
     raw.seek(0)
@@ -135,7 +135,7 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
 
 @contextmanager
 def span_opened(span: Span) -> Iterator[IO[bytes]]:
-    """The bytes of a span, if the file is still the one that was cut."""
+    """Yield the bytes of a span, if the file is still the one that was cut."""
     with unchanged(span.path, span.stamp), opened(span.path, span.end) as raw:
         yield cast("IO[bytes]", _Bounded(raw, span))
 
@@ -200,14 +200,14 @@ class _FrameSpan:
 
     @contextmanager
     def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
-        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         last = self.frames[-1]
         with unchanged(self.path, self.stamp), opened(self.path, last.at + last.packed) as raw:
-            stream = cast("IO[bytes]", _Stream(self._content(raw), name_of(self.path)))
+            stream = cast("IO[bytes]", _BlockStream(self._content(raw), name_of(self.path)))
             yield stream, reading._replace(tabbed=self.tabbed)
 
     def _content(self, raw: IO[bytes]) -> Iterator[bytes]:
-        """What lies between begin and end. The part that holds the end of a frame unpacks it to its end."""
+        """Yield what lies between begin and end. The part with the end of a frame unpacks it to its end."""
         for frame in self.frames:
             at = frame.begin
             for block in _unpacked(raw, frame, name_of(self.path)):
@@ -222,7 +222,7 @@ class _FrameSpan:
 def _frame_spans_of(
     raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain: Grain
 ) -> list[_FrameSpan]:
-    """The file in parts, of whole queries; none if it cannot be cut."""
+    """Return the file in parts, of whole queries; none if it cannot be cut."""
     frames = _frames(raw, stamp[0])
     size = frames[-1].end if frames else 0
     count = grain.parts_of(size)
@@ -239,7 +239,7 @@ def _frame_spans_of(
 
 
 def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
-    """The frames that the seek table names; none if there is no table, or one that does not fit the file."""
+    """Return the frames that the seek table names; none without a table, or if it does not fit the file."""
     if size < _HEADER_SIZE + _FOOTER_SIZE:
         return []
     count, descriptor, magic = struct.unpack("<IBI", _bytes(raw, size - _FOOTER_SIZE, _FOOTER_SIZE))
@@ -264,13 +264,13 @@ def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
 
 
 def _is_suspicious(frames: list[_Frame], limits: Limits) -> bool:
-    """Whether to leave it to the reader of whole files, which refuses what swells."""
+    """Return whether to leave it to the reader of whole files, which refuses what swells."""
     swells = any(is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
     return swells or frames[-1].end > limits.unpacked
 
 
 def _around(frames: list[_Frame], begin: int, end: int) -> tuple[_Frame, ...]:
-    """The frames of a part. Each frame of the file is in one part at least, also where it holds nothing."""
+    """Return the frames of a part. Each frame is in one part at least, also where it holds nothing."""
     starts = [frame.begin for frame in frames]
     first = bisect_right(starts, begin) - 1 if begin else 0
     last = bisect_right(starts, end) - 1
@@ -292,7 +292,7 @@ def _head(blocks: Iterator[bytes]) -> bytes:
 
 
 def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
-    """The content of a frame; an error if the table does not tell the truth about it."""
+    """Yield the content of a frame; an error if the table does not tell the truth about it."""
     zstd = zstandard()
     raw.seek(frame.at)
     unpacker, left, size = zstd.ZstdDecompressor(), frame.packed, 0
@@ -313,7 +313,7 @@ def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
         raise InputError(f"{name}: its seek table is wrong about the frame at byte {frame.at:,}")
 
 
-class _Stream(io.RawIOBase):
+class _BlockStream(io.RawIOBase):
     """Blocks as a stream."""
 
     def __init__(self, blocks: Iterator[bytes], name: str) -> None:
@@ -347,13 +347,13 @@ class _RowSpan:
 
     @contextmanager
     def opened(self, reading: Reading) -> Iterator[tuple[columnar.RowRange, Reading]]:
-        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         with unchanged(self.path, self.stamp):
             yield columnar.RowRange(self.path, range(self.begin, self.end)), reading
 
 
 def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
-    """The file in parts, cut near where groups of rows begin."""
+    """Return the file in parts, cut near where groups of rows begin."""
     with columnar.opened_table(path) as file:
         columnar.wanted(file, path, columnar.RUN)
         groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
@@ -367,7 +367,7 @@ def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
 
 
 def _size(group: Any) -> int:
-    """The bytes of those columns of a group that are read."""
+    """Return the bytes of those columns of a group that are read."""
     columns = map(group.column, range(group.num_columns))
     return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in columnar.RUN)
 
@@ -377,7 +377,7 @@ def _nearest(sizes: list[int], wanted: float) -> int:
 
 
 def _row_border(file: Any, begins: list[int], group: int) -> int | None:
-    """The first row of a group, or behind, that is of another query than the row before it."""
+    """Return the first row of a group, or behind, that is of another query than the row before it."""
     from pyarrow import compute
 
     *_, (_, queries) = _queries(file, begins, group - 1)
@@ -391,7 +391,7 @@ def _row_border(file: Any, begins: list[int], group: int) -> int | None:
 
 
 def _queries(file: Any, begins: list[int], group: int) -> Iterator[tuple[int, Any]]:
-    """The queries of a group's rows, batch by batch, and where each batch begins."""
+    """Yield the queries of a group's rows, batch by batch, and where each batch begins."""
     import pyarrow
 
     begin = begins[group]
@@ -404,11 +404,11 @@ class FilePart(Protocol):
     """Some whole queries of a file; it prints as what to look at if it cannot be read."""
 
     def opened(self, reading: Reading) -> AbstractContextManager[tuple[Any, Reading]]:
-        """What to read, and how; `FileChanged` if the file is another one before or after it was read."""
+        """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
 
 
 def cut(path: _Path, reading: Reading, grain: Grain) -> Sequence[FilePart]:
-    """All of the file in parts; fewer than two if it cannot be cut."""
+    """Return all of the file in parts; fewer than two if it cannot be cut."""
     stamp = stamp_of(path)
     if is_columnar(path):
         return _row_spans_of(path, stamp, grain)

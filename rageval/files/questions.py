@@ -14,7 +14,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms, read_records
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, bad_bytes, chunks, name_of, quoted, refuse_bom
+from rageval.files.opening import BOM, Source, bad_bytes, chunks, name_of, quoted, refuse_bom
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
@@ -65,7 +65,7 @@ class _CragQuestion(msgspec.Struct):
     query_time: Word | None = None
 
 
-class _Supporting(msgspec.Struct):
+class _SupportingDocument(msgspec.Struct):
     """A document that holds the answer."""
 
     doc_id: str = ""
@@ -78,7 +78,7 @@ class _LiveRagQuestion(msgspec.Struct):
     index: Id = msgspec.field(name="Index")
     question: str = msgspec.field(name="Question")
     answer: str = msgspec.field(name="Answer")
-    documents: list[_Supporting] | None = msgspec.field(default=None, name="Supporting_Documents")
+    documents: list[_SupportingDocument] | None = msgspec.field(default=None, name="Supporting_Documents")
     session: str | None = msgspec.field(default=None, name="Session")
     config: Any = msgspec.field(default=None, name="DataMorgana_Config")
     difficulty: float | None = msgspec.field(default=None, name="ACS")
@@ -95,7 +95,7 @@ class _FreshStackQuestion(msgspec.Struct):
 
 
 def words(value: Word | list[Word] | None) -> tuple[str, ...]:
-    """One answer, several or none, as texts."""
+    """Return one answer, several or none, as texts."""
     if value is None:
         return ()
     return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
@@ -112,7 +112,7 @@ def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
 
 
 def _alternatives(line: _CragQuestion) -> tuple[str, ...]:
-    """The other right answers; the example that CRAG ships has them as JSON inside a text."""
+    """Return the other right answers; the example that CRAG ships has them as JSON inside a text."""
     found = line.alternative_answers
     if not isinstance(found, str):
         return words(found)
@@ -138,7 +138,7 @@ def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:
 
 
 def _categories(config: Any) -> Iterator[tuple[str, str]]:
-    """The categories a question was made for: `{name: category}`, nested or as a list of pairs."""
+    """Yield the categories a question was made for: `{name: category}`, nested or as a list of pairs."""
     if isinstance(config, str):
         try:
             config = msgspec.json.decode(config)
@@ -191,7 +191,7 @@ _LONGEST_FACT = 1024
 
 
 def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
-    """Plain questions, by the names that a track gives to the two main fields."""
+    """Return the form of plain questions, by the names that a track gives to the two main fields."""
 
     def build(fields: _Fields, limits: Limits) -> Question:
         asked = identifier(_value(fields, query, str | int), query, limits)
@@ -216,7 +216,7 @@ _FORMS: tuple[RecordForm[Question], ...] = (
 
 
 def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Question]:
-    """The questions of a file: plain, of LiveRAG, CRAG, FreshStack or TREC RAG (JSON lines or `id<TAB>text`).
+    """Read questions: plain, of LiveRAG, CRAG, FreshStack or TREC RAG (JSON lines or `id<TAB>text`).
 
     What else a plain record says in a word (a text of up to 1,024 characters, a number, true or false)
     becomes a fact. A data set that holds questions may stand for a file.
@@ -230,7 +230,7 @@ def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Questio
 
 
 def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
-    """The field, which must be of this kind."""
+    """Return the field, which must be of this kind."""
     if key not in fields:
         if default:
             return default[0]
@@ -257,7 +257,7 @@ _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")
 def read_facts(
     source: Source, fields: tuple[str, ...], limits: Limits = DEFAULT
 ) -> dict[str, dict[str, str]]:
-    """{query: {field: value}} of JSON lines of any kind, or of a data set; only these fields are read."""
+    """Read {query: {field: value}} of JSON lines of any kind, or of a data set; nothing else is read."""
     if callable(content := getattr(source, "questions", None)):
         return {
             question.query_id: {name: value for name, value in question.facts if name in fields}
@@ -291,7 +291,7 @@ def read_facts(
 
 
 def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
-    """The fields of the first record, for saying which there are."""
+    """Return the fields of the first record, for saying which there are."""
     if callable(content := getattr(source, "questions", None)):
         first = next(iter(content()), None)
         return [name for name, _ in first.facts] if first is not None else []
@@ -301,11 +301,11 @@ def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
 
 
 def _read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, str, str]]:
-    """(line, first, second) of a table of two columns, parted by a tab or by blanks."""
+    """Yield (line, first, second) of a table of two columns, parted by a tab or by blanks."""
     name = name_of(source)
     line = 0
     for text in chunks(source, limits):
-        text = text.removeprefix(b"\xef\xbb\xbf") if not line else text
+        text = text.removeprefix(BOM) if not line else text
         refuse_bom(text, name, line + 1)
         for content in text.splitlines():
             line += 1
@@ -324,7 +324,7 @@ def _read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Itera
 
 
 def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
-    """{query: group} of lines `query_id group`."""
+    """Read {query: group} of lines `query_id group`."""
     groups: dict[str, str] = {}
     for line, query, group in _read_pairs(source, "query_id group", limits):
         if groups.setdefault(query, group) != group:
@@ -336,7 +336,7 @@ def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
 
 
 def read_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, float]:
-    """{group: weight} of lines `group weight`."""
+    """Read {group: weight} of lines `group weight`."""
     weights: dict[str, float] = {}
     for line, group, text in _read_pairs(source, "group weight", limits):
         try:

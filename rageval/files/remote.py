@@ -30,12 +30,12 @@ _DRIVERS = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aioht
 
 
 def is_remote(source: object) -> bool:
-    """Whether this names a file on another machine."""
+    """Return whether this names a file on another machine."""
     return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
 
 
 def stamp_of(url: str) -> Stamp:
-    """The size of a file, and what its server says of its version."""
+    """Return the size of a file, and what its server says of its version."""
     files, path = _found(url)
     files.invalidate_cache()
     info = _tried(url, lambda: files.info(path))
@@ -100,7 +100,7 @@ class RemoteFile(io.RawIOBase):
 
 
 def _found(url: str) -> tuple[Any, str]:
-    """The file system a URL belongs to, and what the file is called there."""
+    """Return the file system a URL belongs to, and what the file is called there."""
     scheme = url.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
@@ -116,7 +116,7 @@ def _found(url: str) -> tuple[Any, str]:
 
 
 def _tried(url: str, ask: Any) -> Any:
-    """What the server says, asked again where the connection broke; what arrived before is not asked for."""
+    """Return what the server says, asked again where the connection broke."""
     attempt = 0
     while True:
         try:
@@ -132,7 +132,7 @@ def _tried(url: str, ask: Any) -> Any:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether the server has said no, rather than nothing."""
+    """Return whether the server has said no, rather than nothing."""
     return isinstance(error, PermissionError) or (
         400 <= _status(error) < 500 and _status(error) not in (408, 429)
     )

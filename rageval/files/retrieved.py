@@ -27,12 +27,11 @@ from rageval.files.jsonl import (
 )
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import finite, ids
-from rageval.files.opening import Source, chunks, name_of, refuse_bom, start_of
+from rageval.files.opening import BOM, Source, chunks, name_of, refuse_bom, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Question
 
 RUN, _EITHER = "run", "numbers"
-_BOM = b"\xef\xbb\xbf"
 _DICT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*[-\d]|\})')
 _POINT = re.compile(rb":\s*-?\d+(?:\.\d|[eE])")
 _TEXTS = ("contents", "text", "segment", "passage", "body")
@@ -91,7 +90,7 @@ QUESTIONS: RecordForm[Question] = RecordForm(
 
 
 def kind_of(start: bytes) -> str | None:
-    """`run`, or `numbers` if it may be judgements as well; None if it holds nothing that was retrieved."""
+    """Return `run`, or `numbers` if it may be judgements as well; None if nothing was retrieved."""
     if not start.lstrip().startswith(b"{"):
         return None
     if b'"candidates"' in start and _is_candidates(start):
@@ -100,7 +99,7 @@ def kind_of(start: bytes) -> str | None:
 
 
 def _is_numbers(start: bytes) -> bool:
-    """Whether this is, or begins like, a dict of dicts of numbers."""
+    """Return whether this is, or begins like, a dict of dicts of numbers."""
     for text in (start.lstrip().partition(b"\n")[0], start):
         try:
             return any(msgspec.json.decode(text, type=dict[str, dict[str, float]]).values())
@@ -121,13 +120,13 @@ def _is_candidates(start: bytes) -> bool:
 
 
 def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, _Candidates]]:
-    """(line, candidates) of every query, each once."""
+    """Read (line, candidates) of every query, each once."""
     records = read_forms(source, (CANDIDATES,), "candidates", limits)
     return once(records, source, lambda line: f"line for query {line.query.qid}")
 
 
 def _scored(source: Source, limits: Limits) -> Iterator[_Row]:
-    """What was retrieved, with scores; candidates without scores count down from their number."""
+    """Yield what was retrieved, with scores; candidates without scores count down from their number."""
     if b'"candidates"' not in start_of(source, limits):
         yield from numbers(source, limits)
         return
@@ -138,9 +137,9 @@ def _scored(source: Source, limits: Limits) -> Iterator[_Row]:
 
 
 def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:
-    """The rows of `{query: {doc: number}}`, one object in all or one a line."""
+    """Yield the rows of `{query: {doc: number}}`, one object in all or one a line."""
     name = name_of(source)
-    text = b"".join(chunks(source, limits.for_records())).removeprefix(_BOM)
+    text = b"".join(chunks(source, limits.for_records())).removeprefix(BOM)
     refuse_bom(text, name, 1)
     seen: dict[str, int] = {}
     for line, record in _objects(text, name):
@@ -170,7 +169,7 @@ def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping
 
 
 def _one_a_line(text: bytes) -> bool:
-    """Whether the first line is an object by itself."""
+    """Return whether the first line is an object by itself."""
     try:
         msgspec.json.decode(text.lstrip().partition(b"\n")[0])
     except (ValueError, RecursionError):
@@ -198,7 +197,7 @@ def run_rows(source: Source, limits: Limits = DEFAULT) -> RunRows:
 
 
 def text_of(candidate: _Candidate) -> str:
-    """The text of a candidate, with its title; nothing if it has none."""
+    """Return the text of a candidate, with its title; nothing if it has none."""
     doc = candidate.doc
     if isinstance(doc, str) or doc is None:
         return doc or ""

@@ -80,7 +80,7 @@ def read_lines(
 
 
 def score(text: bytes) -> float | None:
-    """One score, or None if it is no finite decimal number in ASCII."""
+    """Return one score, or None if it is no finite decimal number in ASCII."""
     if not _SCORE.fullmatch(text):
         return None
     number = float(text)
@@ -88,7 +88,7 @@ def score(text: bytes) -> float | None:
 
 
 def grade(text: bytes, largest: int) -> int | None:
-    """One grade, or None."""
+    """Return one grade, or None."""
     if not _GRADE.fullmatch(text):
         return None
     number = int(text)
@@ -96,7 +96,7 @@ def grade(text: bytes, largest: int) -> int | None:
 
 
 def first_is_tabbed(text: bytes, width: int, comments: str) -> bool | None:
-    """Whether tabs part the fields of the first row, which decides for its file; None if there is no row."""
+    """Return whether tabs part the fields of the first row, which decides for all; None without a row."""
     begin = 0
     while begin < len(text):  # line by line, as the first mostly tells
         end = text.find(b"\n", begin)
@@ -113,7 +113,7 @@ def _holds_nothing(content: bytes, comments: str) -> bool:
 
 
 def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, int]]:
-    """Start and end of every field of a line, in a file whose fields tabs part, or blanks."""
+    """Return start and end of every field of a line, in a file whose fields tabs part, or blanks."""
     found = _by_blanks(content)
     if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
         return _by_tabs(content)
@@ -121,7 +121,7 @@ def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, in
 
 
 def is_tabbed(content: bytes, width: int) -> bool:
-    """Whether tabs part the fields of this line, so that ids may hold spaces."""
+    """Return whether tabs part the fields of this line, so that ids may hold spaces."""
     return _has_tabs(content, width) and all(part.strip(b" ") for part in content.split(b"\t"))
 
 
@@ -130,7 +130,7 @@ def _has_tabs(content: bytes, width: int) -> bool:
 
 
 def _by_tabs(content: bytes) -> list[tuple[int, int]]:
-    """Spans of the fields, without the blanks around them."""
+    """Return spans of the fields, without the blanks around them."""
     spans = []
     start = 0
     for part in content.split(b"\t"):
@@ -147,7 +147,7 @@ def _by_blanks(content: bytes) -> list[tuple[int, int]]:
 def problem_in(
     content: bytes, found: list[tuple[int, int]], kind: LineForm, comments: str, limits: Limits
 ) -> str | None:
-    """What is wrong with a line, or None."""
+    """Return what is wrong with a line, or None."""
     return (
         bad_bytes(content, limits)
         or _comment(content, comments)

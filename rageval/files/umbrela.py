@@ -68,7 +68,7 @@ _FORM = RecordForm(
 
 
 def read_umbrela(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
-    """The judgements of a file. One that failed has no grade, and is an error rather than a grade of 0."""
+    """Read judgements. One that failed has no grade, and is an error rather than a grade of 0."""
     for _, qrel in read_forms(source, (_FORM,), "judgements of UMBRELA", limits):
         yield qrel
 
@@ -76,7 +76,7 @@ def read_umbrela(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
 def write_umbrela(
     qrels: Iterable[Qrel], queries: Mapping[str, str] | None = None, passages: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Each judgement as a line; `queries` and `passages` are the texts, by id."""
+    """Write each judgement as a line; `queries` and `passages` are the texts, by id."""
     for qrel in qrels:
         if qrel.iteration not in ("0", "Q0") or not 0 <= qrel.relevance <= _HIGHEST:
             raise InputError(

@@ -26,7 +26,7 @@ _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
 
 
 def refuse_place(path: Path, *inputs: str | os.PathLike[str]) -> None:
-    """`UsageError` if this is a folder, or a file that is read from."""
+    """Raise `UsageError` if this is a folder, or a file that is read from."""
     _look(path)
     if not os.path.exists(path):
         return
@@ -37,7 +37,7 @@ def refuse_place(path: Path, *inputs: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
-    """A stream whose content appears under `path` when all of it is written, and not at all after an error.
+    """Yield a stream whose content appears under `path` when all is written, and not at all after an error.
 
     What is no ordinary file (`-`, `/dev/stdout`, a pipe, a device) is written to as it comes. Symbolic links
     are followed; the mode of a file that is there is kept, and so are its other names (hard links). An error
@@ -105,7 +105,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _look(path: Path) -> os.stat_result | None:
-    """What is there now; a folder is refused."""
+    """Return what is there now; a folder is refused."""
     with _explained(path):
         try:
             found = path.stat()
@@ -117,7 +117,7 @@ def _look(path: Path) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open file that a name such as /dev/stdout stands for: opened anew, it would begin at its start."""
+    """Return the open file that such as /dev/stdout stands for: opened anew, it would begin at its start."""
     place = os.path.abspath(path)
     for _ in range(_LINKS):
         if found := re.fullmatch(_OPEN_FILE, place):
@@ -132,7 +132,7 @@ def _descriptor(path: Path) -> int | None:
 
 @contextmanager
 def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
-    """A stream to what is no ordinary file; standard output may be closed by its reader before the end."""
+    """Yield a stream to what is no ordinary file; standard output may be closed by its reader early."""
     with _explained(path):
         raw, standard = _opened(path, descriptor)
     stream = io.BufferedWriter(_NamedSink(raw, path, owned=raw is not getattr(sys.stdout, "buffer", None)))
@@ -147,7 +147,7 @@ def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
 
 
 def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
-    """The open file, and whether it is standard output, with what was printed before in front."""
+    """Open it; return whether it is standard output, too, with what was printed before in front."""
     if str(path) != _STDOUT and descriptor is None:
         return path.open("wb", buffering=0), False
     if sys.stdout is not None:
@@ -163,7 +163,7 @@ def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
 
 
 def _begun(target: Path, found: os.stat_result | None) -> tuple[Path, io.FileIO]:
-    """A new file beside the target, under a name that no other run has, and open."""
+    """Begin a new file beside the target, under a name that no other run has."""
     if found is not None:
         os.close(os.open(target, os.O_WRONLY))  # what is protected may not be replaced either
     part = target.with_name(f".{target.name[:40]}.{os.urandom(8).hex()}.part")
@@ -179,7 +179,7 @@ def _begun(target: Path, found: os.stat_result | None) -> tuple[Path, io.FileIO]
 
 
 def _like(descriptor: int, found: os.stat_result) -> None:
-    """Owner, group and mode of the file that will be replaced."""
+    """Give it owner, group and mode of the file that will be replaced."""
     if not hasattr(os, "fchown"):  # Windows
         return
     with suppress(PermissionError):  # only root may give files away

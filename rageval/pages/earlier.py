@@ -12,7 +12,7 @@ from rageval.comparison import Settings
 from rageval.comparison.verdicts import better_of, worded
 from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, chunks, name_of
+from rageval.files.opening import BOM, Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
@@ -36,7 +36,7 @@ def is_earlier(start: bytes) -> bool:
     >>> is_earlier(b'{"results": ['), is_earlier(b'{"query_id": "q"')
     (True, False)
     """
-    return _FIRST_KEY.match(start.removeprefix(b"\xef\xbb\xbf")) is not None
+    return _FIRST_KEY.match(start.removeprefix(BOM)) is not None
 
 
 def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:

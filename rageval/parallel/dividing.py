@@ -43,7 +43,7 @@ class RunPart:
 
 
 def piece_of(joining: Joining, part: RunPart) -> Piece:
-    """What a part holds; the same whenever, wherever and however often it is asked for."""
+    """Return what a part holds; the same whenever, wherever and however often it is asked for."""
     with part.stretch.opened(part.reading) as (source, reading):
         piece = compiled_piece(joining, source, reading)
     if piece is not None:
@@ -53,7 +53,7 @@ def piece_of(joining: Joining, part: RunPart) -> Piece:
 
 
 def _why_not(by: str, error: InputError) -> str:
-    """Why what this process perhaps can read could not be read otherwise; a file that changed nobody can."""
+    """Return why what this process perhaps can read could not be read; a file that changed nobody can."""
     if isinstance(error, FileChanged):
         raise error
     first, *_ = str(error).split("\n")
@@ -61,7 +61,7 @@ def _why_not(by: str, error: InputError) -> str:
 
 
 def _findable(path: Any) -> Any:
-    """The path as it is found from another folder."""
+    """Return the path as it is found from another folder."""
     return path if is_remote(path) else os.path.abspath(path)
 
 
@@ -74,12 +74,12 @@ class Divided(RunSource):
 
     @classmethod
     def of(cls, source: RunSource, engine: Engine) -> Divided:
-        """The same run, for an engine."""
+        """Return the same run, for an engine."""
         return cls(source.name, source.table, source.path, source.reading, source.dedup, engine=engine)
 
     def join(self, joining: Joining) -> Joined:
-        """In parts, if parts can be put together. Where one fails, the run is read in one piece, as without
-        an engine: that tells which line is wrong, or gathers queries that lie scattered over parts."""
+        """Join in parts, if parts can be put together. Where one fails, the run is read in one piece, as
+        without an engine: that tells which line is wrong, or gathers scattered queries."""
         if self.engine is None:
             return super().join(joining)
         by, reason = "in parts", ""
@@ -97,7 +97,7 @@ class Divided(RunSource):
         return joined
 
     def parts(self, engine: Engine) -> list[RunPart]:
-        """The parts of the file; none if it is no file, or one that cannot be cut."""
+        """Return the parts of the file; none if it is no file, or one that cannot be cut."""
         path: Any = self.path
         if self.table is not None or not isinstance(path, str | os.PathLike):
             return []
@@ -115,7 +115,7 @@ class Divided(RunSource):
 
 
 def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterator[Scores]:
-    """The scores of every run, in their order. Runs are divided where they are fewer than workers."""
+    """Yield the scores of every run, in their order. Runs are divided where they are fewer than workers."""
     sources = [run_source(run) for run in runs]
     sources = [source.in_memory() if source.is_stream else source for source in sources]
     if len(sources) < engine.width or not (engine.inherits or _can_travel(evaluator, sources)):
@@ -126,7 +126,7 @@ def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterato
 
 
 def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:
-    """A run a worker. One that a worker cannot read is read here, which tells whether it can be read."""
+    """Score a run a worker. One that a worker cannot read is read here, which tells whether it can be."""
     sent = sources
     if not engine.inherits:
         sent = [replace(source, path=_findable(source.path)) for source in sources]
@@ -142,12 +142,12 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
 
 
 def _can_travel(evaluator: Evaluator, sources: list[RunSource]) -> bool:
-    """Whether no rows would have to be sent, and no measure that a worker does not know."""
+    """Return whether no rows would have to be sent, and no measure that a worker does not know."""
     return all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
 
 
 def _is_known(measure: AnyMeasure) -> bool:
-    """A measure travels as its name; a worker may know none of this name, or another one."""
+    """Return whether a worker knows this measure, which travels as its name; it may know another one."""
     try:
         again = pickle.loads(pickle.dumps(measure))
     except RagevalError:

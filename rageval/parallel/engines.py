@@ -48,11 +48,11 @@ class Engine(Protocol):
     def results(
         self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
-        """`task(shared, unit)` of every unit; `shared` reaches each worker once, or as seldom as can be."""
+        """Yield `task(shared, unit)` of every unit; `shared` reaches each worker as seldom as can be."""
 
 
 def paired(units: Iterable[_Unit], results: Iterable[_Result]) -> Iterator[tuple[_Unit, _Result]]:
-    """Each unit and its result, of which there has to be one, whatever an engine of somebody's does."""
+    """Yield each unit and its result, of which there has to be one, whatever an engine of somebody's does."""
     for unit, result in zip_longest(units, results, fillvalue=_NONE):
         if unit is _NONE or result is _NONE:
             found = "more" if unit is _NONE else "fewer"
@@ -71,7 +71,7 @@ class Forked:
     def results(
         self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
-        """In a pool of processes made for this call."""
+        """Do the units in a pool of processes made for this call."""
         return each_in_a_process(partial(task, shared), units, self.width)
 
 
@@ -89,7 +89,7 @@ class OnExecutor:
     def results(
         self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
-        """What is shared goes with each unit, packed; a worker unpacks it once."""
+        """Pack what is shared with each unit; a worker unpacks it once."""
         from concurrent.futures import BrokenExecutor
 
         parcel = _Parcel.of((task, shared))
@@ -114,7 +114,7 @@ class _Parcel:
 
     @classmethod
     def of(cls, thing: Any) -> _Parcel:
-        """The thing, packed."""
+        """Return the thing, packed."""
         content = pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
         return cls(hashlib.blake2b(content, digest_size=16).digest(), content)
 
@@ -135,7 +135,7 @@ def _unpacked_and_done(parcel: _Parcel, unit: Any) -> Any:
 def each_in_a_process(
     task: Callable[[_Unit], _Result], items: Sequence[_Unit], jobs: int
 ) -> Iterator[_Result]:
-    """The results in the order of the items. Forked processes inherit the task and the items."""
+    """Yield the results in the order of the items. Forked processes inherit the task and the items."""
     import multiprocessing
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 
@@ -161,7 +161,7 @@ def each_in_a_process(
 
 
 def _died(unit: str) -> str:
-    """What to say when nobody is left who could."""
+    """Return what to say when nobody is left who could."""
     return (
         f"{unit}: a process that scored this, or a part beside it, was ended from outside (out of memory?);"
         " try again with fewer of them"
@@ -216,7 +216,7 @@ class OnDask:
     def results(
         self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
-        """The results in the order of the units."""
+        """Yield the results in the order of the units."""
         futures = self._sent(task, shared, units)
         rounds = 1
         for at, unit in enumerate(units):
@@ -284,7 +284,7 @@ def _cancelled() -> tuple[type[BaseException], ...]:
 
 
 def _outcome(future: Any) -> Any:
-    """The result of a unit, or why there is none."""
+    """Return the result of a unit, or why there is none."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
