@@ -17,9 +17,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval import interop, measures
-    from rageval.answers import evaluate_answers, read_judgements
     from rageval.errors import InputError, MeasureError, NothingJudged, RagevalError
-    from rageval.evaluation import Evaluator, evaluate
     from rageval.measures.assessment import Assessment
     from rageval.measures.base import Measure, measure
     from rageval.measures.novelty import alpha_ndcg
@@ -27,16 +25,18 @@ if TYPE_CHECKING:
     from rageval.measures.ranking import Hit, Ranking, Share, Topic
     from rageval.measures.ranks import ndcg
     from rageval.measures.sets import coverage, recall
-    from rageval.scores import Scores
+    from rageval.scoring.answers import evaluate_answers, read_judgements
+    from rageval.scoring.evaluation import Evaluator, evaluate
     from rageval.scoring.qrels import Qrels
     from rageval.scoring.runs import Run
-    from rageval.sources import read_qrels, read_run
+    from rageval.scoring.scores import Scores
+    from rageval.scoring.sources import read_qrels, read_run
     from rageval.verbs import compare, judge
 
 _HOMES = {
-    "answers": "evaluate_answers read_judgements",
+    "scoring.answers": "evaluate_answers read_judgements",
     "errors": "InputError MeasureError NothingJudged RagevalError",
-    "evaluation": "Evaluator evaluate",
+    "scoring.evaluation": "Evaluator evaluate",
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.novelty": "alpha_ndcg",
@@ -44,8 +44,8 @@ _HOMES = {
     "measures.ranking": "Hit Ranking Share Topic",
     "measures.ranks": "ndcg",
     "measures.sets": "coverage recall",
-    "scores": "Scores",
-    "sources": "read_qrels read_run",
+    "scoring.scores": "Scores",
+    "scoring.sources": "read_qrels read_run",
     "scoring.qrels": "Qrels",
     "scoring.runs": "Run",
     "verbs": "compare judge",

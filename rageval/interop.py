@@ -16,12 +16,12 @@ from functools import cache
 from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, NothingJudged
-from rageval.evaluation import evaluate
 from rageval.measures import builtin
 from rageval.measures.base import Measure, Parameter
 from rageval.measures.ranking import Ranking
-from rageval.scores import combined
+from rageval.scoring.evaluation import evaluate
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.scores import combined
 
 
 def install() -> dict[str, Measure]:

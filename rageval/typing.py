@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rageval.records import Nugget
     from rageval.scoring.qrels import Qrels
     from rageval.scoring.runs import Run
-    from rageval.sources import RunSource
+    from rageval.scoring.sources import RunSource
 
 
 class Frame(Protocol):
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of `evaluate`, which `rageval.evaluation.Rules` explains."""
+    """The options of `evaluate`, which `rageval.scoring.evaluation.Rules` explains."""
 
     ties: Literal["trec", "docid_asc", "input", "rank", "error", "expected"]
     depth: int | None
@@ -121,7 +121,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class AnswerOptions(TypedDict, total=False):
-    """The options of `evaluate_answers`, which `rageval.answers.Rules` explains."""
+    """The options of `evaluate_answers`, which `rageval.scoring.answers.Rules` explains."""
 
     on_missing: Literal["error", "skip", "worst", "best"]
     groups: Mapping[str, str] | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.errors import UsageError
 from rageval.names import suggestion
-from rageval.scores import Scores
+from rageval.scoring.scores import Scores
 
 if TYPE_CHECKING:
     from rageval.comparison import Comparison
@@ -58,7 +58,7 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     fields = comparison.Settings.__dataclass_fields__
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
     if runs is not None or qrels is not None:
-        from rageval.evaluation import Rules
+        from rageval.scoring.evaluation import Rules
 
         _refuse(options, [*Rules.__dataclass_fields__, *fields])
         return comparison.compare_runs(measures, runs, qrels, settings, **options)

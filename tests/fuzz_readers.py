@@ -88,20 +88,20 @@ def _lists(module: str, name: str) -> Callable[[bytes], None]:
 
 
 def _run(content: bytes) -> None:
-    from rageval.sources import read_run
+    from rageval.scoring.sources import read_run
 
     for _ in read_run(_file(content)):
         pass
 
 
 def _qrels(content: bytes) -> None:
-    from rageval.sources import read_qrels
+    from rageval.scoring.sources import read_qrels
 
     read_qrels(_file(content))
 
 
 def _judgements(content: bytes) -> None:
-    from rageval.answers import evaluate_answers, read_judgements
+    from rageval.scoring.answers import evaluate_answers, read_judgements
 
     evaluate_answers("crag_score", read_judgements(_file(content)), on_missing="worst")
 
@@ -165,7 +165,6 @@ def main(reader: str, options: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["rageval"]):
-        import rageval.answers
         import rageval.files.answers
         import rageval.files.nuggets
         import rageval.files.questions
@@ -174,7 +173,8 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.judges.models.anthropic
         import rageval.judges.models.openai
         import rageval.judges.rubric
-        import rageval.sources  # noqa: F401
+        import rageval.scoring.answers
+        import rageval.scoring.sources  # noqa: F401
     with tempfile.TemporaryDirectory() as folder:
         words = [
             sys.argv[0],

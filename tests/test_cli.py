@@ -273,7 +273,7 @@ def test_judgements_of_umbrela_judge_a_run(tmp_path: Path) -> None:
 
 
 def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its_user() -> None:
-    usual = "import gc, rageval.cli, rageval.evaluation\nprint(gc.get_threshold()[0])"
+    usual = "import gc, rageval.cli, rageval.scoring.evaluation\nprint(gc.get_threshold()[0])"
     code = "import gc, sys\nfrom rageval.__main__ import main\nsys.argv[1:] = ['--version']\n"
     code += "try: main()\nexcept SystemExit: print(gc.get_threshold()[0], gc.get_freeze_count())"
     said = [

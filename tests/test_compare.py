@@ -17,7 +17,7 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare, compare_runs
 from rageval.errors import UsageError
-from rageval.scores import Scores
+from rageval.scoring.scores import Scores
 
 DATA = Path(__file__).parents[1] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.compat import COMPAT
 from rageval.errors import RagevalError, UsageError
 from rageval.measures.official import OFFICIAL
+from rageval.scoring.compat import COMPAT
 
 GOLDEN = Path(__file__).parent / "golden/ndeval"
 FILES = [str(GOLDEN / "run"), str(GOLDEN / "qrels")]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from rageval.answers import Rules, measures_of_answers, read_judgements
 from rageval.cli import main
 from rageval.comparison.correcting import correct
+from rageval.scoring.answers import Rules, measures_of_answers, read_judgements
 from rageval.statistics.correction import (
     Estimate,
     corrected_from_parts,

@@ -35,7 +35,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.pages.gathering import most_telling
 from rageval.pages.page import asset
 from rageval.pages.reading import read_report
-from rageval.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst
 QUERIES = [str(query) for query in range(1, 11)]

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from rageval import answers, comparison, evaluation, judges
+from rageval import comparison, judges
 from rageval import typing as public
-from rageval.compat import COMPAT
 from rageval.measures.base import About, Facts
+from rageval.scoring import answers, evaluation
+from rageval.scoring.compat import COMPAT
 from snippets import ROOT, blocks
 
 PROJECT = ROOT / "tests" / "downstream"

@@ -25,48 +25,36 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "plugins": (BASE, set()),
     "measures": (BASE | {"plugins"}, {"numpy"}),
     "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
-    "compat": (BASE | {"measures", "scoring"}, set()),
-    "scores": (BASE, set()),
-    "sources": (BASE | {"files", "kernel", "scoring"}, set()),
-    "evaluation": (
-        BASE | {"compat", "measures", "scores", "scoring", "sources"},
-        {"numpy"},
-    ),
-    "answers": (BASE | {"files", "measures", "scores", "scoring"}, set()),
     "judges": (BASE | {"clusters", "files", "plugins"}, {"msgspec"}),
-    "datasets": (BASE | {"files", "plugins", "sources"}, {"msgspec"}),
+    "datasets": (BASE | {"files", "plugins", "scoring"}, {"msgspec"}),
     "building": (
-        BASE | {"answers", "comparison", "files", "judges", "measures", "scoring", "sources", "statistics"},
+        BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
         {"numpy", "msgspec"},
     ),
-    "testing": (BASE | {"conformance", "evaluation", "judges", "measures", "plugins"}, set()),
+    "testing": (BASE | {"conformance", "scoring", "judges", "measures", "plugins"}, set()),
     "statistics": (BASE, {"numpy"}),
     "comparison": (
-        BASE
-        | {"answers", "evaluation", "files", "judges", "measures", "scores", "scoring", "sources"}
-        | {"statistics"},
+        BASE | {"scoring", "files", "judges", "measures"} | {"statistics"},
         {"numpy"},
     ),
     "pages": (
-        BASE | {"comparison", "files", "judges", "measures", "scores"} | {"scoring", "sources", "statistics"},
+        BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
         {"numpy", "msgspec"},
     ),
-    "checking": (BASE | {"counting", "files", "sources"}, {"msgspec"}),
-    "conformance": (BASE | {"answers", "evaluation", "measures"}, {"msgspec"}),
+    "checking": (BASE | {"counting", "files", "scoring"}, {"msgspec"}),
+    "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
+    "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": (set(), set()),
-    "verbs": (BASE | {"scores"}, set()),
-    "interop": (BASE | {"evaluation", "measures", "scores", "scoring"}, set()),
+    "verbs": (BASE | {"scoring"}, set()),
     "clusters": (BASE, set()),
     "parallel": (
-        BASE | {"clusters", "files", "measures", "scores", "scoring", "sources"},
+        BASE | {"clusters", "files", "measures", "scoring"},
         set(),
     ),
     "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
     "cli": (
-        BASE
-        | {"answers", "evaluation", "files", "measures", "parallel", "plugins", "scores"}
-        | {"comparison", "scoring", "sources", "checking"},
+        BASE | {"checking", "comparison", "files", "measures", "parallel", "plugins", "scoring"},
         {"click"},
     ),
 }

@@ -20,7 +20,7 @@ from rageval.cli import main
 from rageval.cli.score import FORMATS
 from rageval.measures import builtin
 from rageval.parallel import Divided, Forked
-from rageval.sources import run_source
+from rageval.scoring.sources import run_source
 
 DATA = Path(__file__).parents[1] / "examples" / "data"
 RUN, BASELINE, QRELS = (str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget"))

@@ -24,9 +24,9 @@ import oracle
 import rageval
 from foreign_oracle import FOREIGN, JUDGED_ONLY
 from rageval.cli import main
-from rageval.compat import COMPAT
 from rageval.errors import RagevalError
 from rageval.measures import run_measures
+from rageval.scoring.compat import COMPAT
 
 # Document, score, rank, in the order of the file.
 ROWS: dict[str, list[tuple[str, float, int]]] = {

@@ -18,7 +18,7 @@ import pytest
 import rageval
 from rageval.errors import InputError, MissingPackage
 from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD, packing_of
-from rageval.sources import RunSource
+from rageval.scoring.sources import RunSource
 
 ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (at // 9, at, 99 - at) for at in range(45))
 QRELS = {f"q{at}": {f"d{9 * at + 2}": 1} for at in range(5)}

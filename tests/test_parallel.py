@@ -23,7 +23,7 @@ from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
 from rageval.parallel.dividing import SMALLEST, RunPart
 from rageval.parallel.engines import _unpacked
-from rageval.sources import RunSource
+from rageval.scoring.sources import RunSource
 
 MEASURES = "alpha_ndcg@3, alpha_ndcg, coverage@2, strec, recall@2, ndcg, ap, rr, map_ia, nrbp"
 

@@ -22,7 +22,7 @@ from rageval.files.opening import FileChanged, chunks
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked
-from rageval.sources import rows_of
+from rageval.scoring.sources import rows_of
 from test_parallel import MEASURES, QRELS, Here, lines, numbers
 
 EVALUATOR = rageval.Evaluator(MEASURES, QRELS)

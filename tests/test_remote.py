@@ -22,7 +22,7 @@ from rageval.files.parts import Grain, cut, span_opened
 from rageval.files.remote import RemoteFile, is_remote
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, Forked
-from rageval.sources import rows_of
+from rageval.scoring.sources import rows_of
 from test_parts import seekable
 
 pytest.importorskip("fsspec", reason="files on other machines need the extra 'remote'")

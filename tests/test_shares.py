@@ -16,7 +16,6 @@ import oracle
 import rageval
 import test_answer_laws as answer_laws
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
-from rageval.answers import Rules, measures_of_answers
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.comparison.comparing import compare_runs
@@ -26,6 +25,7 @@ from rageval.comparison.slices import slices
 from rageval.measures import run_measures
 from rageval.pages.earlier import report_of_earlier
 from rageval.pages.gathering import Beside
+from rageval.scoring.answers import Rules, measures_of_answers
 from strategies import case
 
 # Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.

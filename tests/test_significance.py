@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rageval.cli import main
 from rageval.comparison import Comparison, Pair, Settings, compare
 from rageval.measures.parsing import parse_measure
-from rageval.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.statistics import significance
 from rageval.statistics.samples import Float
 from rageval.statistics.significance import chernoff, exact_sign_flip, holm, max_t, sign_flip, tukey

@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 
 from rageval.cli._output import csv_line, latex_lines, latex_text, md_code, md_line, md_lines, table_lines
 from rageval.measures.parsing import parse_measure
-from rageval.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.text import visible
 from test_bad_input import command
 

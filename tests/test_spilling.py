@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import rageval
-from rageval import sources
 from rageval.errors import InputError
 from rageval.files import opening, trec
 from rageval.files.opening import KeptStream
 from rageval.files.trec import Text
-from rageval.sources import RunSource
+from rageval.scoring import sources
+from rageval.scoring.sources import RunSource
 from test_parallel import MEASURES, QRELS, lines, numbers
 from test_parts import parquet
 

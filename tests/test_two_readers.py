@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 
 import kernel_files as files
 import rageval
-from rageval import sources
 from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.limits import Limits
 from rageval.files.opening import refuse_bom
 from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, grade, read_lines, score
 from rageval.kernel import kernel
-from rageval.scoring import joining, qrels
+from rageval.scoring import joining, qrels, sources
 from rageval.scoring.joining import Joining
 from rageval.scoring.ordering import EVERYTHING, View
 

@@ -15,11 +15,11 @@ import rageval
 from rageval.cli import main
 from rageval.comparison.sensitivity import certain_verdict, numbered
 from rageval.errors import MeasureError, UsageError
-from rageval.evaluation import bounds_of as declared
 from rageval.measures import bounds
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends
 from rageval.measures.ranking import Topic, discounted, logarithmic
+from rageval.scoring.evaluation import bounds_of as declared
 
 Judged = dict[str, dict[str, int]]
 REACHED = [

@@ -17,7 +17,7 @@ from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.intervals import bootstrap
 from rageval.measures.parsing import parse_measure
-from rageval.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.statistics.agreement import agreement
 from rageval.statistics.bootstrap import intervals
 from rageval.statistics.correction import corrected_mean

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rageval.answers import evaluate_answers
 from rageval.comparison.intervals import bootstrap
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Source, name_of
 from rageval.measures import answer_measures
 from rageval.records import Nugget, Qrel, Question
+from rageval.scoring.answers import evaluate_answers
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import wilson
 

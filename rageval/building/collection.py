@@ -32,7 +32,7 @@ from rageval.judges.tasks import Material
 from rageval.judges.votes import voted
 from rageval.records import Nugget, Question
 from rageval.scoring.runs import Run
-from rageval.sources import read_run
+from rageval.scoring.sources import read_run
 from rageval.text import visible
 
 Judge = str | Model

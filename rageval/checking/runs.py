@@ -24,7 +24,7 @@ from rageval.checking.findings import (
 from rageval.errors import InputError
 from rageval.files.opening import Source, can_read_again, name_of, quoted
 from rageval.files.trec import PLAIN, RUN, Columns, Reading
-from rageval.sources import read_run
+from rageval.scoring.sources import read_run
 
 _DEEPEST = 1000  # what TREC takes a topic
 _EXPECTED = f"lines of 6 columns ({' '.join(RUN.columns)})"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.comparison.slices import Slice
-    from rageval.scores import Score, Scores
+    from rageval.scoring.scores import Score, Scores
 
 
 def on_terminal() -> bool:

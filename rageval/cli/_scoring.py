@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.cli._inputs import Inputs, judgements, run_sources
 from rageval.errors import NothingJudged, UsageError
-from rageval.evaluation import EXPECTED, Evaluator, lowest_grade
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
-from rageval.scores import Score, Scores
-from rageval.sources import RunSource
+from rageval.scoring.evaluation import EXPECTED, Evaluator, lowest_grade
+from rageval.scoring.scores import Score, Scores
+from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def answer_scores(
 
 def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Judgements:
     """The judgements; options that are about runs are refused first."""
-    from rageval.answers import read_judgements
+    from rageval.scoring.answers import read_judgements
 
     for name in _FOR_RUNS:
         if options[name] is not None and options[name] is not False:
@@ -200,7 +200,7 @@ def scored_answers(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Judgements
 ) -> tuple[list[Scores], list[str]]:
     """The scores of every system, and what should be said of them."""
-    from rageval.answers import Rules, evaluate_all, measures_of_answers
+    from rageval.scoring.answers import Rules, evaluate_all, measures_of_answers
 
     chosen = measures_of_answers(measures)
     groups, weights = _groups(grades, inputs.answers, options)
@@ -330,7 +330,7 @@ def undefined(scores: Scores) -> Iterator[str]:
 
 def _groups_without(scores: Scores) -> Iterator[str]:
     """Which groups have no value, of a mean over groups."""
-    from rageval.scores import combined
+    from rageval.scoring.scores import combined
 
     for score in scores.scores:
         if score.groups is None or not score.queries:

@@ -38,7 +38,7 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
     rageval arena judged.jsonl
     rageval arena judged.jsonl --matrix --format md
     """
-    from rageval.answers import read_judgements
+    from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(files), nuggets=nuggets)
     for remark in grades.remarks:
@@ -92,15 +92,15 @@ def _elo(grades: Judgements) -> Grid:
 
 
 def _values(grades: Judgements) -> dict[str, tuple[float, int]]:
-    from rageval.answers import evaluate_answers
+    from rageval.scoring.answers import evaluate_answers
 
     found = evaluate_answers("rank_score", grades)
     return {run: (scores["rank_score"].value, scores["rank_score"].queries) for run, scores in found.items()}
 
 
 def _matrix(grades: Judgements) -> Grid:
-    from rageval.answers import evaluate_answers
     from rageval.comparison.arena import games, has_rankings, outcome_matrix
+    from rageval.scoring.answers import evaluate_answers
 
     names = grades.runs.words
     if has_rankings(grades):

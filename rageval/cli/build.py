@@ -85,7 +85,7 @@ def _filter_options(command: Command) -> Command:
 def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     """Fuse runs into one. What ties is what is equal: sums are exact, and written in full."""
     from rageval.building.fusion import fused, run_lines
-    from rageval.sources import read_run
+    from rageval.scoring.sources import read_run
 
     found = map(read_run, runs)
     _deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
@@ -248,7 +248,7 @@ def audit(
         raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
     from rageval.building import support as supporting
     from rageval.files.questions import read_questions
-    from rageval.sources import read_qrels
+    from rageval.scoring.sources import read_qrels
 
     questions = {question.query_id: question for question in read_questions(folder / "questions.jsonl")}
     qrels = list(read_qrels(folder / "qrels.nugget"))

@@ -28,11 +28,11 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.comparison import Cell, Comparison, Pair, Settings
-    from rageval.evaluation import Evaluator
     from rageval.files.judgements import Judgements
     from rageval.files.trec import Reading
-    from rageval.scores import Scores
-    from rageval.sources import RunSource
+    from rageval.scoring.evaluation import Evaluator
+    from rageval.scoring.scores import Scores
+    from rageval.scoring.sources import RunSource
 
 
 FORMATS = ("table", "md", "latex", "csv", "json")
@@ -351,7 +351,7 @@ def _legend(found: Comparison) -> Iterator[str]:
 def _without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[RunSource]) -> Iterator[str]:
     """How often two runs would change places with one nugget less."""
     from rageval.comparison.sensitivity import without_a_nugget
-    from rageval.evaluation import EXPECTED
+    from rageval.scoring.evaluation import EXPECTED
 
     rules = evaluator.rules
     if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:

@@ -62,9 +62,9 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
     rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
-    from rageval.answers import Rules, measures_of_answers, read_judgements
     from rageval.comparison.correcting import correct as corrected
     from rageval.comparison.correcting import remarks
+    from rageval.scoring.answers import Rules, measures_of_answers, read_judgements
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])

@@ -17,7 +17,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.datasets.catalogue import Benchmark, Spec
     from rageval.datasets.loading import Dataset
-    from rageval.scores import Scores
+    from rageval.scoring.scores import Scores
 
 
 DISAGREES = 1

@@ -154,7 +154,7 @@ def _candidates(runs: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
     """The documents that any of the runs has in its top ranks, each once."""
     if not runs:
         return
-    from rageval.sources import read_run
+    from rageval.scoring.sources import read_run
 
     seen: dict[tuple[str, str], None] = {}
     for path in runs:

@@ -49,7 +49,7 @@ def check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None)
     """
     from rageval.building.collection import write
     from rageval.building.pools import Pool, pool_lines, unjudged
-    from rageval.sources import read_run
+    from rageval.scoring.sources import read_run
 
     judged = _judged(against)
     more: Pool = {}
@@ -81,7 +81,7 @@ def _judged(against: Path) -> Mapping[str, set[str]]:
         from rageval.building.pools import read_pool
 
         return {query: set(docs) for query, docs in read_pool(against).items()}
-    from rageval.sources import read_qrels
+    from rageval.scoring.sources import read_qrels
 
     judged: dict[str, set[str]] = {}
     for row in read_qrels(against):

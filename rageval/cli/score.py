@@ -17,7 +17,7 @@ from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.scores import Score, Scores
+    from rageval.scoring.scores import Score, Scores
 
 
 FORMATS = (

@@ -138,7 +138,7 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
     """The values of a measure, turned so that high is good; what is missing is left out."""
-    from rageval.answers import evaluate_answers
+    from rageval.scoring.answers import evaluate_answers
 
     found = evaluate_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
     turned = {}

@@ -27,7 +27,7 @@ from rageval.comparison.verdicts import (
     worded,
 )
 from rageval.measures.base import LOWER, NEITHER
-from rageval.scores import Score, Scores, mean
+from rageval.scoring.scores import Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, ranges_of_differences
 from rageval.statistics.power import detectable, needed
 from rageval.statistics.samples import Float, Int, Sample, standard_error

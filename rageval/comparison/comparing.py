@@ -18,13 +18,13 @@ from rageval.comparison._pairs import KnownOfRuns, Table, pairs_of, tables
 from rageval.comparison.results import BEST, IDENTICAL, TIES_ONLY, UNDECIDED, Cell, Comparison, Pair, Settings
 from rageval.comparison.verdicts import Absent, Alike, failures
 from rageval.errors import MeasureError, UsageError
-from rageval.evaluation import Evaluator
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM
 from rageval.names import suggestion
-from rageval.scores import Score, Scores
+from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.ordering import Order
 from rageval.scoring.runs import Run
-from rageval.sources import RunSource, run_source
+from rageval.scoring.scores import Score, Scores
+from rageval.scoring.sources import RunSource, run_source
 from rageval.statistics.bootstrap import FEW, intervals, is_coarse, ranges_of
 from rageval.text import visible
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from rageval.answers import Rules, evaluate_all
 from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.judgements import JudgementLine, Judgements
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import CRAG, POSITION
-from rageval.scores import Score
+from rageval.scoring.answers import Rules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge, on
+from rageval.scoring.scores import Score
 from rageval.statistics.correction import (
     Estimate,
     corrected_from_parts,

@@ -310,7 +310,7 @@ def _is_assigned(nuggets: Any) -> bool:
 
 def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> Iterator[Line]:
     """Rows of qrels; a second column that is no nugget says nothing."""
-    from rageval.sources import read_qrels
+    from rageval.scoring.sources import read_qrels
 
     qrels = read_qrels(source)
     named = qrels.has_nuggets and not qrels.looks_plain if nuggets_in_qrels is None else nuggets_in_qrels

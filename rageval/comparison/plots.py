@@ -14,7 +14,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Comparison
-    from rageval.scores import Score, Scores
+    from rageval.scoring.scores import Score, Scores
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _CURVE = 3  # cut-offs of one measure that make a curve

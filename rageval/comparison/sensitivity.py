@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval import answers
 from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
-from rageval.evaluation import Evaluator, bounds_of
 from rageval.files.judgements import Judgements
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document, difference
 from rageval.measures.ranking import Topic
+from rageval.scoring import answers
+from rageval.scoring.evaluation import Evaluator, bounds_of
 from rageval.scoring.qrels import Qrels
 from rageval.statistics.samples import Float
 from rageval.text import visible

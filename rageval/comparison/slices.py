@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from rageval.comparison.intervals import bootstrap
-from rageval.scores import Score, combined
+from rageval.scoring.scores import Score, combined
 
 FEW = 20  # queries; an interval from fewer says little
 

@@ -24,7 +24,7 @@ from rageval.comparison.results import (
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.statistics.samples import Float
 from rageval.text import visible
 

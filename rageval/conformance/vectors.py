@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rageval.answers import evaluate_answers
 from rageval.errors import RagevalError
-from rageval.evaluation import evaluate
+from rageval.scoring.answers import evaluate_answers
+from rageval.scoring.evaluation import evaluate
 
 Values = Mapping[str, float | None]  # None where a measure is undefined
 Expected = Values | str  # a value for each query; or the words of a refusal

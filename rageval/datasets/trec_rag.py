@@ -29,7 +29,7 @@ def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
 
 def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
     """The judgements of the passages, by query and document."""
-    from rageval.sources import read_qrels
+    from rageval.scoring.sources import read_qrels
 
     for path in paths:
         yield from read_qrels(path, reading=Reading(limits=limits))

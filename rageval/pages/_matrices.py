@@ -24,7 +24,7 @@ from rageval.records import Nugget
 from rageval.scoring.ordering import Documents, Order
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import documents_of
-from rageval.sources import RunSource
+from rageval.scoring.sources import RunSource
 
 Key = tuple[str, str, str, str]  # query, run, item, aspect
 _LONGEST = 600  # characters of a quote or a reason that are shown

@@ -18,7 +18,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
 from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
 from rageval.pages.reading import FORMAT, plain, repacked, unpacked, with_columns
-from rageval.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges")

@@ -29,10 +29,10 @@ from rageval.measures.base import LOWER, Measure
 from rageval.pages._judging import beside, by_judge, judging, listed, spending
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
 from rageval.pages.reading import FORMAT, packed, plain
-from rageval.scores import Score, Scores
 from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
-from rageval.sources import RunSource
+from rageval.scoring.scores import Score, Scores
+from rageval.scoring.sources import RunSource
 from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.version import __version__
 

@@ -15,14 +15,14 @@ from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
 from rageval.parallel.engines import Engine, paired
-from rageval.scores import Scores
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import Scattered, whole_queries
-from rageval.sources import RunSource, compiled_piece, portable, rows_of, run_source
+from rageval.scoring.scores import Scores
+from rageval.scoring.sources import RunSource, compiled_piece, portable, rows_of, run_source
 
 if TYPE_CHECKING:
-    from rageval.evaluation import Evaluator
     from rageval.measures.parsing import AnyMeasure
+    from rageval.scoring.evaluation import Evaluator
 
 
 _BY_WORKERS = "by the workers"

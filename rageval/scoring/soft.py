@@ -39,7 +39,7 @@ def soft_scores(run: Any, chances: Chances, k: int | None = None, alpha: float =
     >>> soft_scores(run, chances, k=1)["q"].coverage, soft_scores(run, chances)["q"].coverage
     (0.5, 0.75)
     """
-    from rageval.sources import run_source
+    from rageval.scoring.sources import run_source
 
     if not 0 <= alpha <= 1:
         raise InputError(f"alpha={alpha!r}: expected a number from 0 to 1")

@@ -16,11 +16,11 @@ from typing import Any
 
 from rageval.conformance.drawing import Case, case
 from rageval.errors import MeasureError, RagevalError
-from rageval.evaluation import evaluate
 from rageval.measures import builtin, run_measures
 from rageval.measures.base import HIGHER, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measure
 from rageval.plugins import plugin_names
+from rageval.scoring.evaluation import evaluate
 
 Law = Callable[[Measure, Case, random.Random], bool]
 LAWS: dict[str, Law] = {}

@@ -13,7 +13,7 @@ import pytrec_eval
 import rageval
 from rageval.conformance.peers.pyndeval import WITH_CUTOFF as NDEVAL
 from rageval.conformance.peers.pyndeval import WITHOUT_CUTOFF as NDEVAL_TO_THE_END
-from rageval.scores import Score
+from rageval.scoring.scores import Score
 from strategies import case
 
 Run = dict[str, dict[str, float]]

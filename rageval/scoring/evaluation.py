@@ -13,7 +13,6 @@ from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack
 
-from rageval import compat
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -23,12 +22,13 @@ from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
-from rageval.scores import Score, Scores
+from rageval.scoring import compat
 from rageval.scoring.groups import require_groups
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
-from rageval.sources import RunSource, as_qrels, run_source, whole_qrels
+from rageval.scoring.scores import Score, Scores
+from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
 
