@@ -17,12 +17,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error "sums of doubles must be rounded to double; rageval works without this part"
 #endif
 
-#define INTERFACE 2 /* what rageval/kernel.py expects; one more whenever a function changes */
+#define INTERFACE 3 /* what rageval/kernel.py expects; one more whenever a function changes */
 
 /* ---------------------------------------------------------------------------------------------- columns
  * In: any object with the buffer protocol. Out: its bytes, and how many items of which width it holds.
@@ -764,6 +767,7 @@ typedef struct {
     Scratch text, separators; /* bytes; int32_t: where they are */
     size_t next;              /* of the separators: the first one of the next line */
     size_t start;             /* of the next line */
+    long long count, before;  /* lines, so far and in front of the latest chunk */
 } Lines;
 
 static int is_utf8(const unsigned char *text, size_t length)
@@ -793,6 +797,30 @@ static int is_utf8(const unsigned char *text, size_t length)
     return 1;
 }
 
+/* Return a bit for each of 64 bytes, set if it is below 0x21; note whether one is 0x7f or not ASCII, as a high bit. */
+static inline uint64_t block_separators(const unsigned char *text, uint64_t *unusual)
+{
+    uint64_t found = 0;
+#ifdef __SSE2__ /* all there is on x86-64: sixteen bytes at once */
+    __m128i any = _mm_setzero_si128();
+    for (int part = 0; part < 4; part++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * part));
+        any = _mm_or_si128(any, _mm_or_si128(bytes, _mm_add_epi8(bytes, _mm_set1_epi8(1))));
+        __m128i below = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(0x20)), _mm_set1_epi8(0x20));
+        found |= (uint64_t)(unsigned)_mm_movemask_epi8(below) << 16 * part;
+    }
+    *unusual |= _mm_movemask_epi8(any) ? EACH(0x80) : 0;
+#else
+    for (int word = 0; word < 8; word++) {
+        uint64_t bytes = load64(text + 8 * word), low = bytes & EACH(0x7f);
+        *unusual |= bytes | (low + EACH(1));
+        uint64_t below = ~((low + EACH(0x5f)) | bytes) & EACH(0x80); /* the high bit of bytes below 0x21 */
+        found |= (below >> 7) * 0x0102040810204080u >> 56 << 8 * word; /* a bit a byte, in their order */
+    }
+#endif
+    return found;
+}
+
 /* Find the separators of `length` bytes of text; return the bits of all bytes that are 0x7f or not ASCII. */
 static uint64_t lines_separators(Lines *lines, size_t length)
 {
@@ -800,13 +828,7 @@ static uint64_t lines_separators(Lines *lines, size_t length)
     int32_t *next = INTS(lines->separators);
     uint64_t unusual = 0;
     for (size_t block = 0; block < length; block += 64) {
-        uint64_t found = 0;
-        for (int word = 0; word < 8; word++) {
-            uint64_t bytes = load64(text + block + 8 * word), low = bytes & EACH(0x7f);
-            unusual |= bytes | (low + EACH(1));
-            uint64_t below = ~((low + EACH(0x5f)) | bytes) & EACH(0x80); /* the high bit of bytes below 0x21 */
-            found |= (below >> 7) * 0x0102040810204080u >> 56 << 8 * word; /* a bit a byte, in their order */
-        }
+        uint64_t found = block_separators(text + block, &unusual);
         for (; found; found &= found - 1)
             *next++ = (int32_t)block + zeros_below(found);
     }
@@ -1573,6 +1595,7 @@ static inline int lines_feed(Lines *lines, int (*row)(Lines *, const Field *), c
         int code = lines_take(lines, chunk, length, &taken), blank;
         while (code == FINE && lines->next < lines->separators.count) {
             code = lines_next(lines, fields, &blank);
+            lines->count++;
             if (code == FINE && !blank)
                 code = row(lines, fields);
         }
@@ -1616,6 +1639,7 @@ static PyObject *feed(PyObject *args, const char *name, int (*feed_all)(Lines *,
     int code = NO_MEMORY;
     if (lines) {
         lines->state = BUSY;
+        lines->before = lines->count;
         lines->thread = PyEval_SaveThread();
         code = feed_all(lines, chunk.buf, (size_t)chunk.len);
         PyEval_RestoreThread(lines->thread);
@@ -1623,6 +1647,18 @@ static PyObject *feed(PyObject *args, const char *name, int (*feed_all)(Lines *,
     }
     PyBuffer_Release(&chunk);
     return !lines ? NULL : code == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(code);
+}
+
+PyDoc_STRVAR(lines_before_doc,
+             "lines_before(reader)\n"
+             "--\n\n"
+             "Return how many lines, blank ones too, came before the chunk that was fed last.");
+
+static PyObject *lines_before(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    int is_join = PyCapsule_IsValid(capsule, JOIN_NAME); /* both begin with their lines */
+    const Lines *lines = PyCapsule_GetPointer(capsule, is_join ? JOIN_NAME : QRELS_NAME);
+    return lines ? PyLong_FromLongLong(lines->before) : NULL;
 }
 
 static int settle(Lines *lines, int width, Py_ssize_t id_limit, Py_ssize_t line_limit, int tabbed)
@@ -1875,6 +1911,7 @@ static PyObject *join_end(PyObject *Py_UNUSED(module), PyObject *capsule)
 /* ------------------------------------------------------------------------------------------- the module */
 static PyMethodDef functions[] = {
     {"ideal_orders", ideal_orders, METH_VARARGS, ideal_orders_doc},
+    {"lines_before", lines_before, METH_O, lines_before_doc},
     {"qrels_new", qrels_new, METH_VARARGS, qrels_new_doc},
     {"qrels_feed", qrels_feed, METH_VARARGS, qrels_feed_doc},
     {"qrels_end", qrels_end, METH_O, qrels_end_doc},

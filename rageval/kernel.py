@@ -10,7 +10,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-_INTERFACE = 2  # as in _kernel.c; of a file left by another version nothing is used
+_INTERFACE = 3  # as in _kernel.c; of a file left by another version nothing is used
 
 
 def _found() -> tuple[ModuleType | None, str]:

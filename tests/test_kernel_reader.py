@@ -314,6 +314,21 @@ def test_after_a_code_or_the_end_nothing_can_be_read() -> None:
                 again()
 
 
+def test_lines_in_front_of_a_refused_chunk_are_counted() -> None:
+    for reader, feed, row in (
+        (new_qrels(), kernel.qrels_feed, b"q n %d 1\n"),
+        (new_join(), kernel.join_feed, b"q 0 %d 1 1 t\n"),
+    ):
+        numbers, lines = iter(range(10**6)), 0
+        for rows in (0, 3, 1, 5000):
+            chunk = b"".join(row % next(numbers) + b"\n" * (at % 3) for at in range(rows))
+            assert feed(reader, chunk) == 0
+            assert kernel.lines_before(reader) == lines
+            lines += chunk.count(b"\n")
+        assert feed(reader, row % next(numbers) + b"odd\n") == ODD
+        assert kernel.lines_before(reader) == lines
+
+
 def test_misuse_is_an_error() -> None:
     qrels, join = new_qrels(), new_join()
     with pytest.raises(RuntimeError, match="not at their end"):
@@ -323,6 +338,9 @@ def test_misuse_is_an_error() -> None:
             kernel.qrels_feed(wrong, b"")
         with pytest.raises((ValueError, TypeError)):
             kernel.qrels_end(wrong)
+        if wrong is not join:
+            with pytest.raises((ValueError, TypeError)):
+                kernel.lines_before(wrong)
         with pytest.raises((ValueError, TypeError)):
             new_join(qrels=wrong)
     for wrong in (None, qrels):

@@ -266,14 +266,16 @@ def _qrels_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterat
         yield QrelsRows(name, lines, query, doc, nugget, grades)
 
 
-def texts(source: Source, reading: Reading) -> Iterator[Text]:
-    """Read whole lines, a chunk at a time; nothing that is no text of lines."""
+def texts(source: Source, reading: Reading, numbered: bool = True) -> Iterator[Text]:
+    """Read whole lines, a chunk at a time; nothing that is no text of lines.
+
+    Whoever counts lines while reading them, as the compiled reader does, needs no numbers.
+    """
     name, line = name_of(source), 1
-    for content in chunks(source, reading.limits):
-        if line == 1:
-            content = without_bom(content, name)
-        yield Text(content, line)
-        line += content.count(b"\n")
+    for at, content in enumerate(chunks(source, reading.limits)):
+        yield Text(content if at else without_bom(content, name), line)
+        if numbered:
+            line += content.count(b"\n")
 
 
 def told_apart(given: Iterable[Text], kind: LineForm, reading: Reading) -> tuple[Iterator[Text], Reading]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
-from rageval.files.trec import RUN, Reading, Text, empty, stretch, told_apart
+from rageval.files.trec import RUN, Reading, Text, empty, told_apart
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
 from rageval.scoring.ordering import (
@@ -28,7 +28,7 @@ from rageval.scoring.ordering import (
     contradicts,
     ranked,
 )
-from rageval.scoring.qrels import NOT_JUDGED, Qrels, owned
+from rageval.scoring.qrels import NOT_JUDGED, Qrels, explain, owned
 
 NOT_ASKED = -1
 APART = 2  # what the compiled reader says of a query whose rows lie apart
@@ -164,7 +164,7 @@ class Joining(NamedTuple):
             if refused == APART:
                 raise Scattered
             if refused:
-                stretch(text, RUN, name, reading)
+                explain(text, RUN, name, reading, handle)
                 return None
         piece = Piece._make(map(owned, kernel.join_end(handle)))
         if not piece.rows:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, LARGEST_GRADE
 from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, whole
-from rageval.files.trec import QrelsRows
+from rageval.files.trec import LineForm, QrelsRows, Reading, Text, stretch
 from rageval.kernel import kernel
 from rageval.measures.ranking import Topic, novelty
 from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
@@ -376,6 +376,13 @@ def owned(column: Any) -> Any:
     found: array[int] = array(column.format)
     found.frombytes(column.cast("B"))
     return found
+
+
+def explain(text: Text, kind: LineForm, name: str, reading: Reading, handle: Any) -> None:
+    """`InputError` for the lines at which the compiled reader stopped, if one of them is wrong."""
+    if isinstance(text.lines, int):
+        text = text._replace(lines=1 + kernel.lines_before(handle))
+    stretch(text, kind, name, reading)
 
 
 def _nugget_field(record: Any) -> str | None:

@@ -26,7 +26,6 @@ from rageval.files.trec import (
     qrels_rows,
     run_rows,
     run_rows_of,
-    stretch,
     texts,
     together,
     told_apart,
@@ -34,7 +33,7 @@ from rageval.files.trec import (
 from rageval.kernel import kernel
 from rageval.scoring.joining import APART, Joined, Joining, Piece
 from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
-from rageval.scoring.qrels import SEED, Columns, Qrels, regrouped
+from rageval.scoring.qrels import SEED, Columns, Qrels, explain, regrouped
 from rageval.scoring.runs import Run
 
 Result = TypeVar("Result")
@@ -155,7 +154,7 @@ def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece 
     """Join a run by the compiled reader; None where that cannot read it."""
     if kernel is None or is_columnar(source):
         return None
-    return joining.compiled(texts(source, reading), name_of(source), reading)
+    return joining.compiled(texts(source, reading, numbered=False), name_of(source), reading)
 
 
 def read_run(
@@ -226,7 +225,7 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
     """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
     if kernel is None or is_columnar(source):
         return None
-    parts, reading = told_apart(texts(source, reading), QRELS, reading)
+    parts, reading = told_apart(texts(source, reading, numbered=False), QRELS, reading)
     try:
         return _fed(parts, name_of(source), reading, floor)
     except Scattered:
@@ -246,7 +245,7 @@ def _fed(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrel
         if refused == APART:
             raise Scattered
         if refused:
-            stretch(text, QRELS, name, reading)
+            explain(text, QRELS, name, reading, handle)
             return None
     columns = Columns(*kernel.qrels_end(handle))
     if not columns.queries:
