@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 from rageval.errors import MeasureError
@@ -26,6 +25,7 @@ T = TypeVar("T")
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
 Order = Callable[[int | None, float, int], Sequence[int]]  # (k, alpha, rel) -> documents to rank k, or deeper
+_ANYTHING = -(2**31)  # below any grade
 
 
 class Hit(NamedTuple):
@@ -36,6 +36,23 @@ class Hit(NamedTuple):
     document: int
     grade: int
     nuggets: Nuggets
+
+
+class Judgements(NamedTuple):
+    """The judgements of all queries under one another.
+
+    The (nugget, grade) pairs of document i stand from pairs[i] to pairs[i + 1], by nugget; no grade is below
+    `floor`. `names` gives the ids of documents, from one number to another, when somebody needs them;
+    `order` those of the greedy ideal ranking of a query (its number, k, alpha, rel), where somebody knows a
+    faster way to them than is found here.
+    """
+
+    pairs: Sequence[int]
+    nugget: Sequence[int]
+    grade: Sequence[int]
+    names: Callable[[int, int], Sequence[str]]
+    order: Callable[[int, int | None, float, int], Sequence[int]] | None = None
+    floor: int = _ANYTHING
 
 
 class Topic:
@@ -51,27 +68,23 @@ class Topic:
 
     def __init__(
         self,
+        query_id: str,
         listed: int,
-        begin: Sequence[int],
-        pair_nugget: Sequence[int],
-        pair_grade: Sequence[int],
-        names: Callable[[], Sequence[str]],
-        query_id: str = "",
-        order: Order | None = None,
+        documents: tuple[int, int],
+        judgements: Judgements,
+        number: int = 0,
     ) -> None:
-        """Take the (nugget, grade) pairs of document i from begin[i] to begin[i + 1], by nugget.
+        """Take the documents from one number to another out of the judgements of all queries.
 
-        `names` gives the ids of the documents when somebody needs them; `order` the documents of the greedy
-        ideal ranking, where somebody knows a faster way to them than is found here.
+        `number` is that of the query.
         """
         self.query_id = query_id
         self.listed = listed
-        self._begin = begin
-        self._nugget = pair_nugget
-        self._grade = pair_grade
-        self._names = names
-        self._order = order
+        self._first, self._last = documents
+        self._all = judgements
+        self._number = number
         self._kept: dict[Any, Any] = {}
+        self._ideals: dict[tuple[float, int], tuple[float, Gains]] = {}  # how deep, and the gains
 
     @classmethod
     def of(cls, nuggets: Mapping[str, Mapping[str, int]]) -> Self:
@@ -85,16 +98,17 @@ class Topic:
             pairs += found
             begin.append(len(pairs))
         names = list(documents)
-        return cls(len(nuggets), begin, [n for n, _ in pairs], [g for _, g in pairs], lambda: names)
+        columns = begin, [nugget for nugget, _ in pairs], [grade for _, grade in pairs]
+        return cls("", len(nuggets), (0, len(names)), Judgements(*columns, lambda first, last: names))
 
     def __len__(self) -> int:
         """Return how many documents are judged."""
-        return len(self._begin) - 1
+        return self._last - self._first
 
     @cached_property
     def ids(self) -> Sequence[str]:
         """The ids of the judged documents."""
-        return self._names()
+        return self._all.names(self._first, self._last)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -104,33 +118,40 @@ class Topic:
     @cached_property
     def lowest(self) -> int:
         """The lowest grade there is; 0 without judgements."""
-        return min(self._grade, default=0)
+        return min(self._pairs[1], default=0)
 
     @cached_property
     def grades(self) -> list[int]:
         """The grade of each judged document: the highest that any nugget gives it."""
-        if len(self._nugget) == len(self):
-            return list(self._grade)
-        return [max(self._grade[b:e]) for b, e in pairwise(self._begin)]
+        nugget, grade = self._pairs
+        if len(nugget) == len(self):
+            return grade
+        pairs = self._all.pairs[self._first : self._last + 1]
+        return [max(grade[first - pairs[0] : last - pairs[0]]) for first, last in pairwise(pairs)]
 
     def grade(self, document: int) -> int:
         """Return the grade of a judged document: the highest that any nugget gives it."""
-        return max(self._grade[self._begin[document] : self._begin[document + 1]])
+        pairs, at = self._all.pairs, self._first + document
+        return max(self._all.grade[pairs[at] : pairs[at + 1]])
 
     def nuggets_of(self, document: int, rel: int = 1) -> Nuggets:
         """Return the nuggets that a document supports."""
-        first, last = self._begin[document], self._begin[document + 1]
-        nuggets = self._nugget[first:last]
-        if self.lowest >= rel:  # as judgements are kept where nobody asks for lower grades
+        pairs, at = self._all.pairs, self._first + document
+        first, last = pairs[at], pairs[at + 1]
+        nuggets = self._all.nugget[first:last]
+        if self._all_support(rel):
             return tuple(nuggets)
-        grades = self._grade[first:last]
+        grades = self._all.grade[first:last]
         return tuple([n for n, grade in zip(nuggets, grades, strict=True) if grade >= rel])
 
-    def nuggets_of_all(self, documents: Sequence[int], rel: int = 1) -> Iterable[Nuggets]:
+    def nuggets_of_all(self, documents: Sequence[int], rel: int = 1) -> list[Nuggets]:
         """Return the nuggets that each of the documents supports."""
-        if 2 * len(documents) > len(self):  # worth to be kept for those who ask next
-            return map(self.supported(rel).__getitem__, documents)
-        return [self.nuggets_of(document, rel) for document in documents]
+        if 4 * len(documents) > len(self):  # worth to be kept for those who ask next
+            return list(map(self.supported(rel).__getitem__, documents))
+        if not self._all_support(rel):
+            return [self.nuggets_of(document, rel) for document in documents]
+        pairs, nugget, begin = self._all.pairs, self._all.nugget, self._first
+        return [tuple(nugget[pairs[begin + at] : pairs[begin + at + 1]]) for at in documents]
 
     def supported(self, rel: int = 1) -> list[Nuggets]:
         """Return what each judged document supports; nothing, for documents that are not relevant."""
@@ -138,7 +159,7 @@ class Topic:
 
     def relevant(self, rel: int = 1) -> int:
         """Return how many documents are relevant: some nugget gives them this grade."""
-        if self.lowest >= rel:
+        if self._all_support(rel):
             return len(self)
         return self.keep(("relevant", rel), lambda: sum(grade >= rel for grade in self.grades))
 
@@ -167,8 +188,14 @@ class Topic:
         >>> Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}).ideal(None, alpha=0.5)
         [(1, 2.0), (2, 1.0), (3, 0.5)]
         """
-        greedy = self.keep(("ideal", alpha, rel), lambda: self._greedy(alpha, rel))
-        return greedy.gains(k)
+        if self._all.order is None:
+            return self.keep(("greedy", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha)).gains(k)
+        depth, gains = self._ideals.get((alpha, rel), (0.0, []))
+        if depth < (math.inf if k is None else k):
+            order = self._all.order(self._number, k, alpha, rel)
+            gains = list(enumerate(gained(self.nuggets_of_all(order, rel), alpha), 1))
+            self._ideals[alpha, rel] = math.inf if k is None else max(k, len(order)), gains
+        return gains if k is None or k >= len(gains) else gains[:k]
 
     def kinds(self, rel: int = 1) -> dict[Nuggets, list[int]]:
         """Return, for each set of nuggets that documents support, which do, in the order that breaks ties."""
@@ -180,19 +207,29 @@ class Topic:
             kinds.setdefault(supported[document], []).append(place)
         return kinds
 
-    def _greedy(self, alpha: float, rel: int) -> _Greedy | _Ordered:
-        if self._order is None:
-            return _Greedy(self.kinds(rel), alpha)
-        return _Ordered(self, self._order, alpha, rel)
+    @property
+    def _pairs(self) -> tuple[list[int], list[int]]:
+        """The nugget and the grade of each pair of the query."""
+        pairs = slice(self._all.pairs[self._first], self._all.pairs[self._last])
+        return list(self._all.nugget[pairs]), list(self._all.grade[pairs])
+
+    def _all_support(self, rel: int) -> bool:
+        """Whether nothing has a lower grade, as where judgements that nobody asks for are not kept."""
+        return self._all.floor >= rel or self.lowest >= rel
 
     def _supported(self, rel: int) -> list[Nuggets]:
-        if self.lowest < rel:
+        if not self._all_support(rel):
             return [self.nuggets_of(document, rel) for document in range(len(self))]
-        return [tuple(self._nugget[b:e]) for b, e in pairwise(self._begin)]
+        begin = self._all.pairs[self._first : self._last + 1]
+        first = begin[0]
+        nugget = list(self._all.nugget[first : begin[-1]])
+        if len(nugget) == len(self):
+            return list(zip(nugget))
+        return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
 
     def _count(self, rel: int) -> dict[int, int]:
         count: dict[int, int] = {}
-        for nugget, grade in zip(self._nugget, self._grade, strict=True):
+        for nugget, grade in zip(*self._pairs, strict=True):
             if grade >= rel:
                 count[nugget] = count.get(nugget, 0) + 1
         return count
@@ -250,7 +287,10 @@ class Ranking:
 
         A document gains (1−α)^c for each nugget it supports that c documents above it support.
         """
-        return list(zip((hit.rank for hit in self.hits(k, rel)), self._gained(k, alpha, rel), strict=True))
+        inside = len(self.ranks) if k is None else bisect_right(self.ranks, k)
+        supported = self.topic.nuggets_of_all(self.documents[:inside], rel)
+        found = gained([nuggets for nuggets in supported if nuggets], alpha)
+        return list(zip(compress(self.ranks, supported), found, strict=True))
 
     def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return (rank, gain) of the greedy ideal ranking of the query, to rank k."""
@@ -274,35 +314,42 @@ class Ranking:
         grade = topic.grades.__getitem__ if 2 * len(documents) > len(topic) else topic.grade
         columns = zip(self.ranks, documents, map(grade, documents), supported, strict=True)
         hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
-        return hits if rel is None or topic.lowest >= rel else (hit for hit in hits if hit.nuggets)
-
-    def _gained(self, k: int | None, alpha: float, rel: int) -> Iterator[float]:
-        return gained((hit.nuggets for hit in self.hits(k, rel)), alpha)
+        return hits if rel is None or topic._all_support(rel) else (hit for hit in hits if hit.nuggets)
 
 
-def gained(documents: Iterable[Nuggets], alpha: float) -> Iterator[float]:
-    """Yield what each document gains: (1−α)^c for each of its nuggets, c documents above supporting it, too.
+def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
+    """Return what each document gains: (1−α)^c for each of its nuggets, c documents above supporting it, too.
 
-    >>> list(gained([(1, 2), (2,), (2, 3)], alpha=0.5))
+    >>> gained([(1, 2), (2,), (2, 3)], alpha=0.5)
     [2.0, 0.5, 1.25]
     """
-    seen: defaultdict[int, int] = defaultdict(int)
+    worth = _novelties(len(documents).bit_length(), alpha)
+    seen: dict[int, int] = {}
+    gains = []
     for nuggets in documents:
-        yield gain(nuggets, seen, alpha)
-        for nugget in nuggets:  # three times as fast as Counter.update, for as few as these
-            seen[nugget] += 1
+        terms = []
+        for nugget in nuggets:
+            above = seen.get(nugget, 0)
+            seen[nugget] = above + 1
+            terms.append(worth[above])
+        gains.append(math.fsum(terms))
+    return gains
 
 
 def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
     """Return Σ (1−α)^seen over the nuggets, the exact sum rounded once: equal gains have equal bits."""
-    if len(nuggets) == 1:  # as most documents have; the sum of one number is that number
-        return novelty(seen.get(nuggets[0], 0), alpha)
     return math.fsum([novelty(seen.get(nugget, 0), alpha) for nugget in nuggets])
 
 
 def novelty(seen: int, alpha: float) -> float:
     """Return (1−α)^seen: what a nugget is worth that so many documents above support."""
     return (1.0 - alpha) ** seen
+
+
+@lru_cache(maxsize=64)
+def _novelties(doublings: int, alpha: float) -> list[float]:
+    """Return what a nugget is worth when it was seen 0, 1, …, 2^doublings − 1 times."""
+    return [novelty(seen, alpha) for seen in range(2**doublings)]
 
 
 class Share(float):
@@ -409,24 +456,3 @@ class _Greedy:
             heapreplace(self._heap, (now, left.pop(), nuggets))
         else:
             heappop(self._heap)
-
-
-class _Ordered:
-    """The greedy ideal ranking in an order that is known, as deep as anybody has asked for yet."""
-
-    def __init__(self, topic: Topic, order: Order, alpha: float, rel: int) -> None:
-        self._topic = topic
-        self._order = order
-        self._alpha = alpha
-        self._rel = rel
-        self._depth = 0.0
-        self._gains: Gains = []
-
-    def gains(self, k: int | None) -> Gains:
-        """Return (rank, gain) to rank k."""
-        if self._depth < (math.inf if k is None else k):
-            order = self._order(k, self._alpha, self._rel)
-            supported = self._topic.nuggets_of_all(order, self._rel)
-            self._gains = list(enumerate(gained(supported, self._alpha), 1))
-            self._depth = math.inf if k is None else max(k, len(order))
-        return self._gains if k is None else self._gains[:k]

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise
 from operator import sub
 from os import urandom
@@ -18,7 +18,7 @@ from rageval.files.limits import DEFAULT, LARGEST_GRADE
 from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, whole
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text, stretch
 from rageval.kernel import kernel
-from rageval.measures.ranking import Topic, novelty
+from rageval.measures.ranking import Judgements, Topic, novelty
 from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
 from rageval.text import visible
 
@@ -29,6 +29,7 @@ _FIELDS = ("query_id", "doc_id", "relevance")
 _NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
+_LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _SENT = ("name", "floor", "declared", "_below", "_number")
 SEED = urandom(16)  # so that nobody can craft ids that share a place
@@ -206,7 +207,12 @@ class Qrels:
     @cached_property
     def topics(self) -> list[Topic]:
         """The judgements of each query, in order."""
-        return [self._topic(number) for number in range(len(self._columns.queries))]
+        columns = self._columns
+        order = self._ideals.order if self._ideals else None
+        pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
+        judgements = Judgements(pairs, nugget, grade, self._names, order, self.floor)
+        queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
+        return [Topic(*query, judgements, number) for number, query in enumerate(queries)]
 
     def numbers(self, query: int, docs: Sequence[bytes]) -> Sequence[int]:
         """Return the number of each document within a query; -1 where nothing is kept, -2 if unjudged."""
@@ -317,16 +323,6 @@ class Qrels:
         columns = Columns._make(map(owned, self._columns))
         return state | {"_columns": columns, "_handle": None, "_places": {}}
 
-    def _topic(self, number: int) -> Topic:
-        columns = self._columns
-        first, last = columns.docs[number], columns.docs[number + 1]
-        begin, end = columns.pairs[first], columns.pairs[last]
-        own = [at - begin for at in columns.pairs[first : last + 1]]
-        names = partial(self._names, first, last)
-        order = partial(self._ideals.order, number) if self._ideals else None
-        nugget, grade = columns.nugget[begin:end], columns.grade[begin:end]
-        return Topic(columns.listed[number], own, nugget, grade, names, _text(columns.queries[number]), order)
-
     @cached_property
     def _ideals(self) -> Ideals | None:
         return Ideals(self._columns) if kernel is not None else None
@@ -383,6 +379,11 @@ def explain(text: Text, kind: LineForm, name: str, reading: Reading, handle: Any
     if isinstance(text.lines, int):
         text = text._replace(lines=1 + kernel.lines_before(handle))
     stretch(text, kind, name, reading)
+
+
+def _quick(column: Sequence[int]) -> Sequence[int]:
+    """Return a column so that looking into it costs little, where it is not large."""
+    return list(column) if len(column) <= _LARGE else column
 
 
 def _nugget_field(record: Any) -> str | None:
@@ -544,7 +545,7 @@ class _Found(NamedTuple):
     """The orders of all queries under one another, to some rank, and where each query's begin."""
 
     depth: int
-    document: memoryview[int]
+    document: Sequence[int]
     begin: list[int]
 
 
@@ -559,12 +560,12 @@ class Ideals:
         self._most = max(map(sub, columns.docs[1:], columns.docs), default=0)
         self._found: dict[tuple[float, int], _Found] = {}
 
-    def order(self, query: int, k: int | None, alpha: float, rel: int) -> list[int]:
+    def order(self, query: int, k: int | None, alpha: float, rel: int) -> Sequence[int]:
         """Return the documents of a query's greedy ideal ranking, to rank k or deeper."""
         found = self._found.get((alpha, rel))
         if found is None or found.depth < min(_DEEP if k is None else k, self._most):
             found = self._found[alpha, rel] = self._to(k, alpha, rel, 0 if found is None else found.depth)
-        return found.document[found.begin[query] : found.begin[query + 1]].tolist()
+        return found.document[found.begin[query] : found.begin[query + 1]]
 
     def _to(self, k: int | None, alpha: float, rel: int, before: int) -> _Found:
         """Find all orders to rank k, and at least twice as deep as before."""
@@ -573,4 +574,4 @@ class Ideals:
         c = self._columns
         columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
         document, ends = kernel.ideal_orders(*columns, worth, max(c.listed, default=0), rel, depth)
-        return _Found(depth, memoryview(document).cast("i"), [0, *memoryview(ends).cast("q")])
+        return _Found(depth, _quick(memoryview(document).cast("i")), [0, *memoryview(ends).cast("q")])
