@@ -121,7 +121,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class AnswerOptions(TypedDict, total=False):
-    """The options of `evaluate_answers`, which `rageval.scoring.answers.Rules` explains."""
+    """The options of `evaluate_answers`, which `rageval.scoring.answers.AnswerRules` explains."""
 
     on_missing: Literal["error", "skip", "worst", "best"]
     groups: Mapping[str, str] | None

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from rageval.cli import main
 from rageval.comparison.correcting import correct
-from rageval.scoring.answers import Rules, measures_of_answers, read_judgements
+from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
 from rageval.statistics.correction import (
     Estimate,
     corrected_from_parts,
@@ -158,7 +158,7 @@ def test_the_command_prints_what_the_functions_find(tmp_path: Path) -> None:
     assert [(each["run"], each["method"]) for each in found] == [("a", "ppi"), ("a", "confusion")]
     assert "people judged nothing of b, which is left out" in done.stderr
     measures = measures_of_answers("crag_score,hallucination")
-    ours = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
+    ours = correct(measures, read_judgements(judged), read_judgements(gold), AnswerRules())
     assert [each.estimate.value for each in ours] == [each["value"] for each in found]
     score, share = found
     assert score["value"] < score["judge"]  # the judge overlooks faults
@@ -256,7 +256,7 @@ class TestPartlyJudged:
         measures = measures_of_answers("a_strict,v_strict")
         for _ in range(times):
             judged, gold = self.drawn(rng, answers, share, right, wrong, whole)
-            found = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
+            found = correct(measures, read_judgements(judged), read_judgements(gold), AnswerRules())
             held += [each.estimate.low <= 0.5 <= each.estimate.high for each in found]
         assert held.min() >= 89  # of 100: 93 are expected at least
         assert held.sum() >= 182
@@ -282,7 +282,7 @@ class TestPartlyJudged:
     def test_whole_answers_are_corrected_as_ever(self) -> None:
         judged, gold = self.drawn(np.random.default_rng(3), 40, 0.4, 0.9, 0.2, True)
         (found,) = correct(
-            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), AnswerRules()
         )
         values = [
             {query: float(np.mean([row["label"] == "support" for row in rows if row["query_id"] == query]))
@@ -315,7 +315,7 @@ class TestPartlyJudged:
         gold += [self.line(query, 99, True, True) for query in range(8)]
         gold.append({**self.line(0, 1, True, True), "label": None, "status": "error"})
         (found,) = correct(
-            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), AnswerRules()
         )
         estimate = found.estimate
         assert (estimate.checked, estimate.labels, estimate.of) == (8, 32, 64)

@@ -77,7 +77,7 @@ def test_type_checkers_accept_what_is_right_and_refuse_each_mistake(checker: str
     ("options", "settings"),
     [
         (public.RunOptions, evaluation.Rules),
-        (public.AnswerOptions, answers.Rules),
+        (public.AnswerOptions, answers.AnswerRules),
         (public.ComparisonOptions, comparison.Settings),
         (public.JudgeOptions, judges.Settings),
     ],

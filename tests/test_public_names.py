@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
+import warnings
+from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +14,7 @@ import pytest
 
 import rageval
 import rageval.measures
+from rageval import typing as public
 from rageval.measures import builtin
 
 PROMISED = [
@@ -82,3 +87,56 @@ def test_type_checkers_see_every_public_name(module: ModuleType) -> None:
     for name in names:
         assert getattr(module, name) is not None
     assert "import *" not in ast.unparse(block)
+
+
+RELEASES = Path(__file__).parent / "golden" / "public_names"
+OPTIONS = {
+    "rageval.evaluate": public.RunOptions,
+    "rageval.evaluate_answers": public.AnswerOptions,
+    "rageval.comparison.Settings": public.ComparisonOptions,
+    "rageval.judges.Settings": public.JudgeOptions,
+}
+PAGE = Path(__file__).parents[1] / "docs" / "public.md"
+ROOMS = ("measures", "comparison", "judges", "datasets", "building", "testing", "parallel", "conformance")
+
+
+def version_of(path: Path) -> tuple[int, ...]:
+    return tuple(map(int, path.stem.split(".")))
+
+
+def test_what_the_last_release_promised_is_still_there() -> None:
+    """A name may go one release after it began to warn: until then it is found, be it as an alias."""
+    last = max(RELEASES.glob("*.txt"), key=version_of)
+    for line in last.read_text(encoding="utf-8").split():
+        name, _, option = line.removesuffix("=)").partition("(")
+        room, _, member = name.rpartition(".")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            assert getattr(importlib.import_module(room), member, None) is not None, name
+        if option:
+            assert option in OPTIONS[name].__annotations__, line
+
+
+def test_the_page_of_what_is_public_names_every_public_room() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    named = set(re.findall(r"`rageval\.(\w+)`", page))
+    assert {*ROOMS, "interop", "typing"} <= named
+    assert named - {*ROOMS, "interop", "typing"} <= {"models", "rubrics"}  # groups of entry points
+    for room in ROOMS:
+        module = importlib.import_module(f"rageval.{room}")
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+
+
+# Class names that mean two things yet. This list only ever gets shorter.
+TWICE = {"Comparison", "Judgements", "Question", "Reply", "Settings", "Verdict", "_JudgedNugget"}
+
+
+def test_one_class_name_means_one_thing() -> None:
+    places = defaultdict(list)
+    for path in sorted(Path(str(rageval.__file__)).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path.name)
+    twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert set(twice) <= TWICE, {name: files for name, files in twice.items() if name not in TWICE}

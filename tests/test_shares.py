@@ -25,7 +25,7 @@ from rageval.comparison.slices import slices
 from rageval.measures import run_measures
 from rageval.pages.earlier import report_of_earlier
 from rageval.pages.gathering import Beside
-from rageval.scoring.answers import Rules, measures_of_answers
+from rageval.scoring.answers import AnswerRules, measures_of_answers
 from strategies import case
 
 # Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.
@@ -365,4 +365,4 @@ class TestOfAnswers:
         table = rageval.read_judgements([{"query_id": "q", "run_id": "r", "aspect": "n", "label": "support"}])
         measures = measures_of_answers("nugget_recall(over=pool)")
         with pytest.raises(MeasureError, match="is no mean over queries"):
-            correct(measures, table, table, Rules())
+            correct(measures, table, table, AnswerRules())

@@ -200,11 +200,13 @@ def scored_answers(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Judgements
 ) -> tuple[list[Scores], list[str]]:
     """The scores of every system, and what should be said of them."""
-    from rageval.scoring.answers import Rules, evaluate_all, measures_of_answers
+    from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers
 
     chosen = measures_of_answers(measures)
     groups, weights = _groups(grades, inputs.answers, options)
-    results = evaluate_all(chosen, grades, Rules(options["on_missing"], groups, weights, options["compat"]))
+    results = evaluate_all(
+        chosen, grades, AnswerRules(options["on_missing"], groups, weights, options["compat"])
+    )
     return results, list(_of_answers(results, grades))
 
 

@@ -64,14 +64,14 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.comparison.correcting import correct as corrected
     from rageval.comparison.correcting import remarks
-    from rageval.scoring.answers import Rules, measures_of_answers, read_judgements
+    from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])
     nuggets = options["nuggets"]
     judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
     gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
-    found = corrected(measures, judgements, gold, Rules(options["on_missing"]), options["level"])
+    found = corrected(measures, judgements, gold, AnswerRules(options["on_missing"]), options["level"])
     for remark in [*judgements.remarks, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if on_terminal() else "csv")

@@ -17,7 +17,7 @@ from rageval.files.judgements import JudgementLine, Judgements
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import CRAG, POSITION
-from rageval.scoring.answers import Rules, evaluate_all
+from rageval.scoring.answers import AnswerRules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge, on
 from rageval.scoring.scores import Score
 from rageval.statistics.correction import (
@@ -48,7 +48,7 @@ class Corrected(NamedTuple):
 
 
 def correct(
-    measures: Sequence[Measure], judged: Judgements, gold: Judgements, rules: Rules, level: float = 0.95
+    measures: Sequence[Measure], judged: Judgements, gold: Judgements, rules: AnswerRules, level: float = 0.95
 ) -> list[Corrected]:
     """Every measure of every system that people looked at.
 
@@ -61,7 +61,7 @@ def correct(
     for measure in measures:
         if measure.aggregate != MEAN:
             raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
-    people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
+    people = {scores.run: scores for scores in evaluate_all(measures, gold, AnswerRules(on_missing="skip"))}
     found = []
     shared = _Shared(judged, gold, rules)
     for scores in evaluate_all(measures, judged, rules):
@@ -178,7 +178,7 @@ class PartJudged(NamedTuple):
 class _Shared:
     """Judgements of a judge and of people, and both restricted to what both judged."""
 
-    def __init__(self, judged: Judgements, gold: Judgements, rules: Rules) -> None:
+    def __init__(self, judged: Judgements, gold: Judgements, rules: AnswerRules) -> None:
         self.judged, self.gold, self.rules = judged, gold, rules
         self._both: tuple[Judgements, Judgements] | None = None
 
@@ -208,7 +208,7 @@ class _Shared:
         return self._both
 
     def _values(self, measure: Measure, run: str, grades: Judgements) -> _Values:
-        rules = Rules(on_missing=self.rules.filling)
+        rules = AnswerRules(on_missing=self.rules.filling)
         scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
         return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 

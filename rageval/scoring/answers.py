@@ -35,7 +35,7 @@ _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missin
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AnswerRules:
     """Everything besides measures and data that a number depends on.
 
     `on_missing`: a judgement that failed, or is not there where other systems have one, is an `error`, is
@@ -76,7 +76,7 @@ def evaluate_answers(
 
     `judgements` and `answers` are paths (or several), tables made by `read_judgements`, or dicts with the
     keys of the files; `nuggets` is a file, the id of a data set or records of `Nugget`, which know the
-    importance and the weight that judgements do not say; the options are those of `Rules`.
+    importance and the weight that judgements do not say; the options are those of `AnswerRules`.
 
     >>> judged = [{"query_id": "q", "run_id": "ours", "label": "perfect"},
     ...           {"query_id": "q", "run_id": "theirs", "label": "incorrect"}]
@@ -84,9 +84,9 @@ def evaluate_answers(
     {'ours': 1.0, 'theirs': -1.0}
     """
     try:
-        checked = Rules(**rules)
+        checked = AnswerRules(**rules)
     except TypeError:
-        known = list(Rules.__dataclass_fields__)
+        known = list(AnswerRules.__dataclass_fields__)
         unknown = next(name for name in rules if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
     grades = read_judgements(judgements, answers=answers, nuggets=nuggets)
@@ -147,7 +147,7 @@ def measures_of_answers(measures: object) -> list[Measure]:
     return [measure for measure in found if isinstance(measure, Measure)]
 
 
-def evaluate_all(measures: Sequence[Measure], grades: Judgements, rules: Rules) -> list[Scores]:
+def evaluate_all(measures: Sequence[Measure], grades: Judgements, rules: AnswerRules) -> list[Scores]:
     """The scores of every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
@@ -212,7 +212,7 @@ def _counted_0(value: float, measure: Measure, has_record: bool) -> float:
     return Share(0, 0) if measure.gives_shares else 0.0
 
 
-def _score(found: Found, grades: Judgements, run: int, rules: Rules) -> Score:
+def _score(found: Found, grades: Judgements, run: int, rules: AnswerRules) -> Score:
     measure, values, bounds = found.measure, found.values, None
     if found.lost and not rules.compat:
         ends = [
@@ -268,7 +268,7 @@ def _complaint(run: str, score: Score) -> str:
     )
 
 
-def _signature(measure: Measure, rules: Rules, judges: list[str]) -> str:
+def _signature(measure: Measure, rules: AnswerRules, judges: list[str]) -> str:
     context: dict[str, object] = {}
     if rules.on_missing != "error":
         context["on_missing"] = rules.on_missing
