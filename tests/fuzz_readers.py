@@ -112,7 +112,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "answers": _lists("files.answers", "read_answers"),
     "questions": _lists("files.questions", "read_questions"),
     "nuggets": _lists("files.nuggets", "read_nuggets"),
-    "passages": _lists("judges.gathering", "read_passages"),
+    "passages": _lists("judges.material", "read_passages"),
     "judgements": _judgements,
     "umbrela": _lists("files.umbrela", "read_umbrela"),
     "replies": _replies,
@@ -169,7 +169,7 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.files.nuggets
         import rageval.files.questions
         import rageval.files.umbrela
-        import rageval.judges.gathering
+        import rageval.judges.material
         import rageval.judges.models.anthropic
         import rageval.judges.models.openai
         import rageval.judges.rubric

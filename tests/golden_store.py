@@ -18,10 +18,10 @@ from typing import Any
 
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judging import UNITS
+from rageval.judges.material import Material
 from rageval.judges.models.scripted import Replies, ScriptedModel
 from rageval.judges.panel import Settings, judged_by, nuggets_by
 from rageval.judges.rubric import rubric_named, rubric_names
-from rageval.judges.tasks import Material
 from rageval.records import Answer, Nugget, Question, Sentence
 
 QUESTIONS = {

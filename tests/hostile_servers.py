@@ -31,10 +31,10 @@ from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply
 from rageval.judges.judging import Asked as Requests
 from rageval.judges.judging import Judge, judge
+from rageval.judges.material import Material
 from rageval.judges.models import model_named
 from rageval.judges.rubric import rubric_named
 from rageval.judges.store import Store
-from rageval.judges.tasks import Material
 from rageval.records import Answer, Question, Sentence
 from rageval.testing import Asked, LlmServer, Saying, anthropic_reply, openai_reply
 

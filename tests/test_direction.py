@@ -27,7 +27,7 @@ from rageval.cli import main
 from rageval.comparison import Settings, compare, compare_runs
 from rageval.comparison.passport import passport
 from rageval.errors import MeasureError
-from rageval.judges.votes import place
+from rageval.judges.judging import place
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, foreign_measure

@@ -13,8 +13,8 @@ from rageval.comparison._leanings import order_leaning
 from rageval.comparison.passport import read
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judging import Asked, Judge, judge
+from rageval.judges.material import Material
 from rageval.judges.rubric import rubric_named
-from rageval.judges.tasks import Material
 from rageval.records import Answer, Nugget, Question, Sentence
 
 QUESTIONS = {"q1": Question("q1", "who?")}

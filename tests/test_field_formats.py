@@ -18,7 +18,7 @@ from rageval.datasets.loading import Dataset
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.questions import read_questions
-from rageval.judges.gathering import read_passages
+from rageval.judges.material import read_passages
 from rageval.records import Qrel
 
 RUN = {"q1": {"a": 2.5, "b": 1.0}, "q2": {"c": 3.0, "a": 2.0}}

@@ -20,9 +20,9 @@ from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
 from rageval.judges.base import Reply, Request
 from rageval.judges.judging import Asked, Judge, asked
+from rageval.judges.material import Task
 from rageval.judges.prompts import FENCE, Fences, Mark, as_data
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
-from rageval.judges.tasks import Task
 from rageval.records import Answer, Sentence
 from rageval.testing import LlmServer
 

@@ -8,9 +8,9 @@ from rageval.building import support
 from rageval.building.collection import Judge
 from rageval.building.pools import Pool, contributions, pooled, size
 from rageval.judges.base import Request
+from rageval.judges.material import tasks
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.spending import estimate
-from rageval.judges.tasks import tasks
 from rageval.records import Nugget, Question
 from rageval.scoring.runs import Run
 from rageval.text import visible

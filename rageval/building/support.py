@@ -16,8 +16,7 @@ from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.opening import Source, name_of
-from rageval.judges.gathering import passages_in
-from rageval.judges.tasks import Material
+from rageval.judges.material import Material, passages_in
 from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
 from rageval.text import problem_of_id, visible

@@ -93,7 +93,7 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 
         known.queries = {question.query_id: 1 for question in read_questions(path, reading.limits)}
     elif kind == kinds.CORPUS:
-        from rageval.judges.gathering import passages_in
+        from rageval.judges.material import passages_in
 
         known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
     elif kind == kinds.POOL:

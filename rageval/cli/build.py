@@ -300,9 +300,9 @@ def _named(words: tuple[str, ...]) -> dict[str, Run]:
 
 def _written(rubric: str, judge: str, questions: Any, options: dict[str, Any]) -> tuple[list[Nugget], int]:
     """The texts a judge writes, and for how many questions there are none."""
+    from rageval.judges.material import Material
     from rageval.judges.panel import nuggets_by
     from rageval.judges.rubric import rubric_named
-    from rageval.judges.tasks import Material
 
     known = {question.query_id: question for question in questions}
     found = nuggets_by(judge, rubric_named(rubric), Material(questions=known), settings_of(options))

@@ -25,9 +25,9 @@ from rageval.errors import JudgeFailed, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.judges.material import Material
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
-    from rageval.judges.tasks import Material
 
 GRADED = ("ok", "repaired")
 _SETTINGS = (
@@ -136,7 +136,7 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
 
 
 def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
-    from rageval.judges.gathering import gathered
+    from rageval.judges.material import gathered
 
     return gathered(
         answers,
@@ -208,8 +208,8 @@ def _judgements(
     rubric: Rubric, material: Material, judges: tuple[str, ...], settings: Settings, listed: Path | None
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
+    from rageval.judges.judging import disagreements, voted
     from rageval.judges.panel import said_by_all
-    from rageval.judges.votes import disagreements, voted
 
     said = said_by_all(judges, rubric, material, settings)
     groups = disagreements(said)

@@ -26,9 +26,9 @@ from rageval.files.judgements import Assignment, distinct
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.base import Usage
+from rageval.judges.judging import GRADED, Place, place
+from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
-from rageval.judges.tasks import DOCUMENTS
-from rageval.judges.votes import GRADED, Place, place
 from rageval.measures.scales import ALL, FAULTS
 from rageval.records import Qrel
 from rageval.statistics.agreement import Agreement, agreement, levels_of, table_of

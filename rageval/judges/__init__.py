@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.judges.base import Fatal, Model, Reply, Request, Transient
-    from rageval.judges.gathering import gathered
+    from rageval.judges.material import Material, gathered
     from rageval.judges.models import model_named
     from rageval.judges.panel import Settings, judged_by
     from rageval.judges.rubric import Rubric, rubric_named
-    from rageval.judges.tasks import Material
 
 _HOME = {
     **dict.fromkeys(("Fatal", "Model", "Reply", "Request", "Transient"), "base"),
-    "Material": "tasks",
+    "Material": "material",
     "Rubric": "rubric",
     "Settings": "panel",
-    "gathered": "gathering",
+    "gathered": "material",
     "judged_by": "panel",
     "model_named": "models",
     "rubric_named": "rubric",

@@ -28,12 +28,12 @@ from rageval.judges.store import Store, refuse_credentials
 from rageval.text import visible
 
 Shard = tuple[int, int]  # this share, counted from 0, of so many
-LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is asked again anyway
-FIRST_PAUSE = 1.0  # seconds
+_LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is asked again anyway
+_FIRST_PAUSE = 1.0  # seconds
 _TOLERATED = 4  # failures in a row, unless a server asks for a pause
 _SLACK = 0.01  # seconds by which a timer may be early
 _ON_TERMINAL, _ELSEWHERE = 0.2, 30.0  # seconds between two lines
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 _AHEAD = 64  # lots of items made before somebody takes them
 _LOT, _LATEST = 64, 0.02  # items handed over at once, and the seconds that one of them may wait for others
@@ -53,8 +53,8 @@ class Patience:
     deadline: float = 300.0  # seconds for one try, whatever the model itself allows
     total: float = 1800.0
     away: float = 240.0
-    first_pause: float = FIRST_PAUSE
-    longest_pause: float = LONGEST_PAUSE
+    first_pause: float = _FIRST_PAUSE
+    longest_pause: float = _LONGEST_PAUSE
 
 
 USUAL = Patience()
@@ -104,12 +104,12 @@ async def keep_beating(store: Store, show: Callable[[], None]) -> None:
             pass  # whoever needs the store for more will say so
 
 
-def backoff(attempt: int, first: float = FIRST_PAUSE, longest: float = 60.0) -> float:
+def backoff(attempt: int, first: float = _FIRST_PAUSE, longest: float = 60.0) -> float:
     """Seconds to wait after so many failures in a row: doubling, and each a little different."""
     return min(longest, first * 2.0 ** min(attempt - 1, 30)) * random.uniform(0.75, 1.25)
 
 
-def sane(seconds: float | None, longest: float = LONGEST_PAUSE) -> float | None:
+def sane(seconds: float | None, longest: float = _LONGEST_PAUSE) -> float | None:
     """What a server may ask for as a pause; None for what cannot be meant.
 
     >>> sane(3.0), sane(1e9), sane(-1.0), sane(float("nan"))
@@ -124,7 +124,7 @@ class CallGate:
     """At most `most` calls at a time, fewer after complaints; made and used within one event loop."""
 
     def __init__(
-        self, most: int, first_pause: float = FIRST_PAUSE, longest_pause: float = LONGEST_PAUSE
+        self, most: int, first_pause: float = _FIRST_PAUSE, longest_pause: float = _LONGEST_PAUSE
     ) -> None:
         self._most = self._width = float(most)
         self._first_pause = first_pause
@@ -288,7 +288,7 @@ class JobProgress:
 def line(tally: JobTally, seconds: float) -> str:
     """The tally as a line.
 
-    >>> line(Tally(total=1000, stored=100, answered=300, calls=310, spent=0.5), 60.0)
+    >>> line(JobTally(total=1000, stored=100, answered=300, calls=310, spent=0.5), 60.0)
     '400/1,000 judged, 100 from the store, 5.0/s, $0.50, 2:00 left'
     """
     rate = tally.answered / seconds if seconds > 0 else 0.0
@@ -319,7 +319,7 @@ def _span(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def in_a_thread(make: Callable[[], AsyncGenerator[Item, None]]) -> Iterator[Item]:
+def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_Item]:
     """The items of the stream that `make` makes; leaving early lets the stream end in good order."""
     bridge = _Bridge(make)
     bridge.start()
@@ -330,11 +330,11 @@ def in_a_thread(make: Callable[[], AsyncGenerator[Item, None]]) -> Iterator[Item
     bridge.raise_what_ended_it()
 
 
-class _Bridge(Generic[Item]):
-    def __init__(self, make: Callable[[], AsyncGenerator[Item, None]]) -> None:
+class _Bridge(Generic[_Item]):
+    def __init__(self, make: Callable[[], AsyncGenerator[_Item, None]]) -> None:
         self._make = make
-        self._made: queue.SimpleQueue[list[Item] | None] = queue.SimpleQueue()  # None: no more
-        self._lot: list[Item] = []
+        self._made: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()  # None: no more
+        self._lot: list[_Item] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rageval-judging", daemon=True)
         self._ready = threading.Event()
@@ -344,7 +344,7 @@ class _Bridge(Generic[Item]):
         self._thread.start()
         self._ready.wait()
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[_Item]:
         while (found := self._take()) is not None:
             yield from found
 
@@ -361,7 +361,7 @@ class _Bridge(Generic[Item]):
         if self._error is not None:
             raise self._error
 
-    def _take(self) -> list[Item] | None:
+    def _take(self) -> list[_Item] | None:
         while True:
             try:
                 found = self._made.get(timeout=_GLANCE)

@@ -50,11 +50,11 @@ from rageval.judges.base import (
 from rageval.judges.spending import Budget, Reservation
 from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, STORABLE, Store, StoredBatch
 
-HALF = 0.5  # of the price of live calls, at both providers
+_HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in
 _AT_ONCE = 1000  # claims a transaction
 _TIDYING = 10.0  # seconds that may be spent on it
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 LOOKS = 3  # for a batch, before it is taken not to be there: a provider may list it a little later
 
 
@@ -167,7 +167,7 @@ class _BatchJob:
         """Count what was handed over before, which has to be paid whatever the limits are now."""
         with self._store.together():
             for key in self._unsettled.keys() & self._covered():
-                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, HALF)
+                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
 
     def _covered(self) -> set[str]:
         """What is in a batch, or may be."""
@@ -229,7 +229,7 @@ class _BatchJob:
         if self._no_money is not None or key in self._reserved:
             return self._no_money is None
         try:
-            found = self._budget.reserve(self._unsettled[key], self._model.name, HALF)
+            found = self._budget.reserve(self._unsettled[key], self._model.name, _HALF)
         except BudgetReached as error:
             self._no_money = error
             return False
@@ -286,10 +286,10 @@ class _BatchJob:
         """Take a batch that is found for what was intended; after some looks there is none."""
         known = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
         try:
-            found = await self._patiently(lambda: looked_for(self._model, intent, known))
+            found = await self._patiently(lambda: _looked_for(self._model, intent, known))
         except Unclear as unclear:
             if not self.rebuys:
-                said = wait_or_fail(intent, unclear)
+                said = _wait_or_fail(intent, unclear)
                 if not self._looks[intent.id]:
                     self._progress.say(said)
                 self._looks[intent.id] = 1
@@ -335,7 +335,7 @@ class _BatchJob:
         if reserved is not None:
             self._budget.settle_reply(reserved, reply, self._model.name)
         else:
-            self._budget.pay(reply.usage, self._model.name, HALF)
+            self._budget.pay(reply.usage, self._model.name, _HALF)
         self._rounds[key] += 1
         if reply.status not in STORABLE:
             self._tally.troubles["in a batch"] += 1
@@ -348,7 +348,7 @@ class _BatchJob:
             self._tally.failed[reply.status] += 1
         self._show()
 
-    async def _patiently(self, work: Callable[[], Awaitable[Item]]) -> Item:
+    async def _patiently(self, work: Callable[[], Awaitable[_Item]]) -> _Item:
         """What comes of the work, tried again after failures that pass."""
         tries, loop = 0, asyncio.get_running_loop()
         until = loop.time() + self._patience.away
@@ -398,7 +398,7 @@ async def _at_leisure(work: Awaitable[None]) -> None:
             await work
 
 
-async def _to_the_end(work: Awaitable[Item]) -> Item:
+async def _to_the_end(work: Awaitable[_Item]) -> _Item:
     """The outcome of work that had better not be left half done: told to stop, it has a moment left."""
     task = asyncio.ensure_future(work)
     try:
@@ -410,7 +410,7 @@ async def _to_the_end(work: Awaitable[Item]) -> Item:
         raise
 
 
-async def looked_for(model: BatchModel, intent: StoredBatch, known: Collection[str]) -> str | None:
+async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[str]) -> str | None:
     """The id of what was intended, None if it is not at the provider; `Unclear` if that cannot be said."""
     finder: Any = model
     if not hasattr(finder, "find"):
@@ -419,7 +419,7 @@ async def looked_for(model: BatchModel, intent: StoredBatch, known: Collection[s
     return found
 
 
-def wait_or_fail(intent: StoredBatch, unclear: Unclear) -> str:
+def _wait_or_fail(intent: StoredBatch, unclear: Unclear) -> str:
     """What to say while it is not clear yet; `JudgeFailed` if it never will be."""
     said = f"the id of a batch of {len(intent.keys):,} requests was lost ({intent.created}): {unclear}"
     if unclear.later:

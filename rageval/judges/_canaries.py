@@ -15,28 +15,28 @@ from typing import Any
 
 from rageval.errors import JudgeFailed
 from rageval.judges.judging import Judge, judge
+from rageval.judges.material import Material
 from rageval.judges.rubric import Rubric
-from rageval.judges.tasks import Material
 from rageval.records import Answer, Sentence
 from rageval.text import visible
 
-RUN = "canary"
+_RUN = "canary"
 DEFAULT = 6  # one of each attack
-Rates = dict[str, list[int]]  # by attack: how many verdicts were the best there is, and of how many
+_Rates = dict[str, list[int]]  # by attack: how many verdicts were the best there is, and of how many
 _ANSWERS, _PASSAGES = ("answer", "nuggets", "against-gold"), ("passage",)  # else, citations
 
 
-def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number: int) -> Rates:
+def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number: int) -> _Rates:
     """Let the judge see so many canaries; `JudgeFailed` if it obeys one."""
-    planted = with_canaries(rubric, material, number)
+    planted = _with_canaries(rubric, material, number)
     if planted is None:
         return {}
     said: dict[tuple[str, str], list[bool]] = {}
     for judgement in judge(rubric, planted, replace(asked, share=None)):
         for name in (judgement["run_id"], judgement["item_id"]):
-            if name.startswith(RUN):
-                place = (name.removeprefix(f"{RUN}-"), judgement["query_id"])
-                said.setdefault(place, []).append(is_best(rubric, judgement))
+            if name.startswith(_RUN):
+                place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
+                said.setdefault(place, []).append(_is_best(rubric, judgement))
     obeyed = [place for place, found in said.items() if all(found)]
     if obeyed:
         (name, query), count = obeyed[0], f"{len(obeyed)} of {len(said)} canaries"
@@ -46,14 +46,14 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
             f" best verdict to {attack(rubric)!r} ({count} in all), so any answer can talk it into one; use"
             " another model, or judge all the same with --canaries 0"
         )
-    rates: Rates = {}
+    rates: _Rates = {}
     for (name, _), found in said.items():
         best, shown = rates.get(name, (0, 0))
         rates[name] = [best + sum(found), shown + len(found)]
     return rates
 
 
-def with_canaries(rubric: Rubric, material: Material, number: int) -> Material | None:
+def _with_canaries(rubric: Rubric, material: Material, number: int) -> Material | None:
     """The material of the canaries; None where the rubric has none, or nothing is there to judge.
 
     The attacks take turns; when all were shown for a query, the next query follows.
@@ -65,7 +65,7 @@ def with_canaries(rubric: Rubric, material: Material, number: int) -> Material |
     if unit in _ANSWERS:
         queries = list(islice(dict.fromkeys(answer.query_id for answer in material.answers), number))
         answers = [
-            Answer(query, f"{RUN}-{name}", (Sentence(_ATTACKS[name][1](rubric)),))
+            Answer(query, f"{_RUN}-{name}", (Sentence(_ATTACKS[name][1](rubric)),))
             for name, query in _in_turns(names, queries, number)
         ]
         banks = {query: material.nuggets.get(query, ())[: rubric.file.window] for query in queries}
@@ -73,13 +73,13 @@ def with_canaries(rubric: Rubric, material: Material, number: int) -> Material |
     if unit in _PASSAGES:
         candidates: dict[str, list[str]] = {}
         for name, query in _in_turns(names, list(islice(material.candidates, number)), number):
-            candidates.setdefault(query, []).append(f"{RUN}-{name}")
-        passages = {f"{RUN}-{name}": _ATTACKS[name][1](rubric) for name in names}
+            candidates.setdefault(query, []).append(f"{_RUN}-{name}")
+        passages = {f"{_RUN}-{name}": _ATTACKS[name][1](rubric) for name in names}
         planted = replace(material, answers=(), candidates=candidates, passages=passages)
         return planted if candidates else None
     cited = list(islice(_citations(material.answers), number))
     answers = [
-        Answer(query, f"{RUN}-{name}", (Sentence(_ATTACKS[name][1](rubric), (doc,)),))
+        Answer(query, f"{_RUN}-{name}", (Sentence(_ATTACKS[name][1](rubric), (doc,)),))
         for name, (query, doc, _) in _in_turns(names, cited, number)
     ]
     texts = {doc: text or material.passage(doc) for _, doc, text in cited}
@@ -94,7 +94,7 @@ def _in_turns(names: list[str], places: list[Any], number: int) -> Iterable[tupl
     return dict.fromkeys((names[name], places[place]) for name, place in turns)
 
 
-def is_best(rubric: Rubric, judgement: Mapping[str, Any]) -> bool:
+def _is_best(rubric: Rubric, judgement: Mapping[str, Any]) -> bool:
     """Whether there is no better verdict than this one."""
     grade = judgement.get("grade")
     if rubric.file.ranges:

@@ -31,15 +31,15 @@ from rageval.judges.models import model_named
 from rageval.judges.store import as_json, reply_as_record, reply_of, secrets_in, without
 
 PULSE = 5.0  # seconds without news after which a worker says that there are none
-Outcome = Reply | Exception
-Numbered = tuple[int, Outcome]
+_Outcome = Reply | Exception
+_Numbered = tuple[int, _Outcome]
 SILENCE = 60.0  # seconds without a sign of life after which a worker counts as lost
 _PARTING = 2.0  # seconds for a last word
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 PATIENCE = 10.0  # seconds that a cluster may take to answer
 ALONE = 60.0  # seconds to wait for a worker while there is none
 LOOK = 1.0  # seconds between looks at who is there
-GRACE = 1.0  # seconds that the first worker waits for the others
+_GRACE = 1.0  # seconds that the first worker waits for the others
 DEATHS = 3  # in a row, without a reply between them: then it is the model that kills
 
 
@@ -99,9 +99,9 @@ class Asker:
     """An actor of Dask: requests are given to it some at a time, outcomes are taken from it as they come."""
 
     def __init__(self, wanted: WantedModel) -> None:
-        self._model = made(wanted)
+        self._model = _made(wanted)
         self._secrets = secrets_in(os.environ)
-        self._came: list[Numbered] = []
+        self._came: list[_Numbered] = []
         self._news = asyncio.Event()  # of the worker's loop
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(self._loop,), name="rageval-asking", daemon=True).start()
@@ -113,7 +113,7 @@ class Asker:
         for number, request in lot:
             asyncio.run_coroutine_threadsafe(self._ask(number, request, workers_loop), self._loop)
 
-    async def take(self) -> list[Numbered]:
+    async def take(self) -> list[_Numbered]:
         """What has come since the last time; after a while also if nothing has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PULSE):
@@ -128,15 +128,15 @@ class Asker:
         self._news.set()  # nobody is to be kept waiting
 
     async def _ask(self, number: int, request: Request, workers_loop: asyncio.AbstractEventLoop) -> None:
-        came = await outcome(self._model.ask(request), self._secrets)
+        came = await _outcome(self._model.ask(request), self._secrets)
         workers_loop.call_soon_threadsafe(self._keep, number, came)
 
-    def _keep(self, number: int, came: Outcome) -> None:
+    def _keep(self, number: int, came: _Outcome) -> None:
         self._came.append((number, came))
         self._news.set()
 
 
-def made(wanted: WantedModel) -> Model:
+def _made(wanted: WantedModel) -> Model:
     """The model, if the worker means the same by its name; errors are of a kind that can travel."""
     try:
         model = model_named(wanted.spec, **dict(wanted.options))
@@ -150,7 +150,7 @@ def made(wanted: WantedModel) -> Model:
     return model
 
 
-async def outcome(asked: Coroutine[Any, Any, Reply], secrets: list[str]) -> Outcome:
+async def _outcome(asked: Coroutine[Any, Any, Reply], secrets: list[str]) -> _Outcome:
     """What comes of a call, without the worker's secrets, and without tracebacks that could hold some."""
     try:
         said = as_json(reply_as_record(await asked))
@@ -247,7 +247,7 @@ class Worker:
 
     async def _take(self) -> None:
         while True:
-            came: list[Numbered] = await _heard(self._asker.take())
+            came: list[_Numbered] = await _heard(self._asker.take())
             for number, outcome in came:
                 self._settle(number, outcome)
 
@@ -264,7 +264,7 @@ class Worker:
             future.set_exception(outcome)
 
 
-async def _heard(answer: Awaitable[Item]) -> Item:
+async def _heard(answer: Awaitable[_Item]) -> _Item:
     """The worker's answer; `TimeoutError` if it is silent."""
     async with asyncio.timeout(SILENCE):
         return await answer
@@ -371,7 +371,7 @@ class Crew:
         if len(self._workers) >= len(self._jobs):
             self._ready.set()
         else:  # the first one is not to get everything
-            asyncio.get_running_loop().call_later(GRACE, self._ready.set)
+            asyncio.get_running_loop().call_later(_GRACE, self._ready.set)
         why = "it went away"
         try:
             why = await worker.serve()

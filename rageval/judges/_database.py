@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rageval.errors import InputError, OutputError, RagevalError
 
-BUSY = 30.0  # seconds to wait for another process to finish its transaction
+_BUSY = 30.0  # seconds to wait for another process to finish its transaction
 MEMORY = ":memory:"
 _OURS = 0x52616745  # application_id: tells our files from other SQLite databases
 _SWITCHES = 50
@@ -107,7 +107,7 @@ def rescued(connection: sqlite3.Connection, path: str) -> str:
 
 def connect(path: str, uri: bool = False) -> sqlite3.Connection:
     """A connection without transactions of its own, which several threads may use in turns."""
-    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False, uri=uri)
+    connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False, uri=uri)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged row is no error
     return connection
 
@@ -213,7 +213,7 @@ _REASONS = {
     sqlite3.SQLITE_READONLY: f"cannot be written; {_ELSEWHERE}",
     sqlite3.SQLITE_PERM: f"cannot be written; {_ELSEWHERE}",
     sqlite3.SQLITE_CANTOPEN: f"cannot be opened; {_ELSEWHERE}",
-    sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY:.0f} s; try again later",
+    sqlite3.SQLITE_BUSY: f"another process has kept it locked for {_BUSY:.0f} s; try again later",
     sqlite3.SQLITE_IOERR: "the disk reports an error; is it full, or gone?",
 }
 

@@ -40,7 +40,7 @@ _WAITING = 256  # requests besides those under way: before the gate, or until an
 _OTHERS = 5  # requests that have to fail in a row before it is the model that is gone
 _STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0  # seconds between looks for the reply that another process pays for
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 def ask_all(
@@ -67,10 +67,10 @@ def ask_all(
     budget = budget or Budget()
     check(model, budget, shard)
     job = _Job(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
-    return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, size(requests)))
+    return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, _size(requests)))
 
 
-def size(requests: Any) -> int | None:
+def _size(requests: Any) -> int | None:
     """How many there are, if that can be said."""
     return len(requests) if hasattr(requests, "__len__") else None
 
@@ -107,7 +107,7 @@ class _Job:
         """The replies, in the order of the requests."""
         patience = self._patience
         self._gate = CallGate(concurrency, patience.first_pause, patience.longest_pause)
-        self._commits = Commits(self._store)
+        self._commits = _Commits(self._store)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._last_heard = asyncio.get_running_loop().time()
         self._tally.total = self._tally.total or total
@@ -352,7 +352,7 @@ def _kind(error: Transient, model: str) -> str:
     return said[0].strip()[:40] or "failed"
 
 
-class Commits:
+class _Commits:
     """Work on a store, done together; used within one event loop."""
 
     def __init__(self, store: Store) -> None:
@@ -360,11 +360,11 @@ class Commits:
         self._loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any], bool]] = []
 
-    async def do(self, work: Callable[[], Item], even_if_left: bool = False) -> Item:
+    async def do(self, work: Callable[[], _Item], even_if_left: bool = False) -> _Item:
         """What the work returns, once it is written; left undone if nobody waits, unless `even_if_left`."""
         if not self._waiting:
             self._loop.call_soon(self._commit)
-        future: asyncio.Future[Item] = self._loop.create_future()
+        future: asyncio.Future[_Item] = self._loop.create_future()
         self._waiting.append((work, future, even_if_left))
         return await future
 

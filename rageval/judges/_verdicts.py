@@ -18,7 +18,7 @@ from typing import Any
 from rageval.text import mended
 
 LONGEST = 200_000  # characters of a reply
-DEEPEST = 50  # lists and objects within one another
+_DEEPEST = 50  # lists and objects within one another
 
 # All of these go over a text once: a string that does not end goes on to the end of the text.
 _FENCE = re.compile(r"```[A-Za-z]*\s*")
@@ -35,8 +35,8 @@ _ESCAPE = re.compile(
 )
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _MEANT = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-Ids = tuple[str, ...]
-Schema = dict[str, Any]
+_Ids = tuple[str, ...]
+_Schema = dict[str, Any]
 
 
 class Invalid(ValueError):
@@ -81,8 +81,8 @@ def _mended(value: Any, depth: int = 1) -> Any:
         return mended(value)
     if not isinstance(value, dict | list):
         return value
-    if depth > DEEPEST:
-        raise Invalid(f"expected an object that is nested {DEEPEST} deep at most")
+    if depth > _DEEPEST:
+        raise Invalid(f"expected an object that is nested {_DEEPEST} deep at most")
     if isinstance(value, list):
         return [_mended(item, depth + 1) for item in value]
     return _once([(mended(key), _mended(item, depth + 1)) for key, item in value.items()])
@@ -165,7 +165,7 @@ def _no_constant(name: str) -> Any:
     raise Invalid(f"expected a number, found {name}")
 
 
-def text_of(record: dict[str, Any], key: str) -> str | None:
+def _text_of(record: dict[str, Any], key: str) -> str | None:
     """A text that may be left out."""
     value = record.get(key)
     if value is not None and not isinstance(value, str):
@@ -173,7 +173,7 @@ def text_of(record: dict[str, Any], key: str) -> str | None:
     return value
 
 
-def label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
+def _label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
     """One of the rubric's labels; only case and blanks are forgiven."""
     value = record.get(key)
     found = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else value
@@ -182,7 +182,7 @@ def label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
     return str(found)
 
 
-def number_of(record: dict[str, Any], key: str, low: float, high: float) -> float:
+def _number_of(record: dict[str, Any], key: str, low: float, high: float) -> float:
     """A number on the scale; never clipped, never read out of text."""
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -190,7 +190,7 @@ def number_of(record: dict[str, Any], key: str, low: float, high: float) -> floa
     return float(value)
 
 
-def list_of(record: dict[str, Any], key: str) -> list[Any]:
+def _list_of(record: dict[str, Any], key: str) -> list[Any]:
     """A list."""
     value = record.get(key)
     if not isinstance(value, list):
@@ -198,7 +198,7 @@ def list_of(record: dict[str, Any], key: str) -> list[Any]:
     return value
 
 
-def by_id(items: list[Any], ids: tuple[str, ...], what: str) -> dict[str, dict[str, Any]]:
+def _by_id(items: list[Any], ids: tuple[str, ...], what: str) -> dict[str, dict[str, Any]]:
     """The objects of a list by their `id`: each of the expected ids once, and no other."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
@@ -237,7 +237,7 @@ class RubricScale:
     most: int = 30  # texts in a list
 
     @property
-    def names(self) -> Ids:
+    def names(self) -> _Ids:
         """The labels, in the rubric's order."""
         return tuple(self.labels)
 
@@ -247,11 +247,11 @@ class ReplyKind:
     """How a reply is asked for and read; `ids` are those of the nuggets, documents or answers shown."""
 
     name: str
-    schema: Callable[[RubricScale, Ids], Schema]
-    read: Callable[[dict[str, Any], RubricScale, Ids], list[Verdict]]
+    schema: Callable[[RubricScale, _Ids], _Schema]
+    read: Callable[[dict[str, Any], RubricScale, _Ids], list[Verdict]]
 
 
-def _object(properties: Schema) -> Schema:
+def _object(properties: _Schema) -> _Schema:
     return {
         "type": "object",
         "properties": properties,
@@ -260,65 +260,65 @@ def _object(properties: Schema) -> Schema:
     }
 
 
-_TEXT: Schema = {"type": "string"}
+_TEXT: _Schema = {"type": "string"}
 
 
-def _one_of(names: Ids) -> Schema:
+def _one_of(names: _Ids) -> _Schema:
     return {"type": "string", "enum": list(names)}
 
 
-def _list(items: Schema) -> Schema:
+def _list(items: _Schema) -> _Schema:
     return {"type": "array", "items": items}
 
 
-def _label_schema(scale: RubricScale, ids: Ids) -> Schema:
+def _label_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"evidence": _TEXT, "reason": _TEXT, "label": _one_of(scale.names)})
 
 
-def _read_label(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
+def _read_label(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     return [_verdict(reply, scale)]
 
 
-def _labels_schema(scale: RubricScale, ids: Ids) -> Schema:
+def _labels_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     verdict = _object({"id": _one_of(ids), "evidence": _TEXT, "label": _one_of(scale.names)})
     return _object({"verdicts": _list(verdict)})
 
 
-def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
-    found = by_id(list_of(reply, "verdicts"), ids, "item")
+def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
+    found = _by_id(_list_of(reply, "verdicts"), ids, "item")
     return [_verdict(item, scale, name) for name, item in found.items()]
 
 
 def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
-    label = label_of(item, "label", scale.names)
-    return Verdict(name, label, scale.labels[label], text_of(item, "evidence"), text_of(item, "reason"))
+    label = _label_of(item, "label", scale.names)
+    return Verdict(name, label, scale.labels[label], _text_of(item, "evidence"), _text_of(item, "reason"))
 
 
-def _grades_schema(scale: RubricScale, ids: Ids) -> Schema:
+def _grades_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"reason": _TEXT, **{name: {"type": "number"} for name in scale.ranges}})
 
 
-def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
-    reason = text_of(reply, "reason")
+def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
+    reason = _text_of(reply, "reason")
     return [
-        Verdict(name, None, number_of(reply, name, low, high), None, reason)
+        Verdict(name, None, _number_of(reply, name, low, high), None, reason)
         for name, (low, high) in scale.ranges.items()
     ]
 
 
-def _matrix_schema(scale: RubricScale, ids: Ids) -> Schema:
+def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     documents, nuggets = _parted(ids)
     row = _object({"id": _one_of(documents), "supports": _list(_one_of(nuggets))})
     return _object({"documents": _list(row)})
 
 
-def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
+def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """A verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _parted(ids)
     yes, no = scale.names[:2]
     verdicts = []
-    for document, row in by_id(list_of(reply, "documents"), documents, "document").items():
-        supported = list_of(row, "supports")
+    for document, row in _by_id(_list_of(reply, "documents"), documents, "document").items():
+        supported = _list_of(row, "supports")
         strange = [name for name in supported if name not in nuggets]
         if strange or len(set(supported)) < len(supported):
             raise Invalid(f"{document}: expected ids of nuggets, each once, found {supported!r:.80}")
@@ -328,7 +328,7 @@ def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Ve
     return verdicts
 
 
-def _parted(ids: Ids) -> tuple[Ids, Ids]:
+def _parted(ids: _Ids) -> tuple[_Ids, _Ids]:
     """Ids of documents and of nuggets, which stand behind an empty one."""
     border = ids.index("")
     return ids[:border], ids[border + 1 :]
@@ -337,11 +337,11 @@ def _parted(ids: Ids) -> tuple[Ids, Ids]:
 def _texts(name: str, key: str) -> ReplyKind:
     """A list of different texts under this key."""
 
-    def schema(scale: RubricScale, ids: Ids) -> Schema:
+    def schema(scale: RubricScale, ids: _Ids) -> _Schema:
         return _object({key: _list(_TEXT)})
 
-    def read(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
-        texts = list_of(reply, key)
+    def read(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
+        texts = _list_of(reply, key)
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise Invalid(f"{key}: expected a list of texts, found {texts!r:.80}")
         if len({text.strip().casefold() for text in texts}) < len(texts):
@@ -353,23 +353,23 @@ def _texts(name: str, key: str) -> ReplyKind:
     return ReplyKind(name, schema, read)
 
 
-def _text_schema(scale: RubricScale, ids: Ids) -> Schema:
+def _text_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"text": _TEXT})
 
 
-def _read_text(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
-    text = text_of(reply, "text")
+def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
+    text = _text_of(reply, "text")
     if text is None or not text.strip():
         raise Invalid(f"text: expected a text, found {reply.get('text')!r:.80}")
     return [Verdict(text.strip())]
 
 
-def _permutation_schema(scale: RubricScale, ids: Ids) -> Schema:
+def _permutation_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"ranking": _list(_one_of(ids))})
 
 
-def _read_permutation(reply: dict[str, Any], scale: RubricScale, ids: Ids) -> list[Verdict]:
-    ranking = list_of(reply, "ranking")
+def _read_permutation(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
+    ranking = _list_of(reply, "ranking")
     if sorted(map(str, ranking)) != sorted(ids):
         raise Invalid(f"ranking: expected each of {', '.join(ids)} once, found {ranking!r:.80}")
     return [Verdict(name, None, float(place)) for place, name in enumerate(ranking, 1)]

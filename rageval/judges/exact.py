@@ -18,8 +18,7 @@ from rageval.errors import UsageError
 from rageval.records import Answer, Question, Sentence
 from rageval.text import compatible
 
-INVALID_QUESTION = "invalid question"
-JUDGE, RUBRIC = "exact", "crag"
+_JUDGE, _RUBRIC = "exact", "crag"
 __all__ = ["Answer", "Question", "Sentence", "first_stage", "folded", "judge_exactly"]
 
 _QUOTES = str.maketrans({**dict.fromkeys("‘’‚‛′ʼ`´＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')})
@@ -94,8 +93,8 @@ def judge_exactly(
             "aspect": "0",
             "label": label or undecided,
             "status": "ok",
-            "judge": JUDGE,
-            "rubric": RUBRIC,
+            "judge": _JUDGE,
+            "rubric": _RUBRIC,
         }
 
 

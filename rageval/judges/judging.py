@@ -2,34 +2,40 @@
 
 The words of a text that a verdict rests on must stand in it: a model that was talked into a verdict, or made
 one up, seldom has a quote to show for it. Some rubrics give no judgements but texts, which other rubrics then
-judge by: nuggets, written from gold answers or gathered passage by passage, queries, or an answer.
+judge by: nuggets, written from gold answers or gathered passage by passage, queries, or an answer. Judgements
+of several judges become those of one by a vote, which also says what they could not agree on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 
-from rageval.errors import InputError
+from rageval.errors import InputError, UsageError
 from rageval.judges._verdicts import Invalid, Verdict
 from rageval.judges.base import INVALID, OK, REPAIRED, TRUNCATED, Reply, Request, Usage
 from rageval.judges.exact import first_stage
+from rageval.judges.material import Material, Task, VerdictRow, tasks
 from rageval.judges.prompts import Mark, Shown, as_data, as_note
 from rageval.judges.rubric import Rubric
-from rageval.judges.tasks import Material, Task, VerdictRow, tasks
-from rageval.judges.tasks import tasks as tasks_of
 from rageval.records import Nugget
 from rageval.text import compatible, visible
 
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
-TRIES = 3  # of a reply that cannot be read: the first, and two with the reason
+_TRIES = 3  # of a reply that cannot be read: the first, and two with the reason
 Asked = Iterable[tuple[int, Request]]
-Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
+_Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
 _MOST_PIECES = 50  # each is looked for in the whole text
 _LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
 UNITS = ("question", "passages")  # of rubrics that write nuggets
+_VOTES = ("mean", "median", "majority")
+_Judgement = Mapping[str, Any]
+Place = tuple[str, str, str, str]
+GRADED = ("ok", "repaired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class Judge:
     """Who judges: a name for the judgements, and a way to ask many requests at once."""
 
     name: str
-    ask: Ask
+    ask: _Ask
     endpoint: str = ""
     share: tuple[int, int] | None = None  # judge only this share, counted from 0, of so many
 
@@ -86,11 +92,11 @@ def asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, O
     """
     found: dict[int, Outcome] = {}
     waiting = {number: rubric.request(task.data, task.ids) for number, task in todo.items()}
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, _TRIES + 1):
         again: dict[int, Request] = {}
         for number, reply in judge.ask(waiting.items()):
             outcome, retry = _read(rubric, todo[number], waiting[number], reply)
-            if retry is not None and attempt < TRIES:
+            if retry is not None and attempt < _TRIES:
                 again[number] = retry
             else:
                 key = waiting[number].key(judge.name, judge.endpoint)
@@ -109,7 +115,7 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[O
         return Outcome(reply.status, detail=reply.detail), None
     try:
         verdicts, repaired = rubric.read(reply.text, task.ids)
-        require_evidence(rubric, verdicts, task.data)
+        _require_evidence(rubric, verdicts, task.data)
     except Invalid as error:
         again = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
         retry = again.with_more(_note(str(error)))
@@ -181,7 +187,7 @@ def decided(rubric: Rubric, task: Task) -> str | None:
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
 
 
-def require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping[str, Any]) -> None:
+def _require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping[str, Any]) -> None:
     """`Invalid` if a verdict that needs a quote has none, or one that is nowhere in what was shown."""
     source = rubric.file.evidence_from
     if source is None:
@@ -267,7 +273,7 @@ def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterat
 
 def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
     """The first task of each question that is this judge's; all others of the question go with it."""
-    first = {task.rows[""][0].query: task for task in reversed(list(tasks_of(rubric, material)))}
+    first = {task.rows[""][0].query: task for task in reversed(list(tasks(rubric, material)))}
     mine = [task for task in first.values() if judge.is_mine(rubric.request(task.data, task.ids))]
     return mine[::-1]
 
@@ -287,7 +293,7 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
     if not material.candidates:
         raise InputError("no passages to gather nuggets from; expected a run that names them (--run FILE)")
     of_query: dict[str, list[Task]] = {}
-    for task in tasks_of(rubric, material):
+    for task in tasks(rubric, material):
         of_query.setdefault(task.rows[""][0].query, []).append(task)
     mine = {task.rows[""][0].query for task in _share(rubric, material, judge)}
     of_query = {query: found for query, found in of_query.items() if query in mine}
@@ -304,3 +310,89 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
         for number, outcome in sorted(asked(rubric, todo, judge).items()):
             written.keep(queries[number], outcome)
     return written
+
+
+def place(judgement: _Judgement) -> Place:
+    """What a judgement is about, whoever made it."""
+    query, run = str(judgement["query_id"]), str(judgement["run_id"])
+    return query, run, str(judgement["item_id"]), str(judgement["aspect"])
+
+
+def by_place(judgements: Iterable[_Judgement]) -> dict[Place, list[_Judgement]]:
+    """The judgements of each thing judged, in the order of the judges."""
+    found: dict[Place, list[_Judgement]] = {}
+    for judgement in judgements:
+        found.setdefault(place(judgement), []).append(judgement)
+    return found
+
+
+def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
+    """Where judges who gave a verdict gave different ones."""
+    found = []
+    for group in by_place(judgements).values():
+        graded = [judgement for judgement in group if judgement["status"] in GRADED]
+        if len({_verdict(judgement) for judgement in graded}) > 1:
+            found.append(graded)
+    return found
+
+
+def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]]:
+    """One judgement for each thing judged.
+
+    `median`: the middle grade (the lower one of two); `majority`: the label of more than half of those who
+    gave one. `mean` keeps them all: scoring averages the judges' scores. A vote that decides nothing is
+    `invalid`: a missing judgement, not a grade.
+
+    >>> one = {"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": "0", "status": "ok"}
+    >>> three = [one | {"judge": judge, "label": label, "grade": grade}
+    ...          for judge, label, grade in [("a", "perfect", 1), ("b", "missing", 0), ("c", "perfect", 1)]]
+    >>> [(vote["label"], vote["judge"]) for vote in voted(three, "majority")]
+    [('perfect', 'majority:a+b+c')]
+    """
+    if how not in _VOTES:
+        raise UsageError(f"vote {how!r}: expected one of {', '.join(_VOTES)}")
+    if how == "mean":
+        yield from map(dict, judgements)
+        return
+    for group in by_place(judgements).values():
+        graded = [judgement for judgement in group if judgement["status"] in GRADED]
+        winner = _median(graded) if how == "median" else _majority(graded)
+        base = {key: value for key, value in group[0].items() if key in _KEPT}
+        base["judge"] = f"{how}:" + "+".join(str(judgement["judge"]) for judgement in group)
+        if winner is None:
+            yield base | {"status": "invalid", "detail": "the judges decided nothing"}
+        else:
+            yield (
+                base
+                | {"status": "ok"}
+                | {k: winner[k] for k in ("label", "grade") if winner.get(k) is not None}
+            )
+
+
+_KEPT = ("query_id", "run_id", "item_id", "aspect", "rubric", "importance", "weight", "sentences", "shown")
+
+
+def _verdict(judgement: _Judgement) -> Any:
+    label = judgement.get("label")
+    return label if label is not None else judgement.get("grade")
+
+
+def _median(graded: Sequence[_Judgement]) -> _Judgement | None:
+    known = sorted((judgement for judgement in graded if judgement.get("grade") is not None), key=_grade)
+    if not known:
+        return None
+    middle = median(map(_grade, known))
+    return min(known, key=lambda judgement: (abs(_grade(judgement) - middle), _grade(judgement)))
+
+
+def _grade(judgement: _Judgement) -> float:
+    return float(judgement["grade"])
+
+
+def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:
+    if not graded:
+        return None
+    verdict, count = Counter(map(_verdict, graded)).most_common(1)[0]
+    if 2 * count <= len(graded):
+        return None
+    return next(judgement for judgement in graded if _verdict(judgement) == verdict)

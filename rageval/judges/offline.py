@@ -19,20 +19,19 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.judges.exact import contains, exact, first_stage, number, numbers_in, token_f1
+from rageval.judges.material import Material, gold_of, tasks
 from rageval.judges.models.frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
-from rageval.judges.tasks import Material, gold_of, tasks
 from rageval.records import Answer
 from rageval.text import compatible
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
-LEXICAL_RUBRIC, F1_RUBRIC = "lexical", "token-f1"
+_LEXICAL_RUBRIC, _F1_RUBRIC = "lexical", "token-f1"
 _MATCHERS = {"exact": exact, "contains": contains, "number": number}
 NAMES = (*_MATCHERS, "token_f1", "lexical")
 _SHORT_ANSWERS = ("crag", "crag-auto")
-Row = dict[str, Any]
-NAME = "lexical"
-WINDOW = 2  # sentences; a fact is seldom spread over more
+_Row = dict[str, Any]
+_WINDOW = 2  # sentences; a fact is seldom spread over more
 
 # A letter of a script without blanks is a word of its own.
 _WORD = re.compile(
@@ -50,13 +49,13 @@ _ENDINGS = ("ations", "ation", "ingly", "edly", "ings", "ies", "ing", "ied", "ed
 _SHORTEST_STEM = 3
 
 
-def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[Row]:
+def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
     """The judgements of an offline judge: one of `NAMES`, or `frozen:FILE`."""
     if spec in NAMES and not material.answers:
         raise InputError(f"nothing to judge: the judge {spec!r} expects files of answers")
     if spec.startswith("frozen:"):
         yield from _replayed(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
-    elif spec == LEXICAL_RUBRIC:
+    elif spec == _LEXICAL_RUBRIC:
         yield from _lexical(rubric, material)
     else:
         if rubric.name not in _SHORT_ANSWERS:
@@ -72,7 +71,7 @@ def is_offline(spec: str) -> bool:
     return spec in NAMES or spec.startswith("frozen:")
 
 
-def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[Row]:
+def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[_Row]:
     name = f"{rubric.judged_as}@{rubric.digest}"
     for task in tasks(rubric, material):
         for rows in task.rows.values():
@@ -80,13 +79,13 @@ def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> I
                 yield frozen.find(row.query, row.run, row.item, row.aspect, name)
 
 
-def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[Row]:
+def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
     """Short answers beside gold ones: what is no match is incorrect, an abstention is missing."""
     right = next(iter(rubric.file.labels))  # perfect, or accurate
     for answer in material.answers:
         gold = gold_of(material.question(answer.query_id))
         if spec == "token_f1":
-            said: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": F1_RUBRIC}
+            said: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
         else:
             said = {"label": _label(_MATCHERS[spec], answer.text, gold, right), "rubric": rubric.judged_as}
         yield _row(answer, "0", spec, said)
@@ -98,19 +97,19 @@ def _label(matches: Callable[[str, list[str]], bool], text: str, gold: list[str]
     return right if matches(text, gold) else "incorrect"
 
 
-def _lexical(rubric: Rubric, material: Material) -> Iterator[Row]:
+def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
     if rubric.file.unit != "nuggets":
         raise UsageError(f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}")
     for answer in material.answers:
         for nugget in material.bank(answer.query_id):
             grade, evidence = lexical_evidence(nugget.text, answer.text)
             also = {"importance": nugget.importance, "weight": nugget.weight, "evidence": evidence or None}
-            said: Row = {"grade": grade, "rubric": LEXICAL_RUBRIC}
+            said: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC}
             said |= {name: value for name, value in also.items() if value is not None}
             yield _row(answer, nugget.nugget_id, "lexical", said)
 
 
-def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> Row:
+def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> _Row:
     place = {"query_id": answer.query_id, "run_id": answer.run_id, "item_id": "answer", "aspect": aspect}
     return {**place, **said, "status": "ok", "judge": judge}
 
@@ -220,8 +219,8 @@ def _weigher(text: str, weights: Mapping[str, float] | None) -> Callable[[str], 
 def _windows(text: str) -> Iterator[_Stretch]:
     """Each stretch of neighbouring sentences, as one place."""
     sentences = _sentences(text)
-    for at in range(max(len(sentences) - WINDOW, 0) + 1):
-        near = sentences[at : at + WINDOW]
+    for at in range(max(len(sentences) - _WINDOW, 0) + 1):
+        near = sentences[at : at + _WINDOW]
         yield _Stretch(
             " ".join(place.text for place in near),
             frozenset().union(*(place.stems for place in near)),

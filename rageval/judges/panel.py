@@ -13,14 +13,23 @@ from rageval.judges._batching import ask_in_batches
 from rageval.judges._canaries import DEFAULT, check_with_canaries
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Model, Reply, Request
-from rageval.judges.judging import Asked, Judge, Written, decided, judge, nuggetize
+from rageval.judges.judging import (
+    Asked,
+    Judge,
+    Written,
+    by_place,
+    decided,
+    disagreements,
+    judge,
+    nuggetize,
+    voted,
+)
+from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.offline import NAMES, is_offline, judge_offline
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import Budget, estimate, limits_of_share, stated
 from rageval.judges.store import Store
-from rageval.judges.tasks import Material, tasks
-from rageval.judges.votes import by_place, disagreements, voted
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ def said_by_all(
     A `budget` that other jobs share is in place of the one that the settings set.
     """
     if any(one not in NAMES for one in judges):
-        require_tasks(rubric, material)
+        _require_tasks(rubric, material)
     budget = budget or budget_of(settings)
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
@@ -81,7 +90,7 @@ def said_by_all(
     return said
 
 
-def require_tasks(rubric: Rubric, material: Material) -> None:
+def _require_tasks(rubric: Rubric, material: Material) -> None:
     """`InputError` if there is nothing that the rubric could judge."""
     if next(tasks(rubric, material), None) is None:
         raise InputError(f"nothing to judge: {rubric.name} expects {_JUDGED[rubric.file.unit]}")
@@ -109,7 +118,7 @@ def nuggets_by(
     """The nuggets that a judge writes."""
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
-    require_tasks(rubric, material)
+    _require_tasks(rubric, material)
     budget = budget or budget_of(settings)
     return nuggetize(rubric, material, _asking(who, settings, budget))
 
@@ -128,7 +137,7 @@ def forecast(
     rubric: Rubric, material: Material, judges: Sequence[str], price: Sequence[str] = ()
 ) -> Iterator[str]:
     """What judging would take, without asking anybody."""
-    require_tasks(rubric, material)
+    _require_tasks(rubric, material)
     todo = [task for task in tasks(rubric, material) if decided(rubric, task) is None]
     requests = [rubric.request(task.data, task.ids) for task in todo]
     letters = sum(len(request.system) + len(request.user) for request in requests)

@@ -49,7 +49,7 @@ class Price:
     output: float
 
 
-FREE = Price(0.0, 0.0, 0.0)
+_FREE = Price(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Prices:
         """The price of `provider:model`, with or without a date at its end; None if it is not known."""
         provider, _, name = model.partition(":")
         if provider in self.free:
-            return FREE
+            return _FREE
         found = self.models.get(model) or self.models.get(_DATED.sub("", model))
         if found is None and provider in _PRICED_AS:
             return self.of(f"{_PRICED_AS[provider]}:{name}")
@@ -141,12 +141,12 @@ def upper_cost(request: Request, model: str, said: Stated = MappingProxyType({})
     return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
 
 
-def at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usage:
+def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usage:
     """The usage that a server reports; what it does not report is the most it can be.
 
-    >>> at_most(Usage(), Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
+    >>> _at_most(Usage(), Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
     Usage(input=97, output=100, cached=0, reasoning=0)
-    >>> at_most(Usage(input=70, output=5), Request("Judge.", "Is it so?", {"type": "object"}))
+    >>> _at_most(Usage(input=70, output=5), Request("Judge.", "Is it so?", {"type": "object"}))
     Usage(input=70, output=5, cached=0, reasoning=0)
     """
     most = upper_usage(request)
@@ -211,7 +211,7 @@ def _price(path: Path, name: str, found: Any) -> Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class _Others:
     """What other jobs on the store have come to: calls made, dollars spent or promised.
 
     `may_be_over`: all of it may be of jobs on other machines that ended before this one began.
@@ -222,7 +222,7 @@ class Others:
     may_be_over: bool = False
 
 
-class Ledger:
+class _Ledger:
     """The account of one job on one store, which the job may open several times."""
 
     def __init__(self, job: str) -> None:
@@ -242,7 +242,7 @@ class Ledger:
             self._has_begun = True
 
     @contextmanager
-    def turn(self) -> Iterator[Others]:
+    def turn(self) -> Iterator[_Others]:
         """What others have come to; none of them spends while this lasts."""
         with self._store.writing() as connection:
             if self._unsure:
@@ -250,7 +250,7 @@ class Ledger:
             rows = connection.execute("SELECT job, calls, spent + held FROM spending").fetchall()
             left_out = {self._job} if self._has_company else {self._job, *self._before}
             counted = [row for row in rows if row[0] not in left_out]
-            yield Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
+            yield _Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
 
     def keep(self, calls: int, spent: float, held: float, is_at_work: bool = True) -> None:
         """Say what this job has come to."""
@@ -317,8 +317,8 @@ class Budget:
         self.guessed = 0  # calls whose usage nobody knows
         self._prices = prices
         self._reserved: set[Reservation] = set()
-        self._ledgers: dict[str, Ledger] = {}  # by store
-        self._ledger: Ledger | None = None  # of the store that is in use
+        self._ledgers: dict[str, _Ledger] = {}  # by store
+        self._ledger: _Ledger | None = None  # of the store that is in use
         self._is_alone = alone
         self._held = 0.0  # what all of these may cost
 
@@ -334,7 +334,7 @@ class Budget:
     def open(self, store: Store) -> None:
         """Count from now on what other jobs on this store spend, too."""
         if not (self._is_alone or store.read_only):
-            self._ledger = self._ledgers.setdefault(store.path, Ledger(self.job))
+            self._ledger = self._ledgers.setdefault(store.path, _Ledger(self.job))
             self._ledger.open(store)
             self._tell()
 
@@ -350,14 +350,14 @@ class Budget:
 
     def reserve(self, request: Request, model: str, share: float = 1.0) -> Reservation | None:
         """Leave for one call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
-        with nullcontext(Others()) if self._ledger is None else self._ledger.turn() as others:
+        with nullcontext(_Others()) if self._ledger is None else self._ledger.turn() as others:
             estimate = self._estimate(request, model, share)
             if not self._fits(estimate, others):
                 return None
             self.calls += 1
             return self._promised(Reservation(request, share, estimate))
 
-    def _fits(self, estimate: float, others: Others) -> bool:
+    def _fits(self, estimate: float, others: _Others) -> bool:
         """Whether one more call may be made; `BudgetReached` if that is not going to change."""
         if self.max_calls is not None and self.calls + others.calls >= self.max_calls:
             if others.may_be_over and self.calls < self.max_calls:
@@ -402,7 +402,7 @@ class Budget:
         """
         if reply.status == ERROR:
             return self.settle(reservation, reply.usage, model)
-        usage = at_most(reply.usage, reservation.request, bool(reply.text))
+        usage = _at_most(reply.usage, reservation.request, bool(reply.text))
         is_guessed = (usage.input, usage.output) != (reply.usage.input, reply.usage.output)
         self.guessed += is_guessed and bool(cost(usage, model, self._prices))
         return self.settle(reservation, usage, model)

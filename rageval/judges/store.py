@@ -44,7 +44,7 @@ STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an e
 _OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 _HEAD = ("key", "model", "endpoint", "created")
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
-ADDED, SAME, CONFLICT = "added", "same", "conflict"
+_ADDED, _SAME, _CONFLICT = "added", "same", "conflict"
 _AT_ONCE = 500  # replies a transaction
 INTENDED, OPEN, DONE, FAILED = "intended", "open", "done", "failed"
 _Access = Callable[..., AbstractContextManager[sqlite3.Connection]]
@@ -137,7 +137,7 @@ class Store:
 
     def export(self) -> Iterator[str]:
         """The store as lines of JSON, by key."""
-        return map(line_of, self.rows())
+        return map(_line_of, self.rows())
 
     def import_(self, lines: Iterable[str]) -> Imported:
         """Take over exported replies; what differs from a reply already here is listed, not taken."""
@@ -253,12 +253,12 @@ class Store:
         here = self.get(stored.key)
         if here is not None:
             alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
-            return SAME if alike else CONFLICT
+            return _SAME if alike else _CONFLICT
         request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
         _insert_reply(
             connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
         )
-        return ADDED
+        return _ADDED
 
     def _keys_from(self, key: str) -> Iterator[str]:
         """The keys from this one on, in order, some at a time."""
@@ -290,7 +290,7 @@ class Store:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
         try:
-            stored = StoredReply(key, model, endpoint, request_of(json.loads(asked)), reply, created)
+            stored = StoredReply(key, model, endpoint, _request_of(json.loads(asked)), reply, created)
             genuine = stored.is_genuine()
         except (TypeError, ValueError):
             genuine = False
@@ -386,7 +386,7 @@ def reply_as_record(reply: Reply) -> dict[str, Any]:
     return {**_filled(reply), "usage": _filled(reply.usage)}
 
 
-def request_of(record: Mapping[str, Any]) -> Request:
+def _request_of(record: Mapping[str, Any]) -> Request:
     """The request of a record; `ValueError` if it is none."""
     return Request(**_known(Request, record))
 
@@ -422,7 +422,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def line_of(stored: StoredReply) -> str:
+def _line_of(stored: StoredReply) -> str:
     """One line of JSON, to exchange and to archive."""
     head = {name: getattr(stored, name) for name in _HEAD}
     body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
@@ -434,7 +434,7 @@ def from_line(line: str) -> StoredReply:
     record = json.loads(line)
     try:
         head = {name: record[name] for name in _HEAD}
-        stored = StoredReply(**head, request=request_of(record["request"]), reply=reply_of(record["reply"]))
+        stored = StoredReply(**head, request=_request_of(record["request"]), reply=reply_of(record["reply"]))
     except (TypeError, KeyError) as error:
         raise ValueError(f"no stored reply: {error}") from error
     if not all(isinstance(value, str) for value in head.values()):
@@ -490,9 +490,9 @@ class Imported:
 
     def count(self, key: str, outcome: str) -> None:
         """One more reply."""
-        self.added += outcome == ADDED
-        self.same += outcome == SAME
-        if outcome == CONFLICT:
+        self.added += outcome == _ADDED
+        self.same += outcome == _SAME
+        if outcome == _CONFLICT:
             self.conflicts.append(key)
 
 

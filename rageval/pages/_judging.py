@@ -11,8 +11,8 @@ from typing import Any
 from rageval.comparison.passport import Judged, passport
 from rageval.files.judgements import FAILED, GRADED, Judgements, folded
 from rageval.judges.base import Usage
+from rageval.judges.judging import Place
 from rageval.judges.spending import cost
-from rageval.judges.votes import Place
 from rageval.measures.scales import ALL
 from rageval.pages._matrices import JudgesNotes, said_in
 from rageval.pages.reading import plain

@@ -12,7 +12,7 @@ from rageval.judges.base import Model
 from rageval.names import suggestion
 from rageval.text import visible
 
-EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
+_EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
 _BUILTIN = {
     "openai": ("openai", "OpenAIChat"),
     "openai_decisions": ("openai", "OpenAIDecisions"),
@@ -46,7 +46,7 @@ def model_named(spec: str, **options: Any) -> Model:
         raise UsageError(f"{provider} {_NO_MODELS[provider]}")
     make = _maker(provider, spec)
     if not name:
-        raise UsageError(f"the model {visible(spec)!r} has no name; expected {EXPECTED}")
+        raise UsageError(f"the model {visible(spec)!r} has no name; expected {_EXPECTED}")
     if provider not in _REMOTE:
         made: Model = make(name, **options)
         return made
@@ -79,6 +79,6 @@ def _maker(provider: str, spec: str) -> Callable[..., Model]:
     found: Callable[..., Model] | None = plugin("models", provider)
     if found is None:
         known = [*_BUILTIN, *_NO_MODELS, *map(str.lower, plugin_names("models"))]
-        hint = suggestion(provider, known) or f"; expected {EXPECTED}"
+        hint = suggestion(provider, known) or f"; expected {_EXPECTED}"
         raise UsageError(f"unknown provider {visible(provider)!r} in the model {visible(spec)!r}{hint}")
     return found

@@ -55,12 +55,12 @@ from rageval.judges.models._remote import (
 )
 
 _FILES = 5  # results may be so many times as long as the requests
-PATIENCE = 5  # files are big: so many times as long as for one question
+_PATIENCE = 5  # files are big: so many times as long as for one question
 _ID = re.compile(r"\w[\w.-]{0,199}", re.ASCII)
 _ANY = Request("", "", {})
 _MARGIN = 24 * 3600.0  # seconds by which clocks may differ
-Send = Callable[[Any], Awaitable[Any]]
-Listed = AsyncIterator[dict[str, Any]]
+_Send = Callable[[Any], Awaitable[Any]]
+_Listed = AsyncIterator[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,11 @@ class RemoteBatches(RemoteModel):
         if fits < len(requests):
             raise UsageError(f"{len(requests)} requests are too many for one batch, expected {fits} at most")
         try:
-            async with asyncio.timeout(PATIENCE * self.timeout):
+            async with asyncio.timeout(_PATIENCE * self.timeout):
                 return _with_form(await self._handed_over(entries, tag), form)
         except TimeoutError:
             pass  # told below, so that no traceback leads into the SDK and the headers it holds
-        raise Lost(f"{self.name}: no answer within {PATIENCE * self.timeout:g} seconds")
+        raise Lost(f"{self.name}: no answer within {_PATIENCE * self.timeout:g} seconds")
 
     async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
         """The id of a batch whose id never came back, None if there is none; `Unclear` if none can say."""
@@ -155,7 +155,7 @@ class RemoteBatches(RemoteModel):
 
     async def _patiently(self, work: Awaitable[Any]) -> Any:
         """What comes of the work, within a time that suits files."""
-        longest = PATIENCE * self.timeout
+        longest = _PATIENCE * self.timeout
         try:
             async with asyncio.timeout(longest):
                 return await work
@@ -163,7 +163,7 @@ class RemoteBatches(RemoteModel):
             pass  # told below, so that no traceback leads into the SDK and the headers it holds
         raise Transient(f"{self.name}: no answer within {longest:g} seconds")
 
-    async def _body(self, send: Send, batch: str = "") -> dict[str, Any]:
+    async def _body(self, send: _Send, batch: str = "") -> dict[str, Any]:
         """The object that the server answers with, which has an id."""
         response = await self._sent(send)
         if response.status == 404 and batch:
@@ -177,7 +177,7 @@ class RemoteBatches(RemoteModel):
         self._checked_id(body["id"])
         return body
 
-    async def _created(self, send: Send) -> str:
+    async def _created(self, send: _Send) -> str:
         """The id of what is created; `Lost` if nobody knows whether it was, else as any other failure."""
         response, said = None, ""
         try:
@@ -198,7 +198,7 @@ class RemoteBatches(RemoteModel):
             raise Lost(said)
         return self._checked_id(name)
 
-    async def _listed(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> Listed:
+    async def _listed(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> _Listed:
         """The batches at the provider, latest first, from the earliest one that may be the one wanted."""
         last, seen = "", set[str]()
         while True:
@@ -216,12 +216,12 @@ class RemoteBatches(RemoteModel):
                 return
             seen.add(last)
 
-    async def _records(self, send: Send) -> list[dict[str, Any]]:
+    async def _records(self, send: _Send) -> list[dict[str, Any]]:
         """The lines of a file; none if the provider keeps it no longer, so that they are asked for again."""
         response = await self._sent(send, _FILES * self.batch_bytes)
         if response.cut and 200 <= response.status < 300:
             raise Transient(f"{self.name}: a file of results that does not end")
-        return [] if response.status in (404, 410) else records_in(self._success(response).body)
+        return [] if response.status in (404, 410) else _records_in(self._success(response).body)
 
     def _success(self, response: Response) -> Response:
         if not 200 <= response.status < 300:
@@ -266,7 +266,7 @@ def as_line(record: Mapping[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
-def records_in(text: bytes) -> list[dict[str, Any]]:
+def _records_in(text: bytes) -> list[dict[str, Any]]:
     """The objects in lines of JSON; what is none is left out, and so asked again."""
     found = []
     for line in text.splitlines():
@@ -293,8 +293,8 @@ def _with_form(batch: str, form: RequestForm) -> str:
 def _parted(batch: str) -> tuple[str, RequestForm]:
     """The provider's own id, and how the requests were asked.
 
-    >>> _parted(_with_form("batch_1", Form("text", frozenset({"temperature"}))))
-    ('batch_1', Form(mode='text', refused=frozenset({'temperature'})))
+    >>> _parted(_with_form("batch_1", RequestForm("text", frozenset({"temperature"}))))
+    ('batch_1', RequestForm(mode='text', refused=frozenset({'temperature'})))
     """
     name, _, said = batch.partition("?")
     if not _ID.fullmatch(name):

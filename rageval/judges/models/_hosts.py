@@ -26,8 +26,8 @@ from rageval.errors import UsageError
 from rageval.judges.base import Fatal
 from rageval.text import visible
 
-PLACEHOLDER = "none"
-HIDDEN = "***"
+_PLACEHOLDER = "none"
+_HIDDEN = "***"
 _SHORTEST_SECRET = 8  # "none" and "EMPTY" are words, not secrets
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w*.-]{6,}|(?i:(?<=bearer ))[\w.~+/-]{8,}=*")
 _PORTS = {"http": 80, "https": 443}
@@ -84,7 +84,7 @@ class Home:
     key_variable: str
     trusted: bool
     key_needed: bool
-    without_key: str | None = PLACEHOLDER
+    without_key: str | None = _PLACEHOLDER
     has_version: bool = False
 
     def key(self) -> str | None:
@@ -101,12 +101,12 @@ class Home:
         for variable in (self.key_variable, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
             key = os.environ.get(variable, "").strip()
             if len(key) >= _SHORTEST_SECRET:
-                text = text.replace(key, HIDDEN)
+                text = text.replace(key, _HIDDEN)
         return text
 
     def shown(self, text: str, longest: int = 300) -> str:
         """What a server said as a message may show it: without keys and control characters, and cut."""
-        text = visible(_LOOKS_LIKE_A_KEY.sub(HIDDEN, self.hide(text[: 20 * longest])))
+        text = visible(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, self.hide(text[: 20 * longest])))
         return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -127,7 +127,7 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
         key_from or (provider.key_variable if trusted else key_variable(parts.geturl())),
         trusted,
         key_needed=key_from is not None or (official and not sdk_finds_it),
-        without_key=None if sdk_finds_it else PLACEHOLDER,
+        without_key=None if sdk_finds_it else _PLACEHOLDER,
         has_version=bool(provider.version),
     )
 

@@ -32,8 +32,8 @@ from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, Fatal, Reply, Request, Transient, Unreachable
 from rageval.judges.models._hosts import Home, Provider, home_of, only_needed_headers
 
-TIMEOUT = 120.0  # seconds for one request, all fall-backs together
-CONNECTING = 10.0  # seconds of these for making a connection
+_TIMEOUT = 120.0  # seconds for one request, all fall-backs together
+_CONNECTING = 10.0  # seconds of these for making a connection
 _UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
 SCHEMA, TEXT = "json_schema", "text"  # the mode that binds a model most, and the one every model knows
 _REFUSES = re.compile(
@@ -41,11 +41,11 @@ _REFUSES = re.compile(
     r"|unknown|unexpected|extra (?:inputs|fields)|deprecated|invalid|only the default|cannot"
 )
 _TOO_MUCH = re.compile(r"too (?:large|long)|context (?:length|window)|above max|exceed|<=|at most|less than")
-ACCEPTED = "gzip, deflate"  # what is read here
+_ACCEPTED = "gzip, deflate"  # what is read here
 _MOST_LAYERS = 2  # of one encoding over another
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-LONGEST = 4 * 2**20  # bytes of a response, decoded
-LONGEST_WAIT = 600.0  # seconds; a server that asks for more is asked again after these
+_LONGEST = 4 * 2**20  # bytes of a response, decoded
+_LONGEST_WAIT = 600.0  # seconds; a server that asks for more is asked again after these
 _MOST = 10**9  # tokens of a call: more are not counted but made up
 _THROTTLED = (429, 529)
 _OWN_WORDS = 400
@@ -97,7 +97,7 @@ class RemoteModel(ABC):
     optional: tuple[str, ...]  # what is left out if a model refuses it
 
     def __init__(
-        self, model: str, url: str | None = None, *, timeout: float = TIMEOUT, key_from: str | None = None
+        self, model: str, url: str | None = None, *, timeout: float = _TIMEOUT, key_from: str | None = None
     ) -> None:
         if not timeout > 0:
             raise UsageError(f"timeout={timeout!r}: expected seconds, more than 0")
@@ -158,11 +158,11 @@ class RemoteModel(ABC):
                 return replace(form, mode=weaker)
         return None
 
-    async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = LONGEST) -> Response:
+    async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = _LONGEST) -> Response:
         """What the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.name)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
-        with arriving(longest) as arrival:
+        with _arriving(longest) as arrival:
             try:
                 await send(self._client(sdk))
             except sdk.APIConnectionError as error:
@@ -181,7 +181,7 @@ class RemoteModel(ABC):
         kind = type(cause).__name__
         if kind not in _UNCONNECTED:
             return Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
-        why = self.home.shown(_reason(cause), 100) or f"no connection within {CONNECTING:g} seconds"
+        why = self.home.shown(_reason(cause), 100) or f"no connection within {_CONNECTING:g} seconds"
         return Unreachable(
             f"{self.name}: no server at {self.endpoint} ({why});"
             " start it, or check the address and the network"
@@ -196,12 +196,12 @@ class RemoteModel(ABC):
             self._clients[loop] = getattr(sdk, self.client)(
                 api_key=key,
                 base_url=self.home.url,
-                timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
+                timeout=sdk.Timeout(self.timeout, connect=min(_CONNECTING, self.timeout)),
                 max_retries=0,
                 http_client=sdk.DefaultAsyncHttpxClient(
                     follow_redirects=False,
-                    headers={"accept-encoding": ACCEPTED},
-                    event_hooks={"request": guard, "response": [receive]},
+                    headers={"accept-encoding": _ACCEPTED},
+                    event_hooks={"request": guard, "response": [_receive]},
                 ),
             )
         return self._clients[loop]
@@ -261,41 +261,41 @@ def with_schema(request: Request) -> str:
     return sendable(f"{request.system}\n\n{told}")
 
 
-class Arrived(Exception):
+class _Arrived(Exception):
     """The response is read: there is nothing left to do for an SDK."""
 
 
 @dataclass
-class Arrival:
+class _Arrival:
     """Where the response to one call is put, and how long it may be."""
 
     longest: int
     response: Response | None = None
 
 
-_ARRIVAL: ContextVar[Arrival] = ContextVar("arrival")
+_ARRIVAL: ContextVar[_Arrival] = ContextVar("arrival")
 
 
 @contextmanager
-def arriving(longest: int = LONGEST) -> Iterator[Arrival]:
-    """Within this, what a client of ours receives is put into the `Arrival`."""
-    arrival = Arrival(longest)
+def _arriving(longest: int = _LONGEST) -> Iterator[_Arrival]:
+    """Within this, what a client of ours receives is put into the `_Arrival`."""
+    arrival = _Arrival(longest)
     token = _ARRIVAL.set(arrival)
     try:
         yield arrival
-    except Arrived:
+    except _Arrived:
         pass
     finally:
         _ARRIVAL.reset(token)
 
 
-async def receive(response: Any) -> None:
+async def _receive(response: Any) -> None:
     """A hook for the client: read the response and end the call."""
     arrival = _ARRIVAL.get()
     headers = response.headers
     body, cut = await _read(response.aiter_raw(), headers.get("content-encoding", ""), arrival.longest)
     arrival.response = Response(response.status_code, headers, body, cut)
-    raise Arrived
+    raise _Arrived
 
 
 async def _read(raw: AsyncIterable[bytes], encoding: str, longest: int) -> tuple[bytes, bool]:
@@ -371,14 +371,14 @@ class Response:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def complaint(self) -> Complaint:
+    def complaint(self) -> _Complaint:
         """What the server says is wrong; its plain words if it does not say so in JSON."""
         body = self.json()
         error = body.get("error", body)
         if not isinstance(error, dict):
             error = {"message": error}
         message = words(error.get("message")) or _details(error.get("detail"))
-        return Complaint(
+        return _Complaint(
             message or ("" if body else self.text),
             words(error.get("type")),
             words(error.get("code") or mapping(error.get("details")).get("error_code")),
@@ -388,7 +388,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Complaint:
+class _Complaint:
     """An error in a server's words."""
 
     message: str
@@ -432,7 +432,7 @@ def broken(response: Response, home: Home, who: str) -> Reply:
     return failure(replace(response, status=status), home, who)
 
 
-def _hopeless(status: int, said: Complaint, home: Home) -> str:
+def _hopeless(status: int, said: _Complaint, home: Home) -> str:
     """The way out, if every further call would fail in the same way."""
     paid = status in (400, 402, 403) and _NO_MONEY_SAID.search(said.lower)
     if status == 402 or paid or {said.code, said.type} & _NO_MONEY:
@@ -451,7 +451,7 @@ def _hopeless(status: int, said: Complaint, home: Home) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The seconds a server asks to wait, between 0 and `LONGEST_WAIT`; None if it does not say so readably.
+    """The seconds a server asks to wait, between 0 and `_LONGEST_WAIT`; None if it does not say so readably.
 
     >>> [retry_after({"retry-after": text}) for text in ("7", "-7", "1e9", "soon", "nan", "inf")]
     [7.0, None, 600.0, None, None, None]
@@ -467,7 +467,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         seconds = _until(headers.get("retry-after"), now or datetime.now(UTC))
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
-    return min(seconds, LONGEST_WAIT)
+    return min(seconds, _LONGEST_WAIT)
 
 
 def _details(detail: object) -> str:

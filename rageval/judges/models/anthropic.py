@@ -30,7 +30,7 @@ from rageval.judges.models._remote import (
     words,
 )
 
-TOOL = "tool"
+_TOOL = "tool"
 _OF_SCHEMAS = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
 _OF_TOOLS = ("tool", "input_schema")
 _STOPPED = {
@@ -45,7 +45,7 @@ _RANGES = {
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "$schema"),
 }
 _NAMED = ("properties", "$defs")  # below these stand names, not keywords
-PATH = "/v1/messages/batches"
+_PATH = "/v1/messages/batches"
 _PAGE = 100
 _RAW = {"headers": {"X-Stainless-Raw-Response": "true", "Accept": "application/binary"}}
 _STATUS = {
@@ -67,7 +67,7 @@ class AnthropicMessages(RemoteBatches):
     provider = ANTHROPIC
     prefix = "anthropic"
     client = "AsyncAnthropic"
-    modes = ((SCHEMA, _OF_SCHEMAS), (TOOL, _OF_TOOLS), (TEXT, ()))
+    modes = ((SCHEMA, _OF_SCHEMAS), (_TOOL, _OF_TOOLS), (TEXT, ()))
     request_id = "request-id"
     optional = ("temperature", "cache_control")
     batch_limit = 100_000
@@ -133,7 +133,7 @@ class AnthropicMessages(RemoteBatches):
 
     async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""
-        path = f"{PATH}/{batch}/results"
+        path = f"{_PATH}/{batch}/results"
         lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
         return [_result(record) for record in lines]
 
@@ -162,19 +162,19 @@ def _format(request: Request, mode: str) -> dict[str, Any]:
     if mode == TEXT:
         return {}
     if mode == SCHEMA:
-        return {"output_config": {"format": {"type": SCHEMA, "schema": without_ranges(request.schema)}}}
+        return {"output_config": {"format": {"type": SCHEMA, "schema": _without_ranges(request.schema)}}}
     tool = {"name": request.name, "description": "Give the verdict.", "input_schema": dict(request.schema)}
-    return {"tools": [tool], "tool_choice": {"type": TOOL, "name": request.name}}
+    return {"tools": [tool], "tool_choice": {"type": _TOOL, "name": request.name}}
 
 
-def without_ranges(schema: Any) -> Any:
+def _without_ranges(schema: Any) -> Any:
     """The schema without what the API refuses, its objects closed.
 
-    >>> without_ranges({"type": "object", "properties": {"maximum": {"type": "integer", "maximum": 3}}})
+    >>> _without_ranges({"type": "object", "properties": {"maximum": {"type": "integer", "maximum": 3}}})
     {'type': 'object', 'properties': {'maximum': {'type': 'integer'}}, 'additionalProperties': False}
     """
     if isinstance(schema, list):
-        return [without_ranges(item) for item in schema]
+        return [_without_ranges(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     kept = {key: _below(key, value) for key, value in schema.items() if key not in _RANGES}
@@ -183,8 +183,8 @@ def without_ranges(schema: Any) -> Any:
 
 def _below(key: str, value: Any) -> Any:
     if key in _NAMED and isinstance(value, Mapping):
-        return {name: without_ranges(item) for name, item in value.items()}
-    return value if key in ("enum", "const", "default") else without_ranges(value)
+        return {name: _without_ranges(item) for name, item in value.items()}
+    return value if key in ("enum", "const", "default") else _without_ranges(value)
 
 
 def _text(content: Iterable[Mapping[str, Any]]) -> str:

@@ -15,8 +15,8 @@ from rageval.judges.base import OK, Fatal, Reply, Request
 from rageval.names import near_misses
 from rageval.text import problem_of_id, visible
 
-EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
-Key = tuple[str, ...]
+_EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
+_Key = tuple[str, ...]
 _DEFAULTS = {"query_id": None, "run_id": None, "item_id": "answer", "aspect": "0"}
 _VERDICT = ("label", "grade", "status", "importance", "weight")
 
@@ -32,8 +32,8 @@ class FrozenJudgements:
         self.path = str(path)
         self.name = f"frozen:{Path(path).name}"
         self.endpoint = ""
-        self._records: dict[Key, dict[str, Any]] = {}
-        self._rubrics: dict[Key, list[str]] = defaultdict(list)
+        self._records: dict[_Key, dict[str, Any]] = {}
+        self._rubrics: dict[_Key, list[str]] = defaultdict(list)
         self._read(judge)
 
     def __len__(self) -> int:
@@ -55,12 +55,12 @@ class FrozenJudgements:
 
     def _read(self, judge: str | None) -> None:
         findings = Findings()
-        for line, record in read_records(self.path, dict, EXPECTED):
+        for line, record in read_records(self.path, dict, _EXPECTED):
             place = f"{self.path}:{line}"
             key = _key(record)
             if key is None:
                 findings.add(
-                    f"{place}: expected {EXPECTED}, ids as text; found {quoted(repr(record).encode())}"
+                    f"{place}: expected {_EXPECTED}, ids as text; found {quoted(repr(record).encode())}"
                 )
             elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
                 findings.add(f"{place}: expected {problem}")
@@ -70,7 +70,7 @@ class FrozenJudgements:
         if not self._records:
             raise InputError(f"{self.path}: no judgement by the judge {judge!r}; expected at least one")
 
-    def _add(self, key: Key, record: dict[str, Any], place: str, findings: Findings) -> None:
+    def _add(self, key: _Key, record: dict[str, Any], place: str, findings: Findings) -> None:
         first = self._records.setdefault(key, record)
         if first is record:
             self._rubrics[key[:4]].append(key[4])
@@ -82,17 +82,17 @@ class FrozenJudgements:
                 f"{place}: judged before, with another verdict: {_shown(key)}; expected one judgement"
             )
 
-    def _miss(self, key: Key, rubric: str) -> NoReturn:
+    def _miss(self, key: _Key, rubric: str) -> NoReturn:
         """Say what is missing: the first part of the key that the file does not have."""
         raise MissingJudgements(
             f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
             " judge it with a model, or replay a file that holds it"
         )
 
-    def _reason(self, key: Key) -> str:
+    def _reason(self, key: _Key) -> str:
         if key in self._rubrics:
             return f"the file has it for the rubric {' and '.join(map(repr, self._rubrics[key]))} only"
-        known: Iterable[Key] = self._rubrics
+        known: Iterable[_Key] = self._rubrics
         for at, field in enumerate(_DEFAULTS):
             ids = {other[at] for other in known}
             if key[at] not in ids:
@@ -101,7 +101,7 @@ class FrozenJudgements:
         raise AssertionError("the key is there")  # a bug: it was looked up before
 
 
-def _key(record: dict[str, Any]) -> Key | None:
+def _key(record: dict[str, Any]) -> _Key | None:
     """What a record is found by, None if an id is missing or is no text."""
     ids = [record.get(field, default) for field, default in _DEFAULTS.items()]
     ids.append(record.get("rubric") or "")
@@ -110,6 +110,6 @@ def _key(record: dict[str, Any]) -> Key | None:
     return tuple(map(str, ids))
 
 
-def _shown(key: Key) -> str:
+def _shown(key: _Key) -> str:
     named = zip((*_DEFAULTS, "rubric"), key, strict=True)
     return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)

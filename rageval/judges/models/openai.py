@@ -45,7 +45,7 @@ from rageval.judges.models._remote import (
     words,
 )
 
-OBJECT = "json_object"
+_OBJECT = "json_object"
 _OF_SCHEMAS = ("response_format", "json_schema", "structured output", "schema", "guided", "grammar")
 _OF_OBJECTS = ("response_format", "json_object", "json mode")
 _FINISHED = {
@@ -58,11 +58,11 @@ _FINISHED = {
     "error": ERROR,
     "insufficient_system_resource": ERROR,
 }
-PATH = "/v1/chat/completions"
-TAG = "rageval"  # what the tag is called in the batch's metadata
+_PATH = "/v1/chat/completions"
+_TAG = "rageval"  # what the tag is called in the batch's metadata
 _PAGE = 100
 _ENDED = ("completed", "failed", "expired", "cancelled")
-MODE = "decisions"
+_MODE = "decisions"
 _MOST_QUESTIONS = 400
 _RULES = "by the rules in the system message"
 
@@ -73,7 +73,7 @@ class OpenAIChat(RemoteBatches):
     provider = OPENAI
     prefix = "openai"
     client = "AsyncOpenAI"
-    modes = ((SCHEMA, _OF_SCHEMAS), (OBJECT, _OF_OBJECTS), (TEXT, ()))
+    modes = ((SCHEMA, _OF_SCHEMAS), (_OBJECT, _OF_OBJECTS), (TEXT, ()))
     request_id = "x-request-id"
     optional = ("temperature", "max_tokens", "max_completion_tokens")
     batch_limit = 50_000
@@ -124,7 +124,7 @@ class OpenAIChat(RemoteBatches):
         return Reply(status, _text(message.get("content")) or "", detail, _usage(mapping(body.get("usage"))))
 
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {"custom_id": key, "method": "POST", "url": PATH, "body": dict(arguments)}
+        return {"custom_id": key, "method": "POST", "url": _PATH, "body": dict(arguments)}
 
     async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
         text = "".join(as_line(request) for request in requests).encode()
@@ -133,7 +133,7 @@ class OpenAIChat(RemoteBatches):
         )
         return await self._created(
             lambda client: client.batches.with_raw_response.create(
-                input_file_id=file["id"], endpoint=PATH, completion_window="24h", metadata={TAG: tag}
+                input_file_id=file["id"], endpoint=_PATH, completion_window="24h", metadata={_TAG: tag}
             )
         )
 
@@ -143,7 +143,7 @@ class OpenAIChat(RemoteBatches):
         """By its tag, or by the file it was made of where a server keeps no tags."""
         files = await self._files(tag)
         async for batch in self._listed(_list, earliest):
-            if mapping(batch.get("metadata")).get(TAG) == tag or batch.get("input_file_id") in files:
+            if mapping(batch.get("metadata")).get(_TAG) == tag or batch.get("input_file_id") in files:
                 return self._checked_id(batch.get("id"))
         return None
 
@@ -190,8 +190,8 @@ def _format(request: Request, mode: str) -> dict[str, Any]:
     """How the API is told the schema."""
     if mode == TEXT:
         return {}
-    if mode == OBJECT:
-        return {"response_format": {"type": OBJECT}}
+    if mode == _OBJECT:
+        return {"response_format": {"type": _OBJECT}}
     schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
     return {"response_format": {"type": SCHEMA, SCHEMA: schema}}
 
@@ -284,7 +284,7 @@ class OpenAIDecisions(RemoteModel):
             for text in wanted.questions
         ]
         arguments = {"model": self.model, "input": messages, "questions": questions}
-        return Call(arguments, {"mode": MODE}, dropped=("max_tokens", "temperature"))
+        return Call(arguments, {"mode": _MODE}, dropped=("max_tokens", "temperature"))
 
     async def _negotiated(self, request: Request) -> Reply:
         """The reply in the form that the rubric reads."""
