@@ -29,10 +29,9 @@ from rageval.conformance import (
     run_vectors,
     verdicts,
 )
-from rageval.conformance.asking import PeerProcess, Question, Reply, reply_to
+from rageval.conformance.asking import PeerProcess, PeerQuestion, PeerReply, reply_to
 from rageval.conformance.peers import PEERS, installed, peer_named
-from rageval.conformance.reasons import REASONS
-from rageval.conformance.topics import TOPICS
+from rageval.conformance.reasons import REASONS, TOPICS
 from rageval.conformance.vectors import text_of
 from rageval.conformance.verdicts import (
     AGREES,
@@ -73,7 +72,7 @@ def test_topics_and_reasons_speak_of_each_other() -> None:
     assert set(REASONS) == set(PEERS)
     for tool, reasons in REASONS.items():
         assert {key.partition("/")[0] for key in reasons} <= used
-        assert set(peer_named(tool).REPRODUCED) <= set(reasons)
+        assert set(peer_named(tool).reproduced) <= set(reasons)
 
 
 def everyday(**changes: Any) -> RunVector:
@@ -116,22 +115,22 @@ class TestPeers:
 
 def peer(**changes: Any) -> Any:
     parts: dict[str, Any] = {
-        "AS": {"ties": "input"},
-        "REPRODUCED": {"ties"},
-        "TOLERANCE": 1e-12,
-        "OPTIONS": (),
+        "rules": {"ties": "input"},
+        "reproduced": {"ties"},
+        "tolerance": 1e-12,
+        "options": (),
     }
     return SimpleNamespace(**parts | changes)
 
 
-def said(value: float) -> Reply:
-    return Reply({"recall@1": {"q": value}})
+def said(value: float) -> PeerReply:
+    return PeerReply({"recall@1": {"q": value}})
 
 
 class TestVerdicts:
     TIED = VECTORS["ties"]
 
-    def of(self, reply: Reply, vector: RunVector = TIED, name: str = "ranx", **changes: Any) -> str:
+    def of(self, reply: PeerReply, vector: RunVector = TIED, name: str = "ranx", **changes: Any) -> str:
         return verdict(name, peer(**changes), vector, "recall@1", reply).verdict
 
     def test_the_same_value(self) -> None:
@@ -143,7 +142,7 @@ class TestVerdicts:
 
     def test_a_known_topic_excuses_nothing_else(self) -> None:
         assert self.of(said(0.5)) == WRONG
-        assert self.of(said(0.5), REPRODUCED=set()) == DIFFERS
+        assert self.of(said(0.5), reproduced=set()) == DIFFERS
 
     def test_nobody_knows_why(self) -> None:
         assert self.of(said(0.5), msgspec.structs.replace(self.TIED, topics=[])) == WRONG
@@ -154,7 +153,7 @@ class TestVerdicts:
         assert self.of(said(0.5), msgspec.structs.replace(refused, topics=[])) == WRONG
 
     def test_a_failure(self) -> None:
-        assert self.of(Reply(failure="crashed")) == FAILS
+        assert self.of(PeerReply(failure="crashed")) == FAILS
 
     def test_undefined_is_a_value(self) -> None:
         assert verdicts.same({"q": None}, {"q": float("nan")})
@@ -169,7 +168,7 @@ def write_peer(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None
 
 
 class TestAsking:
-    def ask(self, **options: Any) -> Reply:
+    def ask(self, **options: Any) -> PeerReply:
         with PeerProcess("pyndeval", **options) as process:
             return process.ask(["alpha_ndcg@5"], VECTORS["everyday"])
 
@@ -194,7 +193,7 @@ class TestAsking:
     def test_a_question_that_cannot_be_put(self) -> None:
         two = VECTORS["two-alphas"]
         assert isinstance(two, RunVector)
-        reply = reply_to("pyndeval", Question(list(two.expected), run=two))
+        reply = reply_to("pyndeval", PeerQuestion(list(two.expected), run=two))
         assert (reply.values, reply.failure) == (None, "it takes one alpha a call")
 
     def test_a_tool_without_the_part_that_it_needs(
@@ -209,7 +208,7 @@ class TestAsking:
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not limited")
     def test_memory_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        write_peer(tmp_path, monkeypatch, f"taken = bytearray({asking.MEMORY})")
+        write_peer(tmp_path, monkeypatch, f"taken = bytearray({asking._MEMORY})")
         assert self.ask().failure.startswith("MemoryError")
 
 

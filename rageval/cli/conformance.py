@@ -14,7 +14,7 @@ from rageval.errors import UsageError
 from rageval.names import suggestion
 
 if TYPE_CHECKING:
-    from rageval.conformance.verdicts import Vector, Verdict
+    from rageval.conformance.verdicts import ToolVerdict, Vector
 
 FAULT = 1  # exit code: somebody's number cannot be explained
 LEGEND = (
@@ -96,16 +96,16 @@ def _compared(versions: dict[str, str], form: str) -> int:
     return len(faults)
 
 
-def _json_line(verdict: Verdict) -> str:
+def _json_line(verdict: ToolVerdict) -> str:
     return json.dumps(
         verdict._asdict() | {"values": verdict.values and dict(verdict.values)}, ensure_ascii=False
     )
 
 
-def _report(found: list[Verdict], versions: dict[str, str], form: str) -> Iterator[str]:
-    from rageval.conformance.tables import Comparison, letters_of
+def _report(found: list[ToolVerdict], versions: dict[str, str], form: str) -> Iterator[str]:
+    from rageval.conformance.verdicts import VerdictsTable, letters_of
 
-    comparison = Comparison(found, letters_of(found), versions)
+    comparison = VerdictsTable(found, letters_of(found), versions)
     yield comparison.own()
     if versions:
         yield from ["", LEGEND, ""]

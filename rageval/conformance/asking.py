@@ -14,14 +14,15 @@ from typing import Any, Self
 
 import msgspec
 
-from rageval.conformance.peers import Lacks, NotAsked, peer_named
+from rageval.conformance.peers import peer_named
+from rageval.conformance.peers._base import Lacks, NotAsked
 from rageval.conformance.vectors import AnswerVector, RunVector
 
-LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
-MEMORY = 2**33  # bytes of address space
+_LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
+_MEMORY = 2**33  # bytes of address space
 
 
-class Question(msgspec.Struct, frozen=True):
+class PeerQuestion(msgspec.Struct, frozen=True):
     """What a peer is asked."""
 
     measures: Sequence[str]
@@ -29,7 +30,7 @@ class Question(msgspec.Struct, frozen=True):
     answers: AnswerVector | None = None
 
 
-class Reply(msgspec.Struct, frozen=True):
+class PeerReply(msgspec.Struct, frozen=True):
     """What it said, or what became of it."""
 
     values: dict[str, dict[str, float | None]] | None = None
@@ -40,7 +41,7 @@ class Reply(msgspec.Struct, frozen=True):
 class PeerProcess:
     """The process of one peer; it is started again where it died."""
 
-    def __init__(self, name: str, longest: float = LONGEST) -> None:
+    def __init__(self, name: str, longest: float = _LONGEST) -> None:
         self._name, self._longest = name, longest
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -50,10 +51,10 @@ class PeerProcess:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def ask(self, measures: Sequence[str], vector: RunVector | AnswerVector) -> Reply:
+    def ask(self, measures: Sequence[str], vector: RunVector | AnswerVector) -> PeerReply:
         """One question, one reply."""
         place = "run" if isinstance(vector, RunVector) else "answers"
-        question = Question(measures, **{place: vector})  # type: ignore[arg-type]
+        question = PeerQuestion(measures, **{place: vector})  # type: ignore[arg-type]
         process = self._process = self._process or self._started()
         late = threading.Event()
         timer = threading.Timer(self._longest, _give_up, (process, late))
@@ -63,11 +64,11 @@ class PeerProcess:
         finally:
             timer.cancel()
         if line.endswith(b"\n"):
-            return msgspec.json.decode(line, type=Reply)
+            return msgspec.json.decode(line, type=PeerReply)
         code = process.wait()
         self._end()
         how = f"took more than {self._longest:g} s" if late.is_set() else f"crashed (exit code {code})"
-        return Reply(failure=how)
+        return PeerReply(failure=how)
 
     @staticmethod
     def _exchange(process: subprocess.Popen[bytes], question: bytes) -> bytes:
@@ -105,20 +106,20 @@ def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
     process.kill()
 
 
-def reply_to(name: str, question: Question) -> Reply:
+def reply_to(name: str, question: PeerQuestion) -> PeerReply:
     """What the peer says, in this process."""
     from rageval.measures.parsing import parse_measure
 
     vector = question.run or question.answers
     measures: Any = [parse_measure(measure) for measure in question.measures]
     try:
-        return Reply(peer_named(name).values(measures, vector))  # type: ignore[arg-type]
+        return PeerReply(peer_named(name).values(measures, vector))  # type: ignore[arg-type]
     except NotAsked as error:
-        return Reply(failure=str(error))
+        return PeerReply(failure=str(error))
     except Lacks as error:
-        return Reply(failure=str(error), lacks=True)
+        return PeerReply(failure=str(error), lacks=True)
     except Exception as error:  # whatever a tool may raise is what it says
-        return Reply(failure=f"{type(error).__name__}: {error!s:.100}")
+        return PeerReply(failure=f"{type(error).__name__}: {error!s:.100}")
 
 
 def main(name: str) -> None:
@@ -127,7 +128,9 @@ def main(name: str) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()
     for line in sys.stdin.buffer:
-        replies.write(msgspec.json.encode(reply_to(name, msgspec.json.decode(line, type=Question))) + b"\n")
+        replies.write(
+            msgspec.json.encode(reply_to(name, msgspec.json.decode(line, type=PeerQuestion))) + b"\n"
+        )
         replies.flush()
 
 
@@ -136,7 +139,7 @@ def _limit_memory() -> None:
         import resource
     except ImportError:  # not on Windows
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 if __name__ == "__main__":

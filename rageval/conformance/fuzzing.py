@@ -16,24 +16,24 @@ import msgspec
 
 from rageval.conformance.asking import PeerProcess
 from rageval.conformance.drawing import case
-from rageval.conformance.peers import Peer, peer_named
-from rageval.conformance.reasons import reasons_of
-from rageval.conformance.topics import topics_in
+from rageval.conformance.peers import peer_named
+from rageval.conformance.peers._base import Peer
+from rageval.conformance.reasons import reasons_of, topics_in
 from rageval.conformance.vectors import QrelsRow, RunRow, RunVector
-from rageval.conformance.verdicts import FAILS, WRONG, Verdict, has, topics_of, verdict
+from rageval.conformance.verdicts import FAILS, WRONG, ToolVerdict, has, topics_of, verdict
 from rageval.measures import run_measures
 from rageval.measures.parsing import parse_measure
 
-QUERIES = 12  # cases a vector, so that a question is worth its way
-CUTOFFS = (1, 2, 3, 5, 10, 20, None)
-ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)  # with others, rounding decides which documents are tied in the ideal
-MEASURES = 4  # asked of each vector
+_QUERIES = 12  # cases a vector, so that a question is worth its way
+_CUTOFFS = (1, 2, 3, 5, 10, 20, None)
+_ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)  # with others, rounding decides which documents are tied in the ideal
+_MEASURES = 4  # asked of each vector
 
 
 class Difference(NamedTuple):
     """What somebody has to look at: the smallest input found, and what the peer says of it."""
 
-    verdict: Verdict
+    verdict: ToolVerdict
     vector: RunVector
 
 
@@ -53,7 +53,7 @@ def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[Fuzzed]:
                 return
             vector = drawn(random.Random(f"{seed}/{number}"), peer)
             yield Fuzzed(
-                len(vector.expected) * QUERIES,
+                len(vector.expected) * _QUERIES,
                 [
                     _smallest(process, peer, name, vector, measure)
                     for measure in _wrong(process, peer, name, vector)
@@ -66,7 +66,7 @@ def drawn(rng: random.Random, peer: Peer) -> RunVector:
     run: list[RunRow] = []
     qrels: list[QrelsRow] = []
     single, tied, spam = (rng.random() < share for share in (0.2, 0.5, 0.2))
-    for number in range(QUERIES):
+    for number in range(_QUERIES):
         query, (scores, judged) = f"{number}.q", _query(rng)
         scores = scores if tied else dict(zip(scores, rng.sample(range(999), len(scores)), strict=True))
         run += [(query, doc, _score(rng, score, single)) for doc, score in scores.items()]
@@ -76,7 +76,7 @@ def drawn(rng: random.Random, peer: Peer) -> RunVector:
             for doc, grade in docs.items()
         ]
     topics = [*(["single"] if single else []), *topics_in(run, qrels)]
-    measures = [measure for measure in _measures(rng) if has(peer, measure)][:MEASURES]
+    measures = [measure for measure in _measures(rng) if has(peer, measure)][:_MEASURES]
     vector = RunVector("fuzzed", "drawn at random", run, qrels, {}, topics)
     return _with_values(vector, measures)
 
@@ -100,8 +100,8 @@ def _measures(rng: random.Random) -> list[str]:
     for measure in run_measures().values():
         chosen = measure(normalise="independent") if "normalise" in measure.declared else measure
         if "alpha" in measure.declared:
-            chosen = chosen(alpha=rng.choice(ALPHAS))
-        k = rng.choice(CUTOFFS) if measure.takes_k else None
+            chosen = chosen(alpha=rng.choice(_ALPHAS))
+        k = rng.choice(_CUTOFFS) if measure.takes_k else None
         found.append(str(chosen if k is None else chosen @ k))
     rng.shuffle(found)
     return found
@@ -121,7 +121,7 @@ def _wrong(process: PeerProcess, peer: Peer, name: str, vector: RunVector) -> li
     return [found.measure for found in verdicts if found.verdict == WRONG or _is_odd(found, vector)]
 
 
-def _is_odd(found: Verdict, vector: RunVector) -> bool:
+def _is_odd(found: ToolVerdict, vector: RunVector) -> bool:
     topics = topics_of(vector, found.measure)
     return found.verdict == FAILS and not reasons_of(found.tool, parse_measure(found.measure).name, topics)
 

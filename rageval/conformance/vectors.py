@@ -20,7 +20,7 @@ Expected = Values | str  # a value for each query; or the words of a refusal
 Found = Values | RagevalError
 RunRow = tuple[str, str, float | str]  # query, document, score; 'nan' is no number in JSON
 QrelsRow = tuple[str, str, str, int]  # query, nugget, document, grade
-Kind = TypeVar("Kind", "RunVector", "AnswerVector")
+_Kind = TypeVar("_Kind", "RunVector", "AnswerVector")
 
 
 class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -119,7 +119,7 @@ def text_of(name: str) -> str:
     return (files("rageval.conformance") / f"{name}.jsonl").read_text(encoding="utf-8")
 
 
-def _read(name: str, kind: type[Kind]) -> Iterator[Kind]:
+def _read(name: str, kind: type[_Kind]) -> Iterator[_Kind]:
     return (msgspec.json.decode(line, type=kind) for line in text_of(name).splitlines())
 
 

@@ -1,27 +1,32 @@
-"""Each vector put to rageval and to the peers, and what comes of it."""
+"""Each vector put to rageval and to the peers, what comes of it, and that as a table for people."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from string import ascii_lowercase
 from typing import NamedTuple
 
-from rageval.conformance.asking import PeerProcess, Reply
-from rageval.conformance.peers import Peer, peer_named
+from rageval.conformance.asking import PeerProcess, PeerReply
+from rageval.conformance.peers import peer_named
+from rageval.conformance.peers._base import Peer
 from rageval.conformance.reasons import reasons_of
 from rageval.conformance.vectors import AnswerVector, Expected, Found, RunVector, Values
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
+from rageval.version import __version__
 
 RAGEVAL = "rageval"
-TOLERANCE = 1e-12
-DEEPEST = 20
+_TOLERANCE = 1e-12
+_DEEPEST = 20
 AGREES, COMPATIBLE, DIFFERS, FAILS, WRONG = "agrees", "compat", "differs", "fails", "wrong"
 Vector = RunVector | AnswerVector
 
 
-class Verdict(NamedTuple):
+class ToolVerdict(NamedTuple):
     """How one tool did on one measure of one vector.
 
     `agrees`; `compat`: as rageval by that tool's rules; `differs` on purpose; `fails`; or `wrong`, which
@@ -36,22 +41,22 @@ class Verdict(NamedTuple):
     values: Mapping[str, float | None] | None = None
 
 
-def of_rageval(vector: Vector) -> Iterator[Verdict]:
+def of_rageval(vector: Vector) -> Iterator[ToolVerdict]:
     """Whether rageval finds what the vector says."""
     found = _found(vector)
     for measure, expected in vector.expected.items():
         said = found[measure]
         fault = _fault(expected, said)
         values = None if isinstance(said, RagevalError) else said
-        yield Verdict(RAGEVAL, measure, vector.name, WRONG if fault else AGREES, fault, values)
+        yield ToolVerdict(RAGEVAL, measure, vector.name, WRONG if fault else AGREES, fault, values)
 
 
-def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[Verdict]:
+def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
     """How a peer does, asked for one measure at a time unless the vector is about asking for more."""
     peer = peer_named(name)
     with PeerProcess(name) as process:
         for vector in vectors:
-            if not set(vector.options) <= set(peer.OPTIONS):
+            if not set(vector.options) <= set(peer.options):
                 continue
             known = [measure for measure in vector.expected if has(peer, measure)]
             together = isinstance(vector, RunVector) and vector.together
@@ -67,30 +72,30 @@ def has(peer: Peer, name: str) -> bool:
     return isinstance(measure, Measure) and peer.has(measure)
 
 
-def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: Reply) -> Verdict:
+def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerReply) -> ToolVerdict:
     """What comes of a reply. A topic for which rageval knows the tool's rule excuses nothing else."""
     if reply.values is None:
-        return Verdict(name, measure, vector.name, FAILS, reply.failure)
+        return ToolVerdict(name, measure, vector.name, FAILS, reply.failure)
     said, expected = reply.values[measure], vector.expected[measure]
     reasons = reasons_of(name, parse_measure(measure).name, topics_of(vector, measure))
     if not isinstance(expected, str):
-        if same(said, expected, peer.TOLERANCE):
-            return Verdict(name, measure, vector.name, AGREES, values=said)
-        known = [why for key, why in reasons.items() if key in peer.REPRODUCED]
+        if same(said, expected, peer.tolerance):
+            return ToolVerdict(name, measure, vector.name, AGREES, values=said)
+        known = [why for key, why in reasons.items() if key in peer.reproduced]
         if known and _as_in(peer, vector, measure, said, expected):
-            return Verdict(name, measure, vector.name, COMPATIBLE, known[0], said)
-    why = next((why for key, why in reasons.items() if key not in peer.REPRODUCED), "")
-    return Verdict(name, measure, vector.name, DIFFERS if why else WRONG, why, said)
+            return ToolVerdict(name, measure, vector.name, COMPATIBLE, known[0], said)
+    why = next((why for key, why in reasons.items() if key not in peer.reproduced), "")
+    return ToolVerdict(name, measure, vector.name, DIFFERS if why else WRONG, why, said)
 
 
 def topics_of(vector: Vector, measure: str) -> list[str]:
     """What makes an input special: its own topics, and those of the cut-off."""
     k = parse_measure(measure).k
-    of_cutoff = ["deep"] if k and k > DEEPEST else ["first"] if k == 1 else []
+    of_cutoff = ["deep"] if k and k > _DEEPEST else ["first"] if k == 1 else []
     return [*of_cutoff, *vector.topics]
 
 
-def same(left: Values, right: Values, tolerance: float = TOLERANCE) -> bool:
+def same(left: Values, right: Values, tolerance: float = _TOLERANCE) -> bool:
     """Whether two tools say the same of the same queries; undefined (None, nan) is a value, too."""
     return left.keys() == right.keys() and all(_near(left[key], right[key], tolerance) for key in left)
 
@@ -99,11 +104,11 @@ def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Val
     """Whether rageval says the same by this tool's rules."""
     if isinstance(vector, RunVector) and vector.options:
         return False
-    rules = dict(peer.AS)
+    rules = dict(peer.rules)
     if said.keys() != expected.keys():
         rules = {**rules, "intersection": True, "complete": False} if isinstance(vector, RunVector) else rules
     found = vector.found([measure], rules)[measure]
-    return not isinstance(found, RagevalError) and same(said, found, peer.TOLERANCE)
+    return not isinstance(found, RagevalError) and same(said, found, peer.tolerance)
 
 
 def _near(left: float | None, right: float | None, tolerance: float) -> bool:
@@ -126,3 +131,108 @@ def _fault(expected: Expected, found: Found) -> str:
     if isinstance(expected, str):
         return f"expected to be refused: {expected}"
     return "" if same(found, expected) else f"expected {dict(expected)}, found {dict(found)}"
+
+
+_Reason = tuple[str, str, str]  # tool, kind of verdict, words
+_UNEXPLAINED = "?"
+_SHOWN = 20
+_LETTERS = (*ascii_lowercase, *map("".join, product(ascii_lowercase, repeat=2)))
+
+
+def letters_of(verdicts: Sequence[ToolVerdict]) -> dict[_Reason, str]:
+    """A letter for each reason of each tool, from `a` for every tool."""
+    letters: dict[_Reason, str] = {}
+    used = Counter[str]()
+    for verdict in verdicts:
+        reason = _reason(verdict)
+        if verdict.verdict not in (AGREES, WRONG) and reason not in letters:
+            letters[reason] = _LETTERS[used[verdict.tool] % len(_LETTERS)]
+            used[verdict.tool] += 1
+    return letters
+
+
+class VerdictsTable:
+    """What there is to say of the verdicts."""
+
+    def __init__(
+        self, verdicts: Sequence[ToolVerdict], letters: Mapping[_Reason, str], versions: Mapping[str, str]
+    ) -> None:
+        self._verdicts, self._letters, self._versions = verdicts, letters, versions
+
+    def own(self) -> str:
+        """How rageval itself did."""
+        found = [verdict for verdict in self._verdicts if verdict.tool == RAGEVAL]
+        right = sum(verdict.verdict == AGREES for verdict in found)
+        vectors = len({verdict.vector for verdict in found})
+        return f"rageval {__version__}: {right:,} of {len(found):,} right, on {vectors:,} golden vectors"
+
+    def grid(self) -> list[list[str]]:
+        """A row a measure that some tool has, besides rageval."""
+        cells = self._cells()
+        shared = dict.fromkeys(name for name, tool in cells if tool != RAGEVAL)
+        rows = [[name, *(_cell(cells.get((name, tool))) for tool in self._versions)] for name in shared]
+        return [["measure", *self._versions], *rows]
+
+    def alone(self) -> Iterator[str]:
+        """The measures that no tool here has, besides rageval."""
+        cells = self._cells()
+        shared = {name for name, tool in cells if tool != RAGEVAL}
+        lonely = [name for name, tool in cells if tool == RAGEVAL and name not in shared]
+        if lonely:
+            yield f"Of rageval alone, as far as these tools go: {', '.join(lonely)}."
+
+    def reasons(self) -> Iterator[str]:
+        """What the letters mean, tool by tool."""
+        for tool, version in self._versions.items():
+            known = {why: letter for why, letter in self._letters.items() if why[0] == tool}
+            if known:
+                yield ""
+                yield f"{tool} {version}"
+            for (_, kind, why), letter in known.items():
+                yield f"  {letter}  {_means(tool, kind, why)}"
+
+    def _cells(self) -> dict[tuple[str, str], Counter[str]]:
+        """By measure and tool, how often which letter; none stands for agreement."""
+        cells: dict[tuple[str, str], Counter[str]] = {}
+        for verdict in self._verdicts:
+            name = parse_measure(verdict.measure).name
+            cells.setdefault((name, verdict.tool), Counter())[self._letter(verdict)] += 1
+        return cells
+
+    def faults(self) -> Iterator[str]:
+        """What nobody can explain."""
+        found = [verdict for verdict in self._verdicts if verdict.verdict == WRONG]
+        if found:
+            yield ""
+            yield f"{_UNEXPLAINED}  cannot be explained, which makes it a fault; please report it:"
+        for verdict in found[:_SHOWN]:
+            said = verdict.why or dict(verdict.values or {})
+            yield f"   {verdict.tool}, {verdict.measure} of {verdict.vector}: {said}"
+        if len(found) > _SHOWN:
+            yield f"   … and {len(found) - _SHOWN:,} more (--format jsonl shows all)"
+
+    def _letter(self, verdict: ToolVerdict) -> str:
+        if verdict.verdict == AGREES:
+            return ""
+        return _UNEXPLAINED if verdict.verdict == WRONG else self._letters[_reason(verdict)]
+
+
+def _reason(verdict: ToolVerdict) -> _Reason:
+    return verdict.tool, verdict.verdict, verdict.why
+
+
+def _cell(counts: Counter[str] | None) -> str:
+    if counts is None:
+        return "–"
+    letters = [f"{letter}{'' if count == 1 else count}" for letter, count in sorted(counts.items()) if letter]
+    return " ".join([str(counts[""]), *letters])
+
+
+def _means(tool: str, kind: str, why: str) -> str:
+    if kind == FAILS:
+        return f"fails: {why}"
+    if kind == COMPATIBLE:
+        given = peer_named(tool).rules.items()
+        options = " ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in given)
+        return f"{why} ({options} says the same)"
+    return why

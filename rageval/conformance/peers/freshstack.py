@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval.conformance.peers import ByMeasure
-from rageval.conformance.peers.data import queries_of, run_of
+from rageval.conformance.peers._base import ByMeasure, Peer, queries_of, run_of
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
-PACKAGE = "freshstack"
-AS = {"compat": "freshstack"}
-REPRODUCED = {"ties", "single"}
-TOLERANCE = 6e-5
-OPTIONS: frozenset[str] = frozenset()
-NAMES = {
+_NAMES = {
     "alpha_ndcg": "alpha-nDCG",
     "coverage": "Coverage",
     "recall": "Recall",
@@ -24,12 +18,12 @@ NAMES = {
 }
 
 
-def has(measure: Measure) -> bool:
+def _has(measure: Measure) -> bool:
     """Nothing can be set but the cut-off."""
-    return measure.name in NAMES and measure.k is not None and not measure.changed
+    return measure.name in _NAMES and measure.k is not None and not measure.changed
 
 
-def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
+def _values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
     """One cut-off at a time; which nugget belongs to which query is found as it finds it."""
     by_nugget: dict[str, dict[str, int]] = {}
     for query, nugget, doc, grade in vector.qrels:
@@ -64,4 +58,7 @@ def _value(measure: Measure, query: str, by_nugget: Any, nuggets: Any, grades: A
     of_documents = measure.name in ("recall", "ndcg")
     judged = ({query: grades[query]},) if of_documents else (by_nugget, {query: nuggets[query]})
     found = getattr(metrics, measure.name)(*judged, one, [k])
-    return float(found[f"{NAMES[measure.name]}@{k}"])
+    return float(found[f"{_NAMES[measure.name]}@{k}"])
+
+
+FRESHSTACK = Peer("freshstack", _has, _values, {"compat": "freshstack"}, {"ties", "single"}, tolerance=6e-5)

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval.conformance.peers import ByMeasure, Lacks
-from rageval.conformance.peers.data import document_grades, only
-from rageval.conformance.peers.pyndeval import normalised
+from rageval.conformance.peers._base import ByMeasure, Lacks, Peer, document_grades, only
+from rageval.conformance.peers.ndeval import normalised
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
-PACKAGE = "ir-measures"
-AS = {"compat": "pyndeval", "complete": True}
-REPRODUCED = {"ties", "first/alpha_dcg", "first/err_ia"}
-TOLERANCE = 1e-12
-OPTIONS = {"judged_only"}
 _OF_DOCUMENTS = {"recall", "ndcg", "ap", "rr", "p", "success", "judged"}
 _ONLY_WITH_CUTOFF = {
     "alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "p_ia", "strec", "p", "recall", "success", "judged"
@@ -32,7 +26,7 @@ _PARAMETERS = {
 _OTHERS = {"rel", "normalise"}
 
 
-def has(measure: Measure) -> bool:
+def _has(measure: Measure) -> bool:
     """What its providers compute; of those of novelty, as ndeval normalises them."""
     if measure.called_by("ir_measures") is None:
         return False
@@ -43,7 +37,7 @@ def has(measure: Measure) -> bool:
     return measure.name not in (_ONLY_WITH_CUTOFF if measure.k is None else _ONLY_WITHOUT)
 
 
-def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
+def _values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
     """All in one call. Documents are judged once, unless it is about those that are not."""
     import ir_measures
 
@@ -86,3 +80,13 @@ def _qrels(vector: RunVector, of_documents: bool) -> Any:
             for doc, grade in docs.items()
         ]
     return rows
+
+
+IR_MEASURES = Peer(
+    "ir-measures",
+    _has,
+    _values,
+    {"compat": "pyndeval", "complete": True},
+    {"ties", "first/alpha_dcg", "first/err_ia"},
+    options={"judged_only"},
+)

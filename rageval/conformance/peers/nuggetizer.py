@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rageval.conformance.peers import ByMeasure
+from rageval.conformance.peers._base import ByMeasure, Peer
 from rageval.conformance.vectors import AnswerVector
 from rageval.measures.base import Measure
 
-PACKAGE = "nuggetizer"
-AS = {"compat": "nuggetizer"}
-REPRODUCED = {"failed", "vitalless"}
-TOLERANCE = 1e-12
-OPTIONS = {"on_missing"}  # it takes whatever is missing for the worst
-NAMES = {
+_NAMES = {
     "nugget_recall(importance=vital)": "strict_vital_score",
     "nugget_recall": "strict_all_score",
     "nugget_recall(importance=vital,credit=partial)": "vital_score",
@@ -22,12 +17,12 @@ NAMES = {
 }
 
 
-def has(measure: Measure) -> bool:
+def _has(measure: Measure) -> bool:
     """Four of the scores."""
-    return str(measure) in NAMES
+    return str(measure) in _NAMES
 
 
-def values(measures: Sequence[Measure], vector: AnswerVector) -> ByMeasure:
+def _values(measures: Sequence[Measure], vector: AnswerVector) -> ByMeasure:
     """Of every answer; a judgement that failed has no label, or the word failed."""
     from nuggetizer.core.metrics import calculate_nugget_scores
 
@@ -37,6 +32,16 @@ def values(measures: Sequence[Measure], vector: AnswerVector) -> ByMeasure:
         answers.setdefault(f"{row['run_id']}/{row['query_id']}", []).append(nugget)
     scores = {answer: calculate_nugget_scores(answer, nuggets) for answer, nuggets in answers.items()}
     return {
-        str(measure): {answer: getattr(found, NAMES[str(measure)]) for answer, found in scores.items()}
+        str(measure): {answer: getattr(found, _NAMES[str(measure)]) for answer, found in scores.items()}
         for measure in measures
     }
+
+
+NUGGETIZER = Peer(
+    "nuggetizer",
+    _has,
+    _values,
+    {"compat": "nuggetizer"},
+    {"failed", "vitalless"},
+    options={"on_missing"},  # it takes whatever is missing for the worst
+)

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rageval.conformance.peers import ByMeasure
-from rageval.conformance.peers.data import document_grades, only, run_of
+from rageval.conformance.peers._base import ByMeasure, Peer, document_grades, only, run_of
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
-PACKAGE = "ranx"
-AS = {"ties": "input"}
-REPRODUCED = {"ties"}
-TOLERANCE = 1e-12
-OPTIONS: frozenset[str] = frozenset()
-NAMES = {
+_NAMES = {
     "ndcg": "ndcg",
     "ap": "map",
     "rr": "mrr",
@@ -24,13 +18,13 @@ NAMES = {
 }
 
 
-def has(measure: Measure) -> bool:
+def _has(measure: Measure) -> bool:
     """With a cut-off or without one, at the usual grade."""
     exponential = measure.name == "ndcg" and measure.changed == {"dcg": "exp_log2"}
-    return measure.name in NAMES and (exponential or not measure.changed)
+    return measure.name in _NAMES and (exponential or not measure.changed)
 
 
-def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
+def _values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
     """All in one call; queries that the run lacks are filled in by itself."""
     from ranx import Qrels, Run, evaluate
 
@@ -41,5 +35,8 @@ def values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
 
 
 def _name(measure: Measure) -> str:
-    name = "ndcg_burges" if measure.changed else NAMES[measure.name]
+    name = "ndcg_burges" if measure.changed else _NAMES[measure.name]
     return name if measure.k is None else f"{name}@{measure.k}"
+
+
+RANX = Peer("ranx", _has, _values, {"ties": "input"}, {"ties"})
