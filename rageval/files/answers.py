@@ -265,9 +265,9 @@ class _Plain(msgspec.Struct):
 
 def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
     passages = tuple(
-        (doc, found.passage)
-        for found in line.passages
-        for doc in _identifiers(found.docs, "passages.doc_IDs", limits) or ("",)
+        (doc, passage.passage)
+        for passage in line.passages
+        for doc in _identifiers(passage.docs, "passages.doc_IDs", limits) or ("",)
     )
     return Answer(
         identifier(line.id, "id", limits),
@@ -282,7 +282,9 @@ def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
 
 def _from_plain(line: _Plain, limits: Limits) -> Answer:
     parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer
-    passages = tuple((identifier(found.id, "passages.id", limits), found.text) for found in line.passages)
+    passages = tuple(
+        (identifier(passage.id, "passages.id", limits), passage.text) for passage in line.passages
+    )
     listed = line.references is not None or bool(passages)
     references = (
         tuple(doc for doc, _ in passages)

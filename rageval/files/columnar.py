@@ -121,20 +121,20 @@ class _RowBatch:
             column.validate(full=True)
         except pyarrow.ArrowInvalid as error:
             raise InputError(f"{self.source}: {name}: {error}") from None
-        found: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
+        encoded: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
         longest = self._limits.id
-        if not all(found) or len(max(found, key=len, default=b"")) > longest:
-            bad = next(at for at, word in enumerate(found) if not 0 < len(word) <= longest)
+        if not all(encoded) or len(max(encoded, key=len, default=b"")) > longest:
+            bad = next(at for at, word in enumerate(encoded) if not 0 < len(word) <= longest)
             raise self._wrong(bad, name, f"1 to {longest:,} bytes (see --limit id=…)", column)
-        if [word.strip(_AROUND) for word in found] != found:
-            bad = next(at for at, word in enumerate(found) if word.strip(_AROUND) != word)
+        if [word.strip(_AROUND) for word in encoded] != encoded:
+            bad = next(at for at, word in enumerate(encoded) if word.strip(_AROUND) != word)
             raise self._wrong(bad, name, "an id without blanks around it", column)
-        return found
+        return encoded
 
     def nuggets(self) -> list[bytes]:
         """Return the column that names the nugget, `0` everywhere if there is none."""
-        found = [name for name in _NUGGETS if name in self._batch.schema.names]
-        return self.ids(found[-1]) if found else [b"0"] * self._batch.num_rows
+        names = [name for name in _NUGGETS if name in self._batch.schema.names]
+        return self.ids(names[-1]) if names else [b"0"] * self._batch.num_rows
 
     def numbers(self, name: str) -> list[float]:
         """Return a column of finite numbers."""
@@ -168,9 +168,9 @@ class _RowBatch:
         return column
 
     def _wrong(self, row: int, name: str, expected: str, column: Any) -> InputError:
-        found = column[row].as_py() if row < len(column) else None
+        value = column[row].as_py() if row < len(column) else None
         return InputError(
-            f"{self.source}:{self._first + row}: expected {expected} as {name}, found {found!r:.80}"
+            f"{self.source}:{self._first + row}: expected {expected} as {name}, found {value!r:.80}"
         )
 
 

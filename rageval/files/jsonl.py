@@ -77,10 +77,10 @@ def read_batches(
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
             yield range(first_line, first_line + lines), records
             continue
-        found = _one_by_one(
+        singly = _one_by_one(
             name, first_line, text, decoder.decode, lambda error, line: explained(error, line, expected)
         )
-        pairs = list(found)
+        pairs = list(singly)
         if not pairs:
             continue
         yield [number for number, _ in pairs], [record for _, record in pairs]
@@ -123,10 +123,10 @@ def first_record(text: bytes) -> dict[str, Any] | None:
     """Return the first line's JSON object, for telling formats apart; None if it is something else."""
     line = text.removeprefix(BOM).lstrip().partition(b"\n")[0]
     try:
-        found = msgspec.json.decode(line)
+        record = msgspec.json.decode(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def as_line(record: Any) -> str:
@@ -171,8 +171,8 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
     if isinstance(error, UnicodeDecodeError):
         return _not_utf8(line)
     if half := _HALF.search(line):
-        found = f"half a character ({half[0].decode()}), which no text holds"
-        return f"expected {expected}, found {found}: {quoted(line)}"
+        shown = f"half a character ({half[0].decode()}), which no text holds"
+        return f"expected {expected}, found {shown}: {quoted(line)}"
     message = str(error)
     if isinstance(error, msgspec.ValidationError):
         what, _, where = message.partition(" - at `$")
@@ -456,8 +456,8 @@ def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
     if (problem := problem_of_id(text)) is not None and text.strip():
         raise Unfit(f"expected {problem} in `{what}`")
     if not text.strip() or len(text.encode("utf-8", "surrogatepass")) > limits.id:
-        found = f"{len(text):,} characters" if text.strip() else "nothing"
-        raise Unfit(f"expected an id of 1 to {limits.id:,} bytes in `{what}`, found {found}")
+        size = f"{len(text):,} characters" if text.strip() else "nothing"
+        raise Unfit(f"expected an id of 1 to {limits.id:,} bytes in `{what}`, found {size}")
     if _CONTROL.search(text):
         raise Unfit(f"expected an id without control characters in `{what}`, found {text[:80]!r}")
     return text

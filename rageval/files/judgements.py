@@ -324,8 +324,8 @@ class Judgements:
     def answer(self, run: int, judge: int, query: int) -> int | None:
         """Return the number of an answer, None where the judge said nothing of it."""
         at = self._first((run, judge, query))
-        found = at < len(self.run) and (self.run[at], self.judge[at], self.query[at]) == (run, judge, query)
-        return at if found else None
+        here = (run, judge, query)
+        return at if at < len(self.run) and (self.run[at], self.judge[at], self.query[at]) == here else None
 
     def _first(self, place: tuple[int, int, int]) -> int:
         return bisect_left(
@@ -376,23 +376,23 @@ class Judgements:
 
     def only(self, is_kept: Callable[[JudgementLine], bool]) -> Judgements:
         """Return the table with some of its rows alone."""
-        found = copy(self)
-        found.kept = {}
+        part = copy(self)
+        part.kept = {}
         kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
         rows = [row for some in kept for row in some]
         there = [at for at, some in enumerate(kept) if some]
         ends = list(accumulate(len(kept[at]) for at in there))
-        found.run, found.judge, found.query = (
+        part.run, part.judge, part.query = (
             array("i", map(column.__getitem__, there)) for column in (self.run, self.judge, self.query)
         )
-        found.begin, found.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
-        found._order = array("i", map(self.position, rows))
-        found.row_item, found.row_aspect, found.row_said = (
+        part.begin, part.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
+        part._order = array("i", map(self.position, rows))
+        part.row_item, part.row_aspect, part.row_said = (
             array("i", map(column.__getitem__, rows))
             for column in (self.row_item, self.row_aspect, self.row_said)
         )
-        found._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
-        return found
+        part._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
+        return part
 
     def facts_of(self, run: str, query: str) -> AnswerFacts:
         """Return what is known of an answer; made when first asked for."""
@@ -428,14 +428,14 @@ def _add_judgements(table: Judgements, source: Source, limits: Limits = DEFAULT)
 
 def add_dicts(table: Judgements, judgements: Iterable[Mapping[str, Any]]) -> None:
     """Take in judgements that are already in memory, as dicts with the keys of the file."""
-    found = list(judgements)
-    if not found:
+    given = list(judgements)
+    if not given:
         return
     try:
-        records = msgspec.convert(found, list[JudgementLine])
+        records = msgspec.convert(given, list[JudgementLine])
     except msgspec.ValidationError as error:
         raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
-    table.add(table.name, range(1, len(found) + 1), records, DEFAULT)
+    table.add(table.name, range(1, len(given) + 1), records, DEFAULT)
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:

@@ -71,27 +71,27 @@ class _FreshStackNuggets(msgspec.Struct):
 
 def _from_list(line: _NuggetList, limits: Limits) -> list[Nugget]:
     query = identifier(line.qid, "qid", limits)
-    found = []
+    nuggets = []
     for at, nugget in enumerate(line.nuggets):
         given = nugget.nugget_id if nugget.nugget_id is not None else nugget.id
         name = str(at) if given is None else identifier(given, f"nuggets[{at}].id", limits)
         importance = None if nugget.importance == "failed" else nugget.importance
-        found.append(Nugget(query, name, nugget.text, importance, group=nugget.mapped_sub_narrative))
-    return _distinct(found)
+        nuggets.append(Nugget(query, name, nugget.text, importance, group=nugget.mapped_sub_narrative))
+    return _distinct(nuggets)
 
 
 def _from_rubrics(line: _Rubrics, limits: Limits) -> list[Nugget]:
     query = identifier(line.qid, "qid", limits)
     return [
-        Nugget(query, str(at), found.criterion, weight=found.weight, group=found.axis)
-        for at, found in enumerate(line.rubrics)
+        Nugget(query, str(at), criterion.criterion, weight=criterion.weight, group=criterion.axis)
+        for at, criterion in enumerate(line.rubrics)
     ]
 
 
 def _from_freshstack(line: _FreshStackNuggets, limits: Limits) -> list[Nugget]:
     query = identifier(line.query_id, "query_id", limits)
     return _distinct(
-        [Nugget(query, identifier(found.id, "nuggets._id", limits), found.text) for found in line.nuggets]
+        [Nugget(query, identifier(nugget.id, "nuggets._id", limits), nugget.text) for nugget in line.nuggets]
     )
 
 
@@ -144,11 +144,11 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
     it is not the nugget's place.
     """
     seen: set[str] = set()
-    for query, found in groupby(nuggets, key=lambda nugget: nugget.query_id):
+    for query, together in groupby(nuggets, key=lambda nugget: nugget.query_id):
         if query in seen:
             raise InputError(f"query {query!r}: its nuggets are scattered, expected them together; sort them")
         seen.add(query)
-        listed = [_record(at, nugget) for at, nugget in enumerate(found)]
+        listed = [_record(at, nugget) for at, nugget in enumerate(together)]
         record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
         yield msgspec.json.encode(record).decode()
 

@@ -57,15 +57,15 @@ def columns_of_frame(frame: Any, names: Sequence[str], table: str) -> list[str]:
     return called
 
 
-def text(values: Iterable[Any], table: str, column: str) -> list[str]:
+def _texts(values: Iterable[Any], table: str, column: str) -> list[str]:
     """Return ids as text. Whole numbers are read as digits; anything else would have several spellings."""
-    found = list(values)
-    for at, value in enumerate(found):
+    texts = list(values)
+    for at, value in enumerate(texts):
         if not isinstance(value, str):
-            found[at] = value = _digits(value, f"{table}:{at + 1}", column)
+            texts[at] = value = _digits(value, f"{table}:{at + 1}", column)
         if value.strip(AROUND) != value or not value:
             raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
-    return found
+    return texts
 
 
 def _digits(value: Any, where: str, column: str) -> str:
@@ -79,11 +79,11 @@ def _digits(value: Any, where: str, column: str) -> str:
 
 def ids(values: Iterable[Any], table: str, column: str) -> list[bytes]:
     """Return ids as the bytes of their UTF-8, which is how ids of files are compared and ordered."""
-    found = text(values, table, column)
+    texts = _texts(values, table, column)
     try:
-        return list(map(str.encode, found))
+        return list(map(str.encode, texts))
     except UnicodeEncodeError:  # half of a character
-        return [name.encode("utf-8", "surrogatepass") for name in found]
+        return [name.encode("utf-8", "surrogatepass") for name in texts]
 
 
 def finite(values: Iterable[Any], table: str, column: str) -> list[float]:

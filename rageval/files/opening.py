@@ -198,8 +198,8 @@ def _taken(stream: Any, size: int, name: str) -> bytes:
     if block is None:  # a pipe that does not wait
         return b""
     if not isinstance(block, bytes | bytearray | memoryview):
-        found = type(block).__name__
-        raise InputError(f"{name}: expected bytes from read(), found {found}; open it with mode 'rb'")
+        kind = type(block).__name__
+        raise InputError(f"{name}: expected bytes from read(), found {kind}; open it with mode 'rb'")
     return bytes(block)
 
 
@@ -315,8 +315,8 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     if is_remote(path):
         return remote.stamp_of(str(path))
     with _explained(path):
-        found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
+        status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
 
 
 def _refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:

@@ -46,7 +46,7 @@ _TOPICS: RecordForm[Question] = RecordForm(
 )
 
 
-Word = str | int | float
+_Word = str | int | float
 
 
 class _CragQuestion(msgspec.Struct):
@@ -54,15 +54,15 @@ class _CragQuestion(msgspec.Struct):
 
     interaction_id: Id
     query: str
-    answer: Word
-    alt_ans: list[Word] = []
-    alternative_answers: str | list[Word] | None = None
-    domain: Word | None = None
-    question_type: Word | None = None
-    static_or_dynamic: Word | None = None
-    popularity: Word | None = None
-    split: Word | None = None
-    query_time: Word | None = None
+    answer: _Word
+    alt_ans: list[_Word] = []
+    alternative_answers: str | list[_Word] | None = None
+    domain: _Word | None = None
+    question_type: _Word | None = None
+    static_or_dynamic: _Word | None = None
+    popularity: _Word | None = None
+    split: _Word | None = None
+    query_time: _Word | None = None
 
 
 class _SupportingDocument(msgspec.Struct):
@@ -94,7 +94,7 @@ class _FreshStackQuestion(msgspec.Struct):
     answer_text: str = ""
 
 
-def words(value: Word | list[Word] | None) -> tuple[str, ...]:
+def words(value: _Word | list[_Word] | None) -> tuple[str, ...]:
     """Return one answer, several or none, as texts."""
     if value is None:
         return ()
@@ -113,11 +113,11 @@ def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
 
 def _alternatives(line: _CragQuestion) -> tuple[str, ...]:
     """Return the other right answers; the example that CRAG ships has them as JSON inside a text."""
-    found = line.alternative_answers
-    if not isinstance(found, str):
-        return words(found)
+    others = line.alternative_answers
+    if not isinstance(others, str):
+        return words(others)
     try:
-        return words(msgspec.json.decode(found or "[]", type=list[Word]))
+        return words(msgspec.json.decode(others or "[]", type=list[_Word]))
     except ValueError:
         raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
 
@@ -133,7 +133,7 @@ def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:
         line.question,
         (line.answer,),
         tuple(facts.items()),
-        tuple((found.doc_id, found.content) for found in line.documents or () if found.content),
+        tuple((document.doc_id, document.content) for document in line.documents or () if document.content),
     )
 
 
@@ -196,7 +196,7 @@ def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     def build(fields: _Fields, limits: Limits) -> Question:
         asked = identifier(_value(fields, query, str | int), query, limits)
         text = _value(fields, question, str)
-        gold = words(_value(fields, "answer", Word | list[Word] | None, None))
+        gold = words(_value(fields, "answer", _Word | list[_Word] | None, None))
         return Question(asked, text, gold, tuple(_facts(fields, {query, question, "answer"})))
 
     return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build)

@@ -62,9 +62,9 @@ class _Candidates(msgspec.Struct):
 
 def _checked(line: _Candidates, limits: Limits) -> _Candidates:
     line.query.qid = identifier(line.query.qid, "query.qid", limits)
-    for at, found in enumerate(line.candidates):
-        found.docid = identifier(found.docid, f"candidates[{at}].docid", limits)
-    scored = [found.score is not None for found in line.candidates]
+    for at, candidate in enumerate(line.candidates):
+        candidate.docid = identifier(candidate.docid, f"candidates[{at}].docid", limits)
+    scored = [candidate.score is not None for candidate in line.candidates]
     if any(scored) and not all(scored):
         raise Unfit("expected a score for every candidate or for none, found some without")
     return line
@@ -80,8 +80,8 @@ CANDIDATES: RecordForm[_Candidates] = RecordForm(
 
 
 def _as_question(line: _Candidates, limits: Limits) -> Question:
-    found = _checked(line, limits)
-    return Question(str(found.query.qid), found.query.text)
+    checked = _checked(line, limits)
+    return Question(str(checked.query.qid), checked.query.text)
 
 
 QUESTIONS: RecordForm[Question] = RecordForm(
@@ -130,10 +130,10 @@ def _scored(source: Source, limits: Limits) -> Iterator[_Row]:
     if b'"candidates"' not in start_of(source, limits):
         yield from numbers(source, limits)
         return
-    for line, found in read_candidates(source, limits):
-        for at, candidate in enumerate(found.candidates):
-            score = float(len(found.candidates) - at) if candidate.score is None else candidate.score
-            yield line, str(found.query.qid), str(candidate.docid), score
+    for line, retrieved in read_candidates(source, limits):
+        for at, candidate in enumerate(retrieved.candidates):
+            score = float(len(retrieved.candidates) - at) if candidate.score is None else candidate.score
+            yield line, str(retrieved.query.qid), str(candidate.docid), score
 
 
 def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:

@@ -68,13 +68,13 @@ def read_lines(
         content = ended.removesuffix(b"\r")
         if _holds_nothing(content, comments):
             continue
-        found = spans_of(content, kind, tabbed)
-        problem = problem_in(content, found, kind, comments, limits)
+        spans = spans_of(content, kind, tabbed)
+        problem = problem_in(content, spans, kind, comments, limits)
         if problem:
             findings.add(f"{source}:{number}: {problem}")
         else:
             numbers.append(number)
-            rows.append([content[left:right] for left, right in found])
+            rows.append([content[left:right] for left, right in spans])
     findings.raise_if_any()
     return numbers, rows
 
@@ -114,10 +114,10 @@ def _holds_nothing(content: bytes, comments: str) -> bool:
 
 def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, int]]:
     """Return start and end of every field of a line, in a file whose fields tabs part, or blanks."""
-    found = _by_blanks(content)
-    if _has_tabs(content, kind.width) and (tabbed or len(found) != kind.width):
+    spans = _by_blanks(content)
+    if _has_tabs(content, kind.width) and (tabbed or len(spans) != kind.width):
         return _by_tabs(content)
-    return found
+    return spans
 
 
 def is_tabbed(content: bytes, width: int) -> bool:
@@ -145,14 +145,14 @@ def _by_blanks(content: bytes) -> list[tuple[int, int]]:
 
 
 def problem_in(
-    content: bytes, found: list[tuple[int, int]], kind: LineForm, comments: str, limits: Limits
+    content: bytes, spans: list[tuple[int, int]], kind: LineForm, comments: str, limits: Limits
 ) -> str | None:
     """Return what is wrong with a line, or None."""
     return (
         bad_bytes(content, limits)
         or _comment(content, comments)
-        or _bad_shape(content, found, kind)
-        or _bad_value([content[left:right] for left, right in found], kind, limits)
+        or _bad_shape(content, spans, kind)
+        or _bad_value([content[left:right] for left, right in spans], kind, limits)
     )
 
 
@@ -165,12 +165,12 @@ def _comment(content: bytes, comments: str) -> str | None:
     return None
 
 
-def _bad_shape(content: bytes, found: list[tuple[int, int]], kind: LineForm) -> str | None:
+def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> str | None:
     expected = " ".join(kind.columns)
-    if len(found) != kind.width:
-        hint = "; ids with spaces need a tab-separated file" if len(found) > kind.width else ""
-        return f"expected {kind.width} columns ({expected}), found {len(found)}: {quoted(content)}{hint}"
-    empty = [kind.columns[at] for at, (left, right) in enumerate(found) if left == right]
+    if len(spans) != kind.width:
+        hint = "; ids with spaces need a tab-separated file" if len(spans) > kind.width else ""
+        return f"expected {kind.width} columns ({expected}), found {len(spans)}: {quoted(content)}{hint}"
+    empty = [kind.columns[at] for at, (left, right) in enumerate(spans) if left == right]
     return (
         f"expected {kind.width} columns ({expected}), found nothing in {empty[0]}: {quoted(content)}"
         if empty
@@ -328,11 +328,11 @@ def stretch(text: Text, kind: LineForm, name: str, reading: Reading) -> tuple[Se
     lines = content.split(b"\n")
     numbers = range(first, first + len(lines)) if isinstance(first, int) else first
     limits = reading.limits
-    found, rows = read_lines(
+    held, rows = read_lines(
         zip(numbers, lines, strict=False), kind, name, reading.comments, limits, bool(reading.tabbed)
     )
     columns = list(zip(*rows, strict=True))
-    return found, with_numbers(columns, kind, limits) or [] if columns else []
+    return held, with_numbers(columns, kind, limits) or [] if columns else []
 
 
 def ordinary(content: bytes, kind: LineForm, reading: Reading) -> Columns | None:
@@ -414,10 +414,10 @@ def _scores(words: Sequence[bytes]) -> list[float] | None:
 def _grades(words: Sequence[bytes], largest: int) -> list[int] | None:
     number = {}
     for word in set(words):
-        found = grade(word, largest)
-        if found is None:
+        value = grade(word, largest)
+        if value is None:
             return None
-        number[word] = found
+        number[word] = value
     return [number[word] for word in words]
 
 
@@ -461,11 +461,11 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
     lines: list[bytes] = []
     numbers = array("q")
     for text in texts:
-        some, found, queries = _rows(text, width, tabbed)
+        some, contents, queries = _rows(text, width, tabbed)
         for at, query in enumerate(queries, len(lines)):
             of_query[query].append(at)
         numbers.extend(some)
-        lines += found
+        lines += contents
     order = list(chain.from_iterable(of_query.values()))
     return Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
 

@@ -46,15 +46,15 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
     from pathlib import Path
 
     path = Path(path)
-    found = _look(path)
+    present = _look(path)
     descriptor = _descriptor(path)
-    if str(path) == _STDOUT or descriptor is not None or (found and not stat.S_ISREG(found.st_mode)):
+    if str(path) == _STDOUT or descriptor is not None or (present and not stat.S_ISREG(present.st_mode)):
         with _through(path, descriptor) as stream:
             yield stream
         return
     with _explained(path):
         target = Path(os.path.realpath(path))
-        part, raw = _begun(target, found)
+        part, raw = _begun(target, present)
     stream = io.BufferedWriter(_NamedSink(raw, path))
     try:
         yield stream
@@ -62,7 +62,7 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
             stream.flush()
             _synced(raw.fileno())
             raw.close()
-            _put(part, target, found)
+            _put(part, target, present)
     finally:
         stream.raw.close()  # what is still buffered is of no use any more
         with suppress(OSError):
@@ -108,20 +108,20 @@ def _look(path: Path) -> os.stat_result | None:
     """Return what is there now; a folder is refused."""
     with _explained(path):
         try:
-            found = path.stat()
+            present = path.stat()
         except FileNotFoundError:
             return None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(present.st_mode):
         raise UsageError(f"{visible(str(path))}: is a folder, expected a file to write to")
-    return found
+    return present
 
 
 def _descriptor(path: Path) -> int | None:
     """Return the open file that such as /dev/stdout stands for: opened anew, it would begin at its start."""
     place = os.path.abspath(path)
     for _ in range(_LINKS):
-        if found := re.fullmatch(_OPEN_FILE, place):
-            return int(found[1])
+        if match := re.fullmatch(_OPEN_FILE, place):
+            return int(match[1])
         try:
             link = os.readlink(place)
         except OSError:
@@ -162,15 +162,15 @@ def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
     return os.fdopen(os.dup(descriptor or 0), "wb", buffering=0), descriptor == 1
 
 
-def _begun(target: Path, found: os.stat_result | None) -> tuple[Path, io.FileIO]:
+def _begun(target: Path, present: os.stat_result | None) -> tuple[Path, io.FileIO]:
     """Begin a new file beside the target, under a name that no other run has."""
-    if found is not None:
+    if present is not None:
         os.close(os.open(target, os.O_WRONLY))  # what is protected may not be replaced either
     part = target.with_name(f".{target.name[:40]}.{os.urandom(8).hex()}.part")
     raw = part.open("xb", buffering=0)
-    if found is not None:
+    if present is not None:
         try:
-            _like(raw.fileno(), found)
+            _like(raw.fileno(), present)
         except BaseException:
             raw.close()
             part.unlink()
@@ -178,18 +178,18 @@ def _begun(target: Path, found: os.stat_result | None) -> tuple[Path, io.FileIO]
     return part, raw
 
 
-def _like(descriptor: int, found: os.stat_result) -> None:
+def _like(descriptor: int, present: os.stat_result) -> None:
     """Give it owner, group and mode of the file that will be replaced."""
     if not hasattr(os, "fchown"):  # Windows
         return
     with suppress(PermissionError):  # only root may give files away
-        os.fchown(descriptor, found.st_uid, found.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+        os.fchown(descriptor, present.st_uid, present.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(present.st_mode))
 
 
-def _put(part: Path, target: Path, found: os.stat_result | None) -> None:
+def _put(part: Path, target: Path, present: os.stat_result | None) -> None:
     """Move what is written into its place, or copy it there where moving would part two names of one file."""
-    if found is not None and found.st_nlink > 1:
+    if present is not None and present.st_nlink > 1:
         _copy_over(part, target)
         return
     try:

@@ -130,11 +130,11 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
     sent = sources
     if not engine.inherits:
         sent = [replace(source, path=_findable(source.path)) for source in sources]
-    for source, found in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
-        if isinstance(found, Scores):
-            yield found
+    for source, outcome in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
+        if isinstance(outcome, Scores):
+            yield outcome
             continue
-        reason = _why_not(_BY_WORKERS, found)
+        reason = _why_not(_BY_WORKERS, outcome)
         scores = evaluator.evaluate(source)
         if scores.notes is not None:
             scores.notes.read_here = reason

@@ -55,8 +55,8 @@ def paired(units: Iterable[_Unit], results: Iterable[_Result]) -> Iterator[tuple
     """Yield each unit and its result, of which there has to be one, whatever an engine of somebody's does."""
     for unit, result in zip_longest(units, results, fillvalue=_NONE):
         if unit is _NONE or result is _NONE:
-            found = "more" if unit is _NONE else "fewer"
-            raise UsageError(f"the engine gave {found} results than there are units; expected one of each")
+            number = "more" if unit is _NONE else "fewer"
+            raise UsageError(f"the engine gave {number} results than there are units; expected one of each")
         yield cast("_Unit", unit), cast("_Result", result)
 
 
@@ -123,12 +123,12 @@ _unpacked: OrderedDict[bytes, Any] = OrderedDict()
 
 
 def _unpacked_and_done(parcel: _Parcel, unit: Any) -> Any:
-    found = _unpacked.get(parcel.name)
-    if found is None:
-        found = _unpacked[parcel.name] = pickle.loads(parcel.content)
+    content = _unpacked.get(parcel.name)
+    if content is None:
+        content = _unpacked[parcel.name] = pickle.loads(parcel.content)
         while len(_unpacked) > _KEPT:
             _unpacked.popitem(last=False)
-    task, shared = found
+    task, shared = content
     return task(shared, unit)
 
 
@@ -198,9 +198,9 @@ class OnDask:
         self.width = max(1, sum(self._client.nthreads().values()))
 
     def _require_rageval(self) -> None:
-        for worker, found in self._client.run(asking_for_rageval(), on_error="return").items():
+        for worker, version in self._client.run(asking_for_rageval(), on_error="return").items():
             try:
-                require_rageval(found)
+                require_rageval(version)
             except UsageError as error:
                 raise UsageError(f"--dask {self._address}: the worker {worker}: {error}") from None
             except OSError:  # it went away; Dask does without it
@@ -220,19 +220,19 @@ class OnDask:
         futures = self._sent(task, shared, units)
         rounds = 1
         for at, unit in enumerate(units):
-            found = _outcome(futures[at])
-            if found is _KILLED:  # or it only stood in line behind the unit that kills
+            outcome = _outcome(futures[at])
+            if outcome is _KILLED:  # or it only stood in line behind the unit that kills
                 _settled(futures)
                 futures[at : at + 1] = self._sent(task, shared, [unit])
-                found = _outcome(futures[at])
-            while found is _FORGOTTEN and rounds < ROUNDS:
+                outcome = _outcome(futures[at])
+            while outcome is _FORGOTTEN and rounds < ROUNDS:
                 rounds += 1
                 self._return(unit)
                 futures[at:] = self._sent(task, shared, units[at:])
-                found = _outcome(futures[at])
-            if found is _KILLED or found is _FORGOTTEN:
+                outcome = _outcome(futures[at])
+            if outcome is _KILLED or outcome is _FORGOTTEN:
                 raise WorkerDied(_died(str(unit)))
-            yield found
+            yield outcome
 
     def _connected(self, seconds: float) -> Any:
         from distributed import Client
