@@ -14,7 +14,7 @@ import numpy as np
 
 from rageval.statistics.agreement import tau_ap, tau_b
 
-Places = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
+_Places = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 _FAMILIES = {
     "claude": r"claude|anthropic",
     "command": r"command-?r|cohere",
@@ -39,14 +39,14 @@ class OrderLeaning(NamedTuple):
 def length_leaning(
     errors: Mapping[tuple[str, str], float], lengths: Mapping[tuple[str, str], float]
 ) -> float:
-    """Kendall's τ_b of how much too well answers were judged and how long they are; NaN if undefined."""
+    """Return Kendall's τ_b of how much too well answers were judged and how long they are, or NaN."""
     known = [key for key in errors if key in lengths]
     columns = (np.array([column[key] for key in known], np.float64) for column in (errors, lengths))
     return tau_b(*columns)
 
 
-def order_leaning(judged: Places) -> OrderLeaning | None:
-    """Whether the order in which two answers were shown decides; None without comparisons in both orders.
+def order_leaning(judged: _Places) -> OrderLeaning | None:
+    """Return whether the order of two answers decides; None where none was asked in both orders.
 
     A judgement of a comparison says in `shown` which systems' answers were shown, in their order. Lines
     without it, of rageval 0.1, name them in the aspect: `ours | theirs`.
@@ -74,7 +74,7 @@ def order_leaning(judged: Places) -> OrderLeaning | None:
 
 
 def _shown(aspect: str, row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The two systems in the order of their answers; None if this is no comparison."""
+    """Return the two systems in the order of their answers; None if this is no comparison."""
     shown = row.get("shown")
     if shown is None and " | " not in aspect:
         return None
@@ -85,19 +85,19 @@ def _shown(aspect: str, row: Mapping[str, Any]) -> tuple[str, str] | None:
     return (first, second) if is_old else None
 
 
-def families_of(name: str) -> set[str]:
-    """The families of models that a name speaks of.
+def _families_of(name: str) -> set[str]:
+    """Return the families of models that a name speaks of.
 
-    >>> families_of("anthropic:claude-sonnet"), families_of("baseline-bm25")
+    >>> _families_of("anthropic:claude-sonnet"), _families_of("baseline-bm25")
     ({'claude'}, set())
     """
     return {family for family, words in _FAMILIES.items() if re.search(words, name.lower())}
 
 
 def kin(judges: Iterable[str], systems: Iterable[str]) -> list[str]:
-    """Systems that bear the name of a judge's family: a judge tends to prefer its own kind."""
-    own = set().union(*map(families_of, judges))
-    return [system for system in systems if families_of(system) & own]
+    """Return systems that bear the name of a judge's family: a judge tends to prefer its own kind."""
+    own = set().union(*map(_families_of, judges))
+    return [system for system in systems if _families_of(system) & own]
 
 
 Values = Mapping[str, Mapping[str, float]]  # system -> query -> value
@@ -114,7 +114,7 @@ class RankedAlike(NamedTuple):
 
 
 def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
-    """How far two judges agree on which systems are better."""
+    """Return how far two judges agree on which systems are better."""
     systems = sorted(judged.keys() & gold.keys())
     mine, theirs = (np.array([_mean(values[name].values()) for name in systems]) for values in (judged, gold))
     known = ~(np.isnan(mine) | np.isnan(theirs))
@@ -126,7 +126,7 @@ def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
 
 
 def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
-    """The mean grade of every system and query, from (query, system, grade)."""
+    """Return the mean grade of every system and query, from (query, system, grade)."""
     grades: dict[str, dict[str, list[float]]] = {}
     for query, system, grade in judgements:
         grades.setdefault(system, {}).setdefault(query, []).append(grade)
@@ -137,7 +137,7 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
 
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
-    """The values of a measure, turned so that high is good; what is missing is left out."""
+    """Return the values of a measure, turned so that high is good; what is missing is left out."""
     from rageval.scoring.answers import evaluate_answers
 
     found = evaluate_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")

@@ -72,7 +72,7 @@ class Table(NamedTuple):
         return self.scores[0].measure.limits
 
     def shown(self, settings: Settings) -> Table:
-        """The pairs that were asked for; where they are with the best run, that comes second."""
+        """Return the pairs that were asked for; where they are with the best run, that comes second."""
         if settings.all_pairs or settings.baseline != BEST:
             return self
         rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
@@ -82,18 +82,18 @@ class Table(NamedTuple):
         return self._replace(pairs=pairs, **kept)
 
     def unresolved(self, level: float) -> NDArray[np.bool_]:
-        """The pairs that no difference, however large, could have shown with so many queries or draws."""
+        """Return the pairs that no difference, however large, could show with so many queries or draws."""
         return self.at_floor & ~(self.adjusted <= 1 - level)
 
     def differences(self) -> Sample:
-        """A column for each pair."""
+        """Return a column for each pair."""
         return differences(self.sample, self.pairs)
 
 
 def tables(
     results: Sequence[Scores], settings: Settings, failed: Collection[str] = (), absent: Absent | None = None
 ) -> list[Table]:
-    """A table for each measure; a run that failed is never the best.
+    """Return a table for each measure; a run that failed is never the best.
 
     Nor is one that lacks queries (`absent`) the best by a measure that is good when low: they count as 0.
     """
@@ -113,7 +113,7 @@ def tables(
 def _tested(
     scores: list[Score], values: Sample, pairs: Int, settings: Settings, able: Sequence[int]
 ) -> Table:
-    """A table whose pairs are tested, and adjusted but for `tukey`."""
+    """Return a table whose pairs are tested, and adjusted but for `tukey`."""
     tested = _test(values, pairs, settings)
     p = adjusted = tested.p
     if settings.adjust == "holm":
@@ -126,12 +126,12 @@ def _tested(
 
 
 def differences(values: Sample, pairs: Int) -> Sample:
-    """A column of differences for each pair of runs."""
+    """Return a column of differences for each pair of runs."""
     return values.of(values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]])
 
 
-def p_values(values: Sample, pairs: Int, settings: Settings) -> Float:
-    """The p-value of each pair by the test that was chosen, nothing adjusted."""
+def _p_values(values: Sample, pairs: Int, settings: Settings) -> Float:
+    """Return the p-value of each pair by the test that was chosen, nothing adjusted."""
     return _test(values, pairs, settings).p
 
 
@@ -145,7 +145,7 @@ def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
 
 
 def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
-    """Sums by unit, and the two columns of them that make up each pair."""
+    """Return sums by unit, and the two columns of them that make up each pair."""
     if values.is_complete:
         return values.sums(), pairs
     # a query that one of the two lacks adds 0, whatever its sign
@@ -154,7 +154,7 @@ def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
 
 
 def _family(runs: list[str], settings: Settings) -> Int:
-    """The pairs whose p-values are adjusted together.
+    """Return the pairs whose p-values are adjusted together.
 
     The best run is picked by looking at all of them; so its p-values are adjusted for all pairs.
     """
@@ -165,7 +165,7 @@ def _family(runs: list[str], settings: Settings) -> Int:
 
 
 def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
-    """The best of the runs that are able to be it, and the run that the others are compared with.
+    """Return the best of the runs that are able to be it, and the run that the others are compared with.
 
     Runs that share the best value are all best; if that is every run, or no way is better, none is, and the
     first stands where the best one would. Nor is any the best by a mean that rests on other queries than
@@ -185,14 +185,14 @@ def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[i
 
 
 def _of_half(values: Sample, able: Sequence[int]) -> list[int]:
-    """The runs that have a value for half as many queries as the one with the most, or more."""
+    """Return the runs that have a value for half as many queries as the one with the most, or more."""
     counts = (~np.isnan(values.values)).sum(axis=0)
     most = max((int(counts[at]) for at in able), default=0)
     return [at for at in able if 2 * int(counts[at]) >= most]
 
 
 def _best_together(better: str, values: Sample, able: list[int], best: list[int]) -> bool:
-    """Whether the best runs are that on the queries that all the runs have, too."""
+    """Return whether the best runs are that on the queries that all the runs have, too."""
     known = values.values[:, [at for at in able if not np.isnan(values.values[:, at]).all()]]
     rows = np.flatnonzero(~np.isnan(known).any(axis=1))
     if len(rows) == len(known):
@@ -232,7 +232,7 @@ class KnownOfRuns:
 
 
 def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
-    """Every pair that is shown."""
+    """Return every pair that is shown."""
     table = table.shown(settings)
     columns, better = table.differences(), table.better
     low, high = _intervals(table, columns, runs, settings, known)
@@ -273,7 +273,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
 def _intervals(
     table: Table, columns: Sample, runs: list[str], settings: Settings, known: KnownOfRuns
 ) -> tuple[Float, Float]:
-    """The interval of each difference; rankings that are the same differ by 0, and that is no estimate."""
+    """Return the interval of each difference; the same rankings differ by 0, and that is no estimate."""
     scale = ranges_of_differences(table.sample.values, table.pairs, table.limits)
     low, high = intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
@@ -287,7 +287,7 @@ def _intervals(
 
 
 def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: KnownOfRuns) -> Ruling:
-    """What may be claimed of one pair."""
+    """Return what may be claimed of one pair."""
     first, second = (int(run) for run in table.pairs[at])
     names = runs[first], runs[second]
     why = next((known.failed[name] for name in names if name in known.failed), "")
@@ -322,14 +322,14 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
 
 
 def _beside(verdict: str, low: float, high: float) -> str:
-    """What is to be said where the test decides, and the interval would not."""
+    """Return what is to be said where the test decides, and the interval would not."""
     if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not low <= 0 <= high:
         return ""
     return "the test decides, but the interval holds 0: it asks another question, and is the wider one here"
 
 
 def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> str:
-    """Why no difference, however large, could have been shown; empty where one could."""
+    """Return why no difference, however large, could have been shown; empty where one could."""
     if not table.unresolved(settings.level)[at]:
         return ""
     by_family = settings.adjust in ("max_t", "tukey")
@@ -351,9 +351,9 @@ def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> st
 
 
 def _holds_without(table: Table, at: int, missing: set[str], settings: Settings) -> bool:
-    """Whether the difference is shown, and has the same sign, on the queries that both runs answer."""
+    """Return whether the difference is shown, and has the same sign, on the queries that both runs answer."""
     pair = table.pairs[at : at + 1]
     kept = np.array([query not in missing for query in table.sample.queries])
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
-    return bool(whole * part > 0 and p_values(shared, pair, settings)[0] <= 1 - settings.level)
+    return bool(whole * part > 0 and _p_values(shared, pair, settings)[0] <= 1 - settings.level)

@@ -41,12 +41,12 @@ class Games:
         return len(self.query)
 
     def outcomes(self) -> Int:
-        """[i, j] = games that i won against j, that neither won, that i lost."""
+        """Return [i, j] = games that i won against j, that neither won, that i lost."""
         wins, ties = self.counts()
         return np.stack((wins, ties, wins.T), axis=2).astype(np.int64)
 
     def counts(self, games: Int | slice = slice(None)) -> tuple[Float, Float]:
-        """(wins[i, j] of i over j, ties[i, j] both ways) among these games."""
+        """Return (wins[i, j] of i over j, ties[i, j] both ways) among these games."""
         number = len(self.systems)
         first, second, outcome = self.first[games], self.second[games], self.outcome[games]
         wins, ties = np.zeros((number, number)), np.zeros((number, number))
@@ -69,7 +69,7 @@ class Strength:
 
 
 def games(grades: Judgements) -> Games:
-    """The pairwise comparisons: judgements that share query, aspect and judge are the two sides of one."""
+    """Return the games: judgements that share query, aspect and judge are the two sides of one."""
     judged = required(grades, OUTCOME, "the arena")
     comparisons: dict[tuple[int, int, int], list[_Side]] = {}
     failed = 0
@@ -128,12 +128,12 @@ def _refuse_odd(grades: Judgements, comparisons: Mapping[tuple[int, int, int], l
 
 
 def failed_sides(grades: Judgements) -> int:
-    """How many judgements of pairs failed: their comparisons are no games."""
+    """Return how many judgements of pairs failed: their comparisons are no games."""
     return sum(not grades.said_in(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
 
 def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[Strength]:
-    """Every system's strength, strongest first, with a bootstrap interval over queries."""
+    """Return every system's strength, strongest first, with a bootstrap interval over queries."""
     _refuse_islands(played)
     theta = bradley_terry(*played.counts())
     low, high = _interval(played, resamples, level)
@@ -149,7 +149,7 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
 
 
 def bradley_terry(wins: Float, ties: Float) -> Float:
-    """Maximum-likelihood strengths θ with mean 0 (Newton's method; the likelihood is concave).
+    """Return the maximum-likelihood strengths θ with mean 0 (Newton's method; the likelihood is concave).
 
     Two systems, three games to one: θ differ by ln 3.
 
@@ -178,7 +178,7 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
 
 
 def _likelihood(point: Float, wins: Float, ties: Float, tied: bool) -> tuple[float, Float, Float]:
-    """Log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied."""
+    """Return the log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied."""
     theta, number = point[:-1], len(wins)
     i, j = np.triu_indices(number, 1)
     played = wins[i, j] + wins[j, i] + ties[i, j]
@@ -202,8 +202,7 @@ def _likelihood(point: Float, wins: Float, ties: Float, tied: bool) -> tuple[flo
 
 
 def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float]:
-    """Percentiles over resampled queries; NaN if strengths are infinite in more than a few of them, or the
-    same in all."""
+    """Return percentiles over resampled queries; NaN if strengths are infinite in many or the same in all."""
     generator = np.random.default_rng(SEED)
     queries, of_game = np.unique(played.query, return_inverse=True)
     games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
@@ -233,7 +232,7 @@ def _refuse_islands(played: Games) -> None:
 
 
 def _groups(wins: Float, ties: Float) -> list[list[int]]:
-    """Groups of systems within which strengths are finite.
+    """Return groups of systems within which strengths are finite.
 
     Within a group every system can be reached from every other by wins. Ties join two systems only if some
     wins go round in a circle: else, an infinite difference with an infinite ν fits wins and ties best.
@@ -243,7 +242,7 @@ def _groups(wins: Float, ties: Float) -> list[list[int]]:
 
 
 def _components(beats: Float) -> list[list[int]]:
-    """Strongly connected groups of systems."""
+    """Return strongly connected groups of systems."""
     reach = (beats > 0) | np.eye(len(beats), dtype=bool)
     for through in range(len(beats)):
         reach |= np.outer(reach[:, through], reach[through])
@@ -252,7 +251,7 @@ def _components(beats: Float) -> list[list[int]]:
 
 
 def outcome_matrix(values: Sequence[Float]) -> Int:
-    """[i, j] = (queries where i scores higher than j, equal, lower), from per-query values of each system.
+    """Return [i, j] = (queries where i scores higher than j, equal, lower), from each system's values.
 
     >>> outcome_matrix([np.array([1.0, 0.5]), np.array([0.0, 0.5])])[0, 1].tolist()
     [1, 1, 0]
@@ -264,8 +263,11 @@ def outcome_matrix(values: Sequence[Float]) -> Int:
 
 
 def elo(played: Games) -> dict[str, int]:
-    """Ratings as Ragnarök's arena keeps them, for comparison only: they depend on the order of the games, and
-    because each update is cut to a whole number, the sum of all ratings falls by about one point a game."""
+    """Return ratings as Ragnarök's arena keeps them, for comparison only.
+
+    They depend on the order of the games, and because each update is cut to a whole number, the sum of all
+    ratings falls by about one point a game.
+    """
     rating = dict.fromkeys(range(len(played.systems)), _ELO_START)
     rows = zip(played.first.tolist(), played.second.tolist(), played.outcome.tolist(), strict=True)
     for first, second, outcome in rows:
@@ -276,7 +278,7 @@ def elo(played: Games) -> dict[str, int]:
 
 
 def has_rankings(grades: Judgements) -> bool:
-    """Whether the table holds listwise rankings rather than comparisons of two."""
+    """Return whether the table holds listwise rankings rather than comparisons of two."""
     if {"win", "tie", "loss"} & set(grades.labels()) or not on(grades, POSITION):
         return False
     rankings = (

@@ -159,7 +159,7 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
 def _limits(
     found: list[Table], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool]
 ) -> Iterator[str]:
-    """Where an interval or a test rests on less than it should."""
+    """Say where an interval or a test rests on less than it should."""
     for table in found:
         name = str(table.scores[0].measure)
         few = [
@@ -216,26 +216,26 @@ def compare_runs(
 
 
 def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, set[str]]:
-    """The judged queries that each run, once scored, was found to say nothing of."""
+    """Return the judged queries that each run, once scored, was found to say nothing of."""
     return {source.name: set(queries) - set(source.query_ids) for source in sources}
 
 
 def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) -> dict[frozenset[str], str]:
-    """The pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
+    """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
     found = {}
     for one, other in combinations(sources, 2):
         if one.outline == other.outline:
-            likeness = likeness_of(one.run(), other.run(), orders)
+            likeness = _likeness_of(one.run(), other.run(), orders)
             if likeness is not None:
                 found[frozenset((one.name, other.name))] = likeness
     return found
 
 
-def likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> str | None:
-    """`identical`: the same documents in the same order; `ties only`: some order agrees with both.
+def _likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> str | None:
+    """Return `identical` for the same documents in the same order; `ties only`: some order agrees with both.
 
     >>> first, second = (Run.from_dict({"q": docs}) for docs in ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 1.0}))
-    >>> likeness_of(first, second), likeness_of(first, first)
+    >>> _likeness_of(first, second), _likeness_of(first, first)
     ('ties only', 'identical')
     """
     if all(dict(one.ranked(order)) == dict(other.ranked(order)) for order in orders):
@@ -257,7 +257,7 @@ def _scores(run: Run) -> dict[str, dict[str, float]]:
 
 
 def _agree(one: dict[str, float], other: dict[str, float]) -> bool:
-    """Whether no two documents stand one way round here and the other way round there."""
+    """Return whether no two documents stand one way round here and the other way round there."""
     if one.keys() != other.keys():
         return False
     ordered = sorted(one, key=lambda doc: (one[doc], other[doc]))

@@ -28,7 +28,7 @@ from rageval.statistics.correction import (
 )
 from rageval.text import visible
 
-FEW = 20
+_FEW = 20
 
 
 class Corrected(NamedTuple):
@@ -50,7 +50,7 @@ class Corrected(NamedTuple):
 def correct(
     measures: Sequence[Measure], judged: Judgements, gold: Judgements, rules: AnswerRules, level: float = 0.95
 ) -> list[Corrected]:
-    """Every measure of every system that people looked at.
+    """Correct every measure of every system that people looked at.
 
     People need not have judged every query, nor every nugget of an answer; what they did not judge is no
     evidence. An answer that they judged in part counts by that part, or, by a measure that needs the whole of
@@ -80,7 +80,7 @@ def correct(
 
 
 def _failed(*both: Judgements) -> str:
-    """How many judgements failed, where that is why nothing was judged in both."""
+    """Return how many judgements failed, where that is why nothing was judged in both."""
     counts = [(visible(grades.name), grades.failed()) for grades in both]
     said = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
     return f", that did not fail ({', '.join(said)})" if said else ""
@@ -113,7 +113,7 @@ def _defined(score: Score) -> dict[str, float]:
 
 
 def _labels(grades: Judgements, run: str) -> dict[str, str]:
-    """The label of every answer of a system on CRAG's scale."""
+    """Return the label of every answer of a system on CRAG's scale."""
     judged = on(grades, CRAG)
     judges = [judge for judge in range(len(grades.judges.words)) if judged.is_by(judge)]
     if len(judges) > 1:
@@ -131,7 +131,7 @@ def _labels(grades: Judgements, run: str) -> dict[str, str]:
 
 
 def remarks(found: Sequence[Corrected], judged: Judgements) -> Iterator[str]:
-    """What should be known beside the numbers."""
+    """Say what should be known beside the numbers."""
     left_out = [run for run in judged.runs.words if run not in {each.run for each in found}]
     if left_out:
         yield f"people judged nothing of {', '.join(map(visible, left_out))}, which is left out"
@@ -139,7 +139,7 @@ def remarks(found: Sequence[Corrected], judged: Judgements) -> Iterator[str]:
         name = f"{visible(each.run)}: {each.measure}"
         if each.missing:
             yield f"{name}: {each.missing:,} of the judge's judgements are missing"
-        if each.estimate.checked < FEW:
+        if each.estimate.checked < _FEW:
             yield f"{name}: rests on {each.estimate.checked:,} queries that people judged, which is few"
         if each.estimate.coarse:
             yield f"{name}: coarse: fewer than 6 of people's values differ from the commonest, or the judge's"
@@ -183,7 +183,7 @@ class _Shared:
         self._both: tuple[Judgements, Judgements] | None = None
 
     def parts(self, measure: AnyMeasure, run: str) -> PartJudged:
-        """What people judged of this system's answers, of what the measure rests on."""
+        """Return what people judged of this system's answers, of what the measure rests on."""
         if not isinstance(measure, Measure):
             return PartJudged(0, 0)
         ours = _weighed(measure, self.judged, run, self.rules.filling)
@@ -226,7 +226,7 @@ def _place(line: JudgementLine) -> _Place:
 
 
 def _weighed(measure: Measure, grades: Judgements, run: str, filling: str) -> dict[_Key, float]:
-    """The judgements of a system that a measure rests on, each with what it counts."""
+    """Return the judgements of a system that a measure rests on, each with what it counts."""
     found: dict[_Key, float] = {}
     weight = measure.about.weighs
     for judge in range(len(grades.judges.words)) if run in grades.runs else ():

@@ -29,13 +29,13 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
     if len(known) < 2 or not has_interval(measure):
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(known))))
-    columns = sample_of(measure, queries, [known], np.arange(len(known)))
+    columns = _sample_of(measure, queries, [known], np.arange(len(known)))
     low, high = intervals(columns, level=level, seed=SEED, scale=ranges_of(columns.values, measure.limits))
     return float(low[0]), float(high[0])
 
 
 def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
-    """The values that several runs have by one measure.
+    """Return the values that several runs have by one measure.
 
     Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
     """
@@ -46,7 +46,7 @@ def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -
     if clusters is not None:
         require_groups(clusters, queries, "clusters")
         _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
-    return sample_of(scores[0].measure, tuple(queries), columns, unit.astype(np.int64))
+    return _sample_of(scores[0].measure, tuple(queries), columns, unit.astype(np.int64))
 
 
 def has_interval(measure: AnyMeasure) -> bool:
@@ -54,7 +54,7 @@ def has_interval(measure: AnyMeasure) -> bool:
     return measure.aggregate in ("mean", "pool")
 
 
-def sample_of(
+def _sample_of(
     measure: AnyMeasure, queries: tuple[str, ...], columns: Sequence[Sequence[float]], unit: Int
 ) -> Sample:
     """Return a sample of these values by a measure, a column a run."""

@@ -50,7 +50,7 @@ class Passport:
     facts: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for a program."""
+        """Return everything, for a program."""
         coefficients = {
             each.name: {"value": _plain(each.value), "low": _plain(each.low), "high": _plain(each.high)}
             for each in self.coefficients
@@ -65,14 +65,14 @@ class Passport:
 
 
 def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
-    """The judgements of a file, by what they are about; a second judge's are refused.
+    """Return the judgements of a file, by what they are about; a second judge's are refused.
 
     They may be rageval's, qrels, UMBRELA's, the nuggetizer's assignments or a data set's; `nuggets_in_qrels`
     says whether the second column of qrels names a nugget (None: where it looks so).
     """
     found: dict[Place, Mapping[str, Any]] = {}
     ids: set[str] = set()  # those that were looked at: most come again and again
-    for where, judgement in judgements_in(source, nuggets_in_qrels):
+    for where, judgement in _judgements_in(source, nuggets_in_qrels):
         for name, usual in _USUAL:
             judgement.setdefault(name, usual)
         try:
@@ -101,7 +101,7 @@ def passport(
     lengths: Mapping[tuple[str, str], float] | None = None,
     nuggets: Any = None,
 ) -> Passport:
-    """How far the judge agrees with gold on what both judged.
+    """Return how far the judge agrees with gold on what both judged.
 
     Systems are ranked by `measure`, for which `nuggets` know importance and weights, or by their mean grade;
     `lengths` are those of the answers, by query and
@@ -160,7 +160,7 @@ def _failures(judged: Judged) -> dict[str, Any]:
 
 
 def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]]:
-    """How often each judge gives a label, and on which share of these they agree: 2·n_kk / (n_k. + n_.k)."""
+    """Return how often each judge gives a label, and how far they agree on it: 2·n_kk / (n_k. + n_.k)."""
     mine, theirs, both = table.sum(axis=1), table.sum(axis=0), table.diagonal()
     return {
         label: {
@@ -180,7 +180,7 @@ def _alike(
     measure: str | None,
     nuggets: Any,
 ) -> dict[str, Any]:
-    """How alike the two rank systems, on what both judged; high grades are good ones."""
+    """Return how alike the two rank systems, on what both judged; high grades are good ones."""
     if measure is not None:
         values = [scored(measure, side, nuggets) for side in sides]
     else:
@@ -216,7 +216,7 @@ def _leanings(
 
 
 def _spent(judged: Judged) -> dict[str, Any]:
-    """Tokens, and money where all prices are known."""
+    """Return tokens, and money where all prices are known."""
     tokens = 0
     costs: list[float | None] = []
     priced = cache(lambda *spent: cost(Usage(*spent[:2]), spent[2].partition("@")[0]))  # few differ
@@ -231,7 +231,7 @@ def _spent(judged: Judged) -> dict[str, Any]:
 
 
 def _canaries(judged: Judged) -> dict[str, list[int]]:
-    """By attack, how many verdicts on canaries were the best there is, and of how many; of all jobs."""
+    """Return, by attack, how many verdicts on canaries were the best there is, of how many in all jobs."""
     found: dict[str, list[int]] = {}
     for judgement in judged.values():
         said = judgement.get("canaries")
@@ -251,7 +251,7 @@ _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()
 
 
 def _grade(judgement: Mapping[str, Any]) -> float:
-    """The grade, or what the label is worth."""
+    """Return the grade, or what the label is worth."""
     grade = judgement.get("grade")
     if grade is None and (worth := _WORTH.get(str(judgement.get("label")))) is not None:
         return worth
@@ -263,7 +263,7 @@ def _grade(judgement: Mapping[str, Any]) -> float:
 
 
 def _names(judgements: Sequence[Mapping[str, Any]]) -> dict[float, str]:
-    """What each grade is called, where it has a name."""
+    """Return what each grade is called, where it has a name."""
     names: dict[float, str] = {}
     seen: set[tuple[str, str]] = set()
     for judgement in judgements:
@@ -280,11 +280,11 @@ def _plain(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-Line = tuple[str, dict[str, Any]]  # where it stands, and the judgement
+_Line = tuple[str, dict[str, Any]]  # where it stands, and the judgement
 
 
-def judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[Line]:
-    """The judgements of a file or a data set, with where each stands."""
+def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[_Line]:
+    """Yield the judgements of a file or a data set, with where each stands."""
     if callable(content := getattr(source, "qrels", None)):
         yield from _of_documents(content(), name_of(source))
         return
@@ -308,8 +308,8 @@ def _is_assigned(nuggets: Any) -> bool:
     return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
 
 
-def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> Iterator[Line]:
-    """Rows of qrels; a second column that is no nugget says nothing."""
+def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> Iterator[_Line]:
+    """Yield rows of qrels; a second column that is no nugget says nothing."""
     from rageval.scoring.sources import read_qrels
 
     qrels = read_qrels(source)
@@ -317,13 +317,13 @@ def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> Iterator[Line]:
     yield from _of_documents(qrels if named else qrels.without_nuggets(), qrels.name)
 
 
-def _of_documents(qrels: Iterable[Qrel], name: str) -> Iterator[Line]:
+def _of_documents(qrels: Iterable[Qrel], name: str) -> Iterator[_Line]:
     for qrel in qrels:
         place = {"query_id": qrel.query_id, "run_id": DOCUMENTS, "item_id": qrel.doc_id}
         yield name, {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
 
 
-def _of_assignments(source: Source) -> Iterator[Line]:
+def _of_assignments(source: Source) -> Iterator[_Line]:
     for line, answer in read_records(source, Assignment, ASSIGNMENTS):
         place = {"query_id": str(answer.qid), "run_id": str(answer.run_id)}
         names = distinct([nugget.text for nugget in answer.nuggets])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rageval.comparison.results import Comparison
     from rageval.scoring.scores import Score, Scores
 
-SUFFIXES = (".png", ".svg", ".pdf")
+_SUFFIXES = (".png", ".svg", ".pdf")
 _CURVE = 3  # cut-offs of one measure that make a curve
 _MOST_PAIRS = 4  # panels of differences
 _WIDTH, _HEIGHT = 6.4, 2.4  # inches
@@ -24,15 +24,15 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 
 
 def checked_path(path: str | Path) -> Path:
-    """A path whose suffix says which kind of figure is wanted."""
+    """Return a path whose suffix says which kind of figure is wanted."""
     found = Path(path)
-    if found.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--plot {visible(str(path))}: expected a file that ends in {', '.join(SUFFIXES)}")
+    if found.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"--plot {visible(str(path))}: expected a file that ends in {', '.join(_SUFFIXES)}")
     return found
 
 
 def plot_scores(results: Sequence[Scores], path: Path) -> None:
-    """Means with 95 % intervals; a curve where a measure has three or more cut-offs."""
+    """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
     families: dict[str, list[int]] = {}
     for at, score in enumerate(results[0].scores):
         families.setdefault(_family(score), []).append(at)
@@ -48,7 +48,7 @@ def plot_scores(results: Sequence[Scores], path: Path) -> None:
 
 
 def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) -> None:
-    """Means with intervals, a panel a measure; then the differences by query of the first pairs."""
+    """Draw means with intervals, a panel a measure; then the differences by query of the first pairs."""
     pairs = found.pairs[:_MOST_PAIRS]
     figure, axes = _figure(len(found.measures) + len(pairs))
     for axis, measure in zip(axes, found.measures, strict=False):
@@ -70,12 +70,12 @@ def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) ->
 
 
 def _titled(measure: str, better: str) -> str:
-    """The measure, and that low is good where it is."""
+    """Return the measure, and that low is good where it is."""
     return _text(measure) + (" (low is good)" if better == "lower" else "")
 
 
 def _colour_of(gap: float, better: str) -> str:
-    """One colour where the first run is the better one, another where it is not, grey where neither is."""
+    """Return a colour where the first run is the better one, another where it is not, grey for neither."""
     if better == "neither":
         return _COLOURS[-1]
     return _COLOURS[0] if (gap <= 0 if better == "lower" else gap >= 0) else _COLOURS[1]
@@ -98,7 +98,7 @@ def _means(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None
 
 
 def _intervals(axis: Any, labels: Sequence[str], values: Sequence[tuple[float, float, float]]) -> None:
-    """A dot and a bar a row, the first on top."""
+    """Draw a dot and a bar a row, the first on top."""
     value, low, high = (np.array(column) for column in zip(*values, strict=True))
     rows = np.arange(len(labels))[::-1]
     reach = np.nan_to_num(np.array([value - low, high - value])).clip(min=0)
@@ -109,7 +109,7 @@ def _intervals(axis: Any, labels: Sequence[str], values: Sequence[tuple[float, f
 
 
 def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None:
-    """A line a run over the cut-offs."""
+    """Draw a line a run over the cut-offs."""
     for number, scores in enumerate(results):
         points = sorted((scores.scores[at].measure.k or 0, scores.scores[at].value) for at in columns)
         cutoffs, values = zip(*points, strict=True)
@@ -125,7 +125,7 @@ def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> Non
 
 
 def _figure(panels: int) -> tuple[Any, list[Any]]:
-    """A figure without a window, and its panels, one below the other."""
+    """Return a figure without a window, and its panels, one below the other."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -138,7 +138,7 @@ def _figure(panels: int) -> tuple[Any, list[Any]]:
 
 
 def _text(text: str) -> str:
-    """Text as it stands: neither control characters nor formulas."""
+    """Return text as it stands: neither control characters nor formulas."""
     return visible(text).replace("$", r"\$")
 
 

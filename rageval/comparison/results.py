@@ -168,19 +168,19 @@ class Comparison:
     better: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def cell(self, run: str, measure: str) -> Cell:
-        """The value of a run by a measure."""
+        """Return the value of a run by a measure."""
         return next(cell for cell in self.cells if (cell.run, cell.measure) == (run, measure))
 
     def lower_is_better(self, measure: str) -> bool:
-        """Whether a low value of this measure is a good one."""
+        """Return whether a low value of this measure is a good one."""
         return self.better.get(measure) == LOW_IS_GOOD
 
     def has_direction(self, measure: str) -> bool:
-        """Whether one way of this measure is the better one."""
+        """Return whether one way of this measure is the better one."""
         return self.better.get(measure) != NEITHER
 
     def of(self, measure: str) -> list[Pair]:
-        """The pairs by one measure."""
+        """Return the pairs by one measure."""
         return [pair for pair in self.pairs if pair.measure == measure]
 
     @property
@@ -189,7 +189,7 @@ class Comparison:
         return self.settings.signature
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for a program; what is undefined is None."""
+        """Return everything, for a program; what is undefined is None."""
         return {
             "signature": self.signature,
             "runs": list(self.runs),

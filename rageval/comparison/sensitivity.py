@@ -50,7 +50,7 @@ class Sensitivity(NamedTuple):
 
 
 def turned(change: str, names: Sequence[str], before: Float, after: Float) -> Sensitivity:
-    """How often pairs turn: `before` is a mean a system, `after` a row a change.
+    """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
 
     >>> found = turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
     >>> found.turned, found.tried, str(found)
@@ -119,7 +119,7 @@ def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[Sensitivity]:
-    """Each judge alone, and each panel that lacks one; a table a system, a row a judge, a column a query."""
+    """Try each judge alone, and each panel without one; a table a system, a row a judge, a column a query."""
     judges = len(tables[0])
 
     def means(kept: Sequence[int]) -> Float:
@@ -135,7 +135,7 @@ def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[Sensitivity
 
 
 def _over(table: Float) -> Float:
-    """The mean over judges of the defined values."""
+    """Return the mean over judges of the defined values."""
     known = ~np.isnan(table)
     total = np.where(known, table, 0.0).sum(axis=0)
     mean: Float = np.full(table.shape[1], np.nan)
@@ -149,7 +149,7 @@ def _mean(values: Float) -> float:
 
 
 def by_judge(measure: Measure, grades: Judgements, run: str) -> Mapping[str, Float]:
-    """The values of a system by each judge who said anything on the scale, NaN where undefined."""
+    """Return the values of a system by each judge who said anything on the scale, NaN where undefined."""
     found = answers.by_judge([measure], grades, grades.runs[run])[0]
     return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
 

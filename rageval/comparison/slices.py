@@ -32,7 +32,7 @@ class Slice(NamedTuple):
 
 
 def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
-    """One slice for each value of the field, in the order of the values."""
+    """Return one slice for each value of the field, in the order of the values."""
     found = []
     for name, values in sorted(score.numbers_by(groups).items()):
         low, high = bootstrap(score.measure, values)

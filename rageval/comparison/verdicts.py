@@ -45,7 +45,7 @@ class Ruling(NamedTuple):
 
 
 def worded(verdict: str, better: str) -> str:
-    """The verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
+    """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
 
     >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
     ('worse', 'higher', 'undecided')
@@ -54,21 +54,21 @@ def worded(verdict: str, better: str) -> str:
 
 
 def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
-    """The run that may be called better, if either may."""
+    """Return the run that may be called better, if either may."""
     if better == NEITHER:
         return None
     return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(verdict)
 
 
 def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
-    """Queries won, tied and lost."""
+    """Return queries won, tied and lost."""
     known = differences[~np.isnan(differences)] * (-1.0 if better == LOW_IS_GOOD else 1.0)
     won, lost = int((known > SLACK).sum()), int((known < -SLACK).sum())
     return won, len(known) - won - lost, lost
 
 
 def failures(results: Sequence[Scores]) -> dict[str, str]:
-    """Runs with which nothing can be compared, and why."""
+    """Return runs with which nothing can be compared, and why."""
     found = {}
     for scores in results:
         values = [score.numbers for score in scores.scores]
@@ -92,12 +92,12 @@ def _is_undefined(values: Sequence[float]) -> bool:
 
 
 def _is_none_found(score: Score) -> bool:
-    """Whether 0 on every query means that nothing was found; of judged answers it is a value like others."""
+    """Return whether 0 on every query means that nothing was found; of judged answers it does not."""
     return score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
 
 
 def ruling(adjusted: float, difference: float, level: float) -> Ruling:
-    """The plain verdict: which is higher, if that is more than chance."""
+    """Return the plain verdict: which is higher, if that is more than chance."""
     if not adjusted <= 1 - level:
         return Ruling(UNDECIDED)
     return Ruling(HIGHER if difference > 0 else LOWER)
@@ -106,7 +106,7 @@ def ruling(adjusted: float, difference: float, level: float) -> Ruling:
 def without_difference(
     wins: int, ties: int, losses: int, alone: int, likeness: str | None, doubt: str = ""
 ) -> Ruling | None:
-    """The verdict on runs that are the same, or the same but for the order of equal scores.
+    """Return the verdict on runs that are the same, or the same but for the order of equal scores.
 
     On `alone` queries only one of the two has a value: then they are not the same, whatever the others say.
     Nor are equal values a likeness where there is a `doubt` of them.
@@ -128,12 +128,12 @@ def without_difference(
 
 
 def refused(why: str) -> Ruling:
-    """No verdict."""
+    """Return no verdict."""
     return Ruling(REFUSED, why)
 
 
 def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
-    """Why missing judgements forbid the verdict; empty if it holds whatever they are.
+    """Return why missing judgements forbid the verdict; empty if it holds whatever they are.
 
     That two are identical never does: equal values may be what stands for them.
     """
@@ -148,13 +148,13 @@ def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
 
 
 def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
-    """The queries on which two answers were not judged by the same: by other nuggets, or against others."""
+    """Return the queries on which two were not judged by the same: by other nuggets, or against others."""
     both = one.judged_by.keys() & other.judged_by.keys()
     return {query for query in both if (one.judged_by[query] ^ other.judged_by[query]) - {*names}}
 
 
 def said_of_unlike(score: Score, queries: Collection[str]) -> str:
-    """That two were not judged by the same; opponents are known by their names."""
+    """Say that two were not judged by the same; opponents are known by their names."""
     met = any(isinstance(what, str) for query in queries for what in score.judged_by[query])
     how = "against different systems" if met else "by different nuggets"
     return f"the two were judged {how} in {len(queries):,} queries" if queries else ""

@@ -130,7 +130,7 @@ def read_judgements(
 def _weighed(grades: Judgements, nuggets: Any, limits: Limits) -> Judgements:
     if nuggets is not None:
         from rageval.datasets.standing import standing_for
-        from rageval.scoring.weighing import weigh
+        from rageval.scoring._weighing import weigh
 
         weigh(grades, standing_for(nuggets, "nuggets"), limits)
     return grades

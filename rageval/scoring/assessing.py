@@ -79,7 +79,7 @@ class OnScale:
         return _Form(said.label, grade, said.importance, weight, None if said.is_graded else said.status)
 
     def holds(self, row: int) -> bool:
-        """Whether a row is on this scale."""
+        """Return whether a row is on this scale."""
         return self._forms[self._table.row_said[row]] is not None and self._has(self._table.row_aspect[row])
 
     def _has(self, aspect: int) -> bool:
@@ -104,7 +104,7 @@ class OnScale:
         return any(self.is_by(judge) for judge in range(len(self._table.judges.words)))
 
     def is_by(self, judge: int) -> bool:
-        """Whether this judge said anything of any system."""
+        """Return whether this judge said anything of any system."""
         if judge not in self._judges:
             table = self._table
             self._judges[judge] = any(
@@ -303,7 +303,7 @@ class JudgeOfRun:
         return Seen(found, Counter(status for _, status in failed) if failed else _NONE, own)
 
     def _lacks(self, scale: Scale, query: int) -> bool:
-        """Whether an answer of which nothing was said lacks what others were judged on."""
+        """Return whether an answer of which nothing was said lacks what others were judged on."""
         if scale is CITATION and self.facts(query).cited is not None:
             return False  # an answer that cites nothing has nothing to be judged
         return scale.by_all and not self._only_here
@@ -343,7 +343,7 @@ class JudgeOfRun:
         return _STANDS_IN[str(self._missing)]
 
     def knows_answers(self) -> bool:
-        """Whether anything is known of any answer."""
+        """Return whether anything is known of any answer."""
         return bool(self._table.facts)
 
     def places(self, query: int, asker: object) -> list[Place]:
@@ -385,6 +385,6 @@ def rankings_of(table: Judgements, query: int) -> dict[tuple[int, int], Ranking]
 
 
 def is_permutation(ranking: Ranking) -> bool:
-    """Whether the places are 1 to N, each once."""
+    """Return whether the places are 1 to N, each once."""
     places = [place for _, place in ranking]
     return sorted(places) == list(range(1, len(places) + 1))

@@ -77,7 +77,7 @@ def _nuggets(table: Judgements) -> dict[int, dict[int, frozenset[_Nugget]]]:
 
 
 def _all_alike(table: Judgements) -> bool:
-    """Whether it is plain to see that all answers to a query were judged by the same, with all their rows."""
+    """Return whether it is plain that all answers to a query were judged by the same, with all their rows."""
     first: dict[int, int] = {}
     numbers: dict[tuple[str | None, float | None], int] = {}
     of_code = [numbers.setdefault((said.importance, said.weight), len(numbers)) for said in table.said.words]

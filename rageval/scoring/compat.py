@@ -39,13 +39,13 @@ _DEEPEST_NDEVAL = 20
 
 
 def check(name: str | None) -> None:
-    """`UsageError` unless this is a tool whose rules we know."""
+    """Raise `UsageError` unless this is a tool whose rules we know."""
     if name is not None and name not in COMPAT:
         raise UsageError(f"compat={name!r}: expected one of {', '.join(COMPAT)}" + suggestion(name, COMPAT))
 
 
 def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> tuple[AnyMeasure, Order]:
-    """The measure and the order of documents that make the tool's number."""
+    """Return the measure and the order of documents that make the tool's number."""
     if name in _NDEVALS:
         return _undivided(measure), _NDEVALS[name]
     if name == "freshstack":
@@ -54,7 +54,7 @@ def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) ->
 
 
 def _undivided(measure: AnyMeasure) -> AnyMeasure:
-    """The measure not normalised at rank 1, if normalising was left to us."""
+    """Return the measure not normalised at rank 1, if normalising was left to us."""
     if isinstance(measure, ForeignMeasure) or "normalise" not in measure.declared:
         return measure
     return measure if "normalise" in measure.given else measure(normalise="ndeval")

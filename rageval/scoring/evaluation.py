@@ -151,7 +151,7 @@ class Evaluator:
                 raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
         self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
         if self.rules.ties == EXPECTED:
-            from rageval.scoring.ties import check_expected
+            from rageval.scoring._ties import check_expected
 
             check_expected(self.measures)
         if self.rules.bounds:
@@ -342,7 +342,7 @@ class Evaluator:
 
     def _tied(self, source: RunSource, joined: Joined) -> dict[int, TiedRanking]:
         """Return the queries that have equal scores, with all their orders."""
-        from rageval.scoring.ties import tied, tied_ranks
+        from rageval.scoring._ties import tied, tied_ranks
 
         ranks = source.each(lambda queries: tied_ranks(queries, self.qrels))
         everything = source.join(Joining(self.qrels, View()))
@@ -379,14 +379,14 @@ class Evaluator:
         self, measure: Any, rankings: Sequence[Ranking], tied: Mapping[int, TiedRanking]
     ) -> list[list[float]]:
         """Return the mean over the orders of equal scores, and both ends if they are known."""
-        from rageval.scoring.ties import spread
+        from rageval.scoring._ties import spread
 
         found = spread(measure, rankings, tied)
         return [self._defined(measure, values) for values in found if values is not None]
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> list[float]:
         """Ask ir_measures, in the forms that it takes."""
-        from rageval.scoring.foreign import collapsed, nuggets, ranking_of
+        from rageval.scoring._foreign import collapsed, nuggets, ranking_of
 
         rel = measure.rel
         measure.refuse(*self.qrels.extremes())

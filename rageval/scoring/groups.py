@@ -25,7 +25,7 @@ def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: st
 def groups_by(
     facts: _Facts, field: str, queries: Iterable[str], source: str, fields: Sequence[str]
 ) -> dict[str, str]:
-    """The value of the field for every query; `InputError` names the fields there are."""
+    """Return the value of the field for every query; `InputError` names the fields there are."""
     if not any(field in known for known in facts.values()):
         raise InputError(
             f"{source}: nothing is known of {field!r};"
@@ -42,7 +42,7 @@ def groups_by(
 
 
 def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], source: str) -> dict[str, float]:
-    """Weights that sum to 1, one for every group there is."""
+    """Return weights that sum to 1, one for every group there is."""
     total = math.fsum(weights.values())
     if not abs(total - 1) <= 1e-6 or not min(weights.values(), default=-1.0) >= 0:
         raise InputError(f"{source}: expected weights from 0 that sum to 1, found a sum of {total:g}")

@@ -31,7 +31,7 @@ class Soft(NamedTuple):
 
 
 def soft_scores(run: Any, chances: Chances, k: int | None = None, alpha: float = 0.5) -> dict[str, Soft]:
-    """Mean values of every judged query; a document or a nugget without a chance has none.
+    """Return mean values of every judged query; a document or a nugget without a chance has none.
 
     `run` is anything that `evaluate` takes.
 
@@ -49,26 +49,26 @@ def soft_scores(run: Any, chances: Chances, k: int | None = None, alpha: float =
         _check(query, nuggets)
         top = _table(nuggets, ranked.get(query, ()))
         everything = _table(nuggets, sorted({doc for docs in nuggets.values() for doc in docs}))
-        gained, best = mean_alpha_dcg(top, alpha), mean_alpha_dcg(greedy(everything, alpha, k), alpha)
-        found[query] = Soft(gained, gained / best if best else 0.0, mean_coverage(top))
+        gained, best = _mean_alpha_dcg(top, alpha), _mean_alpha_dcg(_greedy(everything, alpha, k), alpha)
+        found[query] = Soft(gained, gained / best if best else 0.0, _mean_coverage(top))
     return found
 
 
-def mean_alpha_dcg(chances: Float, alpha: float) -> float:
-    """E[α-DCG] of a ranking: a row a document, a column a nugget."""
+def _mean_alpha_dcg(chances: Float, alpha: float) -> float:
+    """Return E[α-DCG] of a ranking: a row a document, a column a nugget."""
     fresh = np.cumprod(1 - alpha * chances, axis=0)
     before = np.vstack((np.ones((1, chances.shape[1])), fresh[:-1])) if len(chances) else chances
     discount = 1 / np.log2(np.arange(2.0, len(chances) + 2))
     return float(((chances * before).sum(axis=1) * discount).sum())
 
 
-def mean_coverage(chances: Float) -> float:
-    """E[coverage] of a ranking."""
+def _mean_coverage(chances: Float) -> float:
+    """Return E[coverage] of a ranking."""
     return float((1 - np.prod(1 - chances, axis=0)).mean()) if chances.shape[1] else 0.0
 
 
-def greedy(chances: Float, alpha: float, k: int | None) -> Float:
-    """The documents in the order of greatest mean gain, ties by their order here."""
+def _greedy(chances: Float, alpha: float, k: int | None) -> Float:
+    """Return the documents in the order of greatest mean gain, ties by their order here."""
     left, fresh, taken = list(range(len(chances))), np.ones(chances.shape[1]), []
     for _ in range(len(chances) if k is None else min(k, len(chances))):
         best = left.pop(int(np.argmax(chances[left] @ fresh)))

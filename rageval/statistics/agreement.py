@@ -42,7 +42,7 @@ class Agreement:
 
 
 def weights(levels: Float, kind: str = "none") -> Float:
-    """w(a, b) for every pair of grades.
+    """Return w(a, b) for every pair of grades.
 
     >>> weights(np.array([0.0, 1.0, 3.0]), "linear").tolist()[0]
     [1.0, 0.6666666666666667, 0.0]
@@ -58,12 +58,12 @@ def weights(levels: Float, kind: str = "none") -> Float:
 
 
 def observed(table: Float, w: Float) -> float:
-    """Weighted share of the items on which both say the same; `table` counts items by both grades."""
+    """Return the weighted share of the items on which both agree; `table` counts items by both grades."""
     return float((table * w).sum() / table.sum())
 
 
 def kappa(table: Float, w: Float) -> float:
-    """Cohen's κ, weighted; NaN if both judges always say the same one thing.
+    """Return Cohen's κ, weighted; NaN if both judges always say the same one thing.
 
     >>> table = np.array([[20.0, 5.0], [10.0, 15.0]])
     >>> round(kappa(table, weights(np.array([0.0, 1.0]))), 12)
@@ -75,7 +75,7 @@ def kappa(table: Float, w: Float) -> float:
 
 
 def gwet(table: Float, w: Float) -> float:
-    """Gwet's AC1 (no weights) or AC2: does not collapse where nearly all grades are the same.
+    """Return Gwet's AC1 (no weights) or AC2: does not collapse where nearly all grades are the same.
 
     >>> table = np.array([[118.0, 5.0], [2.0, 0.0]])
     >>> round(gwet(table, weights(np.array([0.0, 1.0]))), 3), round(kappa(table, np.eye(2)), 3)
@@ -91,7 +91,7 @@ def gwet(table: Float, w: Float) -> float:
 
 
 def krippendorff(table: Float, w: Float) -> float:
-    """Krippendorff's α for two judges without gaps; distances are 1 − w.
+    """Return Krippendorff's α for two judges without gaps; distances are 1 − w.
 
     >>> table = np.array([[4.0, 0.0], [2.0, 4.0]])
     >>> round(krippendorff(table, np.eye(2)), 12)
@@ -108,7 +108,7 @@ def krippendorff(table: Float, w: Float) -> float:
 
 
 def tau_b(one: Float, other: Float) -> float:
-    """Kendall's τ_b of two lists of scores; NaN if one of them is constant.
+    """Return Kendall's τ_b of two lists of scores; NaN if one of them is constant.
 
     >>> tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
     0.3333333333333333
@@ -120,7 +120,7 @@ def tau_b(one: Float, other: Float) -> float:
 
 
 def tau_ap(truth: Float, estimate: Float) -> float:
-    """τ_AP (Yilmaz et al., SIGIR 2008): as τ, but errors near the top of the estimated ranking cost more.
+    """Return τ_AP (Yilmaz et al., SIGIR 2008): τ in which errors near the top of the estimate cost more.
 
     >>> tau_ap(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0]))
     1.0
@@ -139,7 +139,7 @@ def levels_of(one: Float, other: Float) -> Float:
 
 
 def table_of(one: Float, other: Float, levels: Float) -> Float:
-    """How many items have each pair of grades."""
+    """Return how many items have each pair of grades."""
     counts = np.zeros((len(levels), len(levels)))
     np.add.at(counts, (np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
     return counts
@@ -156,7 +156,7 @@ COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
 def agreement(
     one: Float, other: Float, query: Sequence[str], kind: str = "none", resamples: int = RESAMPLES
 ) -> list[Agreement]:
-    """Every coefficient of two judges' grades of the same items, with intervals over queries.
+    """Return every coefficient of two judges' grades of the same items, with intervals over queries.
 
     Where they differ in fewer than 6 queries, the interval of their agreement has a floor, and the others
     get theirs from it. One query has no interval.
@@ -189,7 +189,7 @@ def agreement(
 
 
 def _least_half(agreeing: Sample) -> float:
-    """Half the width that an interval of the share of agreement has at least; NaN of one query.
+    """Return half the width that an interval of the share of agreement has at least; NaN of one query.
 
     Of a few queries half may differ and half not, and samples of them still are all alike.
     """
@@ -200,7 +200,7 @@ def _least_half(agreeing: Sample) -> float:
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:
-    """How much a coefficient falls if agreement does, and what is expected by chance stays as it is."""
+    """Return how much a coefficient falls if agreement does and what chance gives stays as it is."""
     seen = observed(table, w)
     if seen == 1:
         apart = 1 - w
@@ -225,12 +225,12 @@ class Components(NamedTuple):
     judges: int
 
     def standard_error(self, more_queries: int = 0, more_judges: int = 0) -> float:
-        """Of the mean, with so many more of either."""
+        """Return the standard error of the mean, with so many more of either."""
         queries, judges = self.queries + more_queries, self.judges + more_judges
         return math.sqrt(self.query / queries + self.judge / judges + self.rest / (queries * judges))
 
     def advice(self, more_queries: int = 40, more_judges: int = 2) -> str:
-        """What helps more, in a sentence.
+        """Return what helps more, in a sentence.
 
         >>> Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
         'standard error 0.0432 now, 0.0322 with 40 more queries, 0.0429 with 2 more votes: more queries'
@@ -244,7 +244,7 @@ class Components(NamedTuple):
 
 
 def components(values: Float, repeated: bool = False) -> Components:
-    """The components of a table of values, a row a query and a column a judge; rows with a gap are left out.
+    """Return the components of a table, a row a query, a column a judge; rows with a gap are left out.
 
     With `repeated` the columns are votes of one judge, in no order.
 

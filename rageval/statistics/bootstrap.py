@@ -50,7 +50,7 @@ def intervals(
     seed: int = 0,
     scale: Ranges | None = None,
 ) -> Intervals:
-    """Intervals of the mean of each column, units drawn with replacement; mended where few values differ.
+    """Return intervals of each column's mean, units drawn with replacement; mended where few values differ.
 
     `scale` is where the values lie, if that is not as they show.
 
@@ -63,7 +63,7 @@ def intervals(
 
 
 def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> Intervals:
-    """What resampling alone gives."""
+    """Return what resampling alone gives."""
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
     lows, highs = np.full(len(units), np.nan), np.full(len(units), np.nan)
@@ -81,7 +81,7 @@ def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: in
 
 
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
-    """How often each unit is drawn, a row a draw."""
+    """Return how often each unit is drawn, a row a draw."""
     generator = np.random.default_rng(seed)
     times = np.empty((resamples, units), np.uint16)
     stretch = max(1, _AT_ONCE // max(units, 1))
@@ -93,7 +93,7 @@ def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
 
 
 def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
-    """The mean of each column in each draw; the same draws for every column."""
+    """Return the mean of each column in each draw; the same draws for every column."""
     means = np.empty((len(times), sums.shape[1]))
     alike = bool((sizes == sizes[:, :1]).all())
     whole = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
@@ -108,7 +108,7 @@ def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
 
 
 def _expanded(level: float, units: Int) -> list[Float]:
-    """The quantiles to read off, widened for few units."""
+    """Return the quantiles to read off, widened for few units."""
     from scipy.special import ndtr, stdtrit
 
     number = np.maximum(units, 2).astype(np.float64)
@@ -118,7 +118,7 @@ def _expanded(level: float, units: Int) -> list[Float]:
 
 
 def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
-    """BCa's quantile: Φ(z0 + (z0 + z)/(1 − a(z0 + z))), a from the jackknife over units."""
+    """Return BCa's quantile: Φ(z0 + (z0 + z)/(1 − a(z0 + z))), a from the jackknife over units."""
     from scipy.special import ndtr, ndtri
 
     total, number = sums.sum(axis=0), sizes.sum(axis=0)
@@ -138,7 +138,7 @@ def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
 
 
 def _quantiles(ordered: Float, level: Float) -> Float:
-    """A quantile of its own for each column, between neighbours where it falls between."""
+    """Return a quantile of its own for each column, between neighbours where it falls between."""
     place = np.clip(level, 0.0, 1.0) * (len(ordered) - 1)
     below = np.floor(place).astype(np.int64)
     above = np.minimum(below + 1, len(ordered) - 1)
@@ -192,7 +192,7 @@ def _scale(least: Float, most: Float, limits: Limits | None) -> Ranges:
 
 
 def differing(columns: Sample) -> Int:
-    """How many units of each column differ from its commonest value."""
+    """Return how many units of each column differ from its commonest value."""
     means = columns.means()
     found = np.zeros(means.shape[1], np.int64)
     for at, column in enumerate(means.T):
@@ -202,13 +202,13 @@ def differing(columns: Sample) -> Int:
 
 
 def is_coarse(columns: Sample) -> NDArray[np.bool_]:
-    """Where most units have one and the same value, and fewer than 6 have another."""
+    """Return where most units have one and the same value, and fewer than 6 have another."""
     number = differing(columns)
     return (number < FEW) & (2 * number < columns.counts())
 
 
 def mended(columns: Sample, low: Float, high: Float, level: float, scale: Ranges) -> tuple[Float, Float]:
-    """The intervals, wider where they would say more than is known."""
+    """Return the intervals, wider where they would say more than is known."""
     low, high = low.copy(), high.copy()
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()
     if coarse.any():
@@ -226,7 +226,7 @@ def mended(columns: Sample, low: Float, high: Float, level: float, scale: Ranges
 
 
 def _two_values(known: Float, low: float, high: float) -> tuple[float, float] | None:
-    """The two values that there are; of values inside the scale only if both are seen often enough."""
+    """Return the two values that there are; of values inside the scale only if both are seen often enough."""
     values, times = np.unique(known, return_counts=True)
     if set(values.tolist()) <= {low, high}:
         return low, high
@@ -234,7 +234,7 @@ def _two_values(known: Float, low: float, high: float) -> tuple[float, float] | 
 
 
 def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
-    """Half the width that an interval of each column's mean has at least, where few values differ."""
+    """Return half the width that an interval of each column's mean has at least, where few values differ."""
     from scipy.special import stdtrit
 
     units = np.maximum(columns.counts(), 2)
@@ -247,12 +247,12 @@ def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
 
 
 def least_error(units: float, level: float, span: float = 1.0) -> float:
-    """The standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
+    """Return the standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
     return -math.log(1 - level) / NormalDist().inv_cdf((1 + level) / 2) * span / units
 
 
 def wilson(count: int, number: int, level: float) -> tuple[float, float]:
-    """Interval of a share, which holds its own where the share is near 0 or 1 (Wilson, 1927).
+    """Return the interval of a share, which holds its own where the share is near 0 or 1 (Wilson, 1927).
 
     >>> low, high = wilson(10, 10, 0.95)
     >>> round(low, 4), high  # n / (n + z²)

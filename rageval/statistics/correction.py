@@ -61,7 +61,7 @@ class Estimate(NamedTuple):
 def corrected_mean(
     judge: Values, people: Values, level: float = 0.95, limits: Limits | None = None
 ) -> Estimate:
-    """The mean of a measure, from the judge's value of every query and people's of some.
+    """Return the mean of a measure, from the judge's value of every query and people's of some.
 
     >>> judge = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0, "e": 1.0, "f": 1.0}
     >>> found = corrected_mean(judge, {"a": 1.0, "b": 0.0, "c": 0.5})
@@ -107,7 +107,7 @@ def corrected_from_parts(
     level: float = 0.95,
     limits: Limits | None = None,
 ) -> Estimate:
-    """The mean of a measure, where people judged a `share` of each answer, with so many `labels` in all.
+    """Return the mean of a measure of which people judged a `share` of each answer, with `labels` in all.
 
     On that share `people` have people's values, and `there` the judge's.
 
@@ -152,7 +152,7 @@ def corrected_from_parts(
 
 
 def _counting(share: Float) -> Float:
-    """How much each answer counts: as much of it as was judged; alike if something of each was."""
+    """Return how much each answer counts: as much of it as was judged; alike if something of each was."""
     if (share > 0).all():
         return np.ones(len(share))
     weights: Float = share / share.mean()
@@ -160,13 +160,13 @@ def _counting(share: Float) -> Float:
 
 
 def _factor(error: Float, help_: Float) -> float:
-    """λ: how much the judge's values help."""
+    """Return λ: how much the judge's values help."""
     square = float((help_**2).sum())
     return min(max(-float((error * help_).sum()) / square, 0.0), 1.0) if square else 0.0
 
 
 def _is_coarse(said: Float, there: Float | None) -> bool:
-    """Whether few of people's values differ from the commonest, or few from the judge's."""
+    """Return whether few of people's values differ from the commonest, or few from the judge's."""
     differ = [int(differing(_column(said))[0])]
     if there is not None:
         differ.append(int((said != there).sum()))
@@ -183,7 +183,7 @@ def _ends(
     labels: int | None = None,
     limits: Limits | None = None,
 ) -> tuple[float, float]:
-    """The interval of a corrected mean; where few values tell, it has a floor, and keeps to their scale.
+    """Return the interval of a corrected mean; where few values tell, with a floor, and within their scale.
 
     The floor is that of so many `labels`, where they are not one an answer.
     """
@@ -198,7 +198,7 @@ def _ends(
 
 
 def _alone(said: Float, level: float, limits: Limits | None = None) -> tuple[float, float]:
-    """The interval of the mean of what people said: Student's, or Wilson's where there are two values."""
+    """Return the interval of people's mean: Student's, or Wilson's where there are two values."""
     if not len(said):
         return math.nan, math.nan
     reach = _quantile(len(said), level) * math.sqrt(_variance(said) / len(said))
@@ -212,7 +212,7 @@ def _column(values: Float) -> Sample:
 
 
 def _weight(said: Float, there: Float, elsewhere: Float) -> float:
-    """λ: how much the judge's values help."""
+    """Return λ: how much the judge's values help."""
     if len(said) < 2 or not len(elsewhere):
         return 0.0
     spread = _variance(np.concatenate((there, elsewhere)))
@@ -225,7 +225,7 @@ def _weight(said: Float, there: Float, elsewhere: Float) -> float:
 def corrected_share(
     judge: Mapping[str, str], people: Mapping[str, str], labels: Collection[str], level: float = 0.95
 ) -> Estimate:
-    """The share of queries that people would give one of these labels.
+    """Return the share of queries that people would give one of these labels.
 
     >>> judge = {"a": "perfect", "b": "incorrect", "c": "perfect", "d": "perfect"}
     >>> corrected_share(judge, {"a": "perfect", "b": "incorrect"}, ["perfect"]).value

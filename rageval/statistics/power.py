@@ -17,7 +17,7 @@ _MANY = 10**9
 
 
 def power_of(shift: float, units: float, level: float = 0.95) -> float:
-    """The chance to find a true difference of `shift` standard deviations.
+    """Return the chance to find a true difference of `shift` standard deviations.
 
     >>> round(power_of(0.5, 34), 2)
     0.81
@@ -34,7 +34,7 @@ def power_of(shift: float, units: float, level: float = 0.95) -> float:
 
 
 def detectable(error: float, units: int, level: float = 0.95, power: float = POWER) -> float:
-    """The smallest true difference that so many units show with this power.
+    """Return the smallest true difference that so many units show with this power.
 
     `error` is the standard error of the observed mean difference.
 
@@ -48,7 +48,7 @@ def detectable(error: float, units: int, level: float = 0.95, power: float = POW
 
 @lru_cache(maxsize=1024)
 def _smallest_shift(units: int, level: float, power: float) -> float:
-    """The smallest shift, in standard deviations, that is found with this power."""
+    """Return the smallest shift, in standard deviations, that is found with this power."""
     low, high = 0.0, 1.0
     while power_of(high, units, level) < power:
         high *= 2
@@ -61,7 +61,7 @@ def _smallest_shift(units: int, level: float, power: float) -> float:
 def needed(
     difference: float, error: float, units: int, level: float = 0.95, power: float = POWER
 ) -> int | None:
-    """How many units would show the observed difference with this power; None if no number would.
+    """Return how many units would show the observed difference with this power; None if no number would.
 
     >>> needed(difference=0.05, error=0.1 / math.sqrt(50), units=50)
     34
@@ -87,6 +87,6 @@ def needed(
 
 
 def _normal_needed(shift: float, level: float, power: float) -> float:
-    """About how many, were the standard deviation known: where the search begins."""
+    """Return about how many, were the standard deviation known: where the search begins."""
     quantile = NormalDist().inv_cdf
     return ((quantile((1 + level) / 2) + quantile(power)) / shift) ** 2

@@ -41,11 +41,11 @@ class Sample:
         return not bool(np.isnan(self.values).any())
 
     def of(self, columns: Float) -> Sample:
-        """The same queries with other columns of values."""
+        """Return the same queries with other columns of values."""
         return Sample(self.queries, columns, self.unit)
 
     def complete(self) -> Sample:
-        """The queries on which every run has a value."""
+        """Return the queries on which every run has a value."""
         kept = np.flatnonzero(~np.isnan(self.values).any(axis=1))
         queries = tuple(self.queries[row] for row in kept.tolist())
         _, unit = np.unique(self.unit[kept], return_inverse=True)
@@ -53,28 +53,28 @@ class Sample:
         return Sample(queries, self.values[kept], unit.astype(np.int64), wholes)
 
     def sums(self) -> Float:
-        """The sum of the defined values of each unit, in each column; of pooled shares, of their parts."""
+        """Return the sum of each unit's defined values, in each column; of pooled shares, of their parts."""
         values = np.where(np.isnan(self.values), 0.0, self.values)
         return self._by_unit(values if self.wholes is None else values * self.wholes)
 
     def sizes(self) -> Float:
-        """How many defined values each unit has in each column; of pooled shares, the sum of their wholes."""
+        """Return how many defined values each unit has, in each column; of pooled shares, Σ wholes."""
         counted = (~np.isnan(self.values)).astype(np.float64) if self.wholes is None else self.wholes
         return self._by_unit(counted)
 
     def counts(self) -> Int:
-        """How many units have a value in each column."""
+        """Return how many units have a value in each column."""
         found: Int = (self.sizes() > 0).sum(axis=0)
         return found
 
     def means(self) -> Float:
-        """The mean of each unit in each column, NaN where it has no value."""
+        """Return the mean of each unit in each column, NaN where it has no value."""
         sizes = self.sizes()
         means: Float = np.divide(self.sums(), sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0)
         return means
 
     def mean(self) -> Float:
-        """The mean over all queries of each column, NaN where it has no value."""
+        """Return the mean over all queries of each column, NaN where it has no value."""
         number = self.sizes().sum(axis=0)
         total, nothing = self.sums().sum(axis=0), np.full(len(number), np.nan)
         mean: Float = np.divide(total, number, out=nothing, where=number > 0)
@@ -89,7 +89,7 @@ class Sample:
 
 
 def standard_error(differences: Sample) -> Float:
-    """The standard error of the mean of each column; robust to clusters where there are any.
+    """Return the standard error of the mean of each column; robust to clusters where there are any.
 
     se² = C/(C−1) · Σ_c (S_c − n_c·d̄)² / n² over C clusters with sums S_c of n_c of the n differences, which
     is the usual s²/n where every query is a cluster of its own.

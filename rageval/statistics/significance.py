@@ -50,7 +50,7 @@ class Significance(NamedTuple):
 def sign_flip(
     sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = 0.95
 ) -> Significance:
-    """Two-sided p for each pair of columns of `sums`, the sums of values over independent units.
+    """Return the two-sided p for each pair of columns of `sums`, the sums of values over independent units.
 
     `level` says which p matter once they are adjusted for all pairs: 1 − level, divided by the pairs.
 
@@ -70,7 +70,7 @@ def sign_flip(
 
 
 def exact_sign_flip(difference: Float) -> float:
-    """The share of all sign patterns whose sum is at least as far from 0, meeting in the middle.
+    """Return the share of all sign patterns whose sum is at least as far from 0, meeting in the middle.
 
     A pattern's sum is as large as the sum that was seen if what it turns round sums to 0 or less.
     """
@@ -92,7 +92,7 @@ def _sums_of_sets(numbers: Float) -> Float:
 
 
 def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float) -> Significance:
-    """Drawn for all pairs; drawn again, and more often, where p is small; bounded where no draw tells.
+    """Draw for all pairs, again and more often where p is small; bound p where no draw tells.
 
     Each step is only taken where the one before gave a p below some edge, and never leads above that edge:
     so p stays valid, and in order.
@@ -116,13 +116,13 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
 
 
 def _draws_again(sums: Float, pairs: int, wanted: int) -> int:
-    """How many draws, so that it does not take too long."""
+    """Return how many draws, so that it does not take too long."""
     cost = pairs + sums.size // 16
     return min(wanted, _WORK // max(cost, 1))
 
 
 def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
-    """In how many draws each pair's sum of differences is as far from 0 as the one that was seen."""
+    """Return in how many draws each pair's sum of differences is as far from 0 as the one that was seen."""
     first, second = pairs.T
     seen = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
     least = seen - _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
@@ -134,7 +134,7 @@ def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
 
 
 def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
-    """Random signs, a row a draw; the same for all pairs, whatever is compared."""
+    """Yield random signs, a row a draw; the same for all pairs, whatever is compared."""
     generator = np.random.default_rng(seed)
     stretch = max(1, _AT_ONCE // max(width, 1))
     for done in range(0, draws, stretch):
@@ -143,12 +143,12 @@ def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
 
 
 def _parts(columns: Int, rows: int) -> list[Int]:
-    """Columns, as many at once as memory is for."""
+    """Return columns, as many at once as memory is for."""
     return np.array_split(columns, len(columns) * rows // _AT_ONCE + 1)
 
 
 def chernoff(differences: Float) -> Float:
-    """For each column a two-sided p that is never below that of all sign patterns.
+    """Return for each column a two-sided p that is never below that of all sign patterns.
 
     >>> float(chernoff(np.ones((50, 1)))[0]) == 2 / 2**50
     True
@@ -165,7 +165,7 @@ def chernoff(differences: Float) -> Float:
 
 
 def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Significance:
-    """Family-wise p of each pair: signs flipped for all pairs together, differences in units of their size.
+    """Return family-wise p of each pair: all signs flipped together, differences in units of their size.
 
     Assumes that without differences all of them together might as well have the other sign; runs may differ
     in how much they vary, and resemble one another as they like.
@@ -189,7 +189,7 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
 
 
 def _all_signs(units: int) -> Iterator[Float]:
-    """Every pattern but for the sign of the first; at most as many as would be drawn."""
+    """Yield every pattern but for the sign of the first; at most as many as would be drawn."""
     turned = np.arange(2 ** max(units - 1, 0))[:, None] >> np.arange(units)[None] & 1
     yield np.where(turned == 1, -1.0, 1.0)
 
@@ -197,7 +197,7 @@ def _all_signs(units: int) -> Iterator[Float]:
 def tukey(
     tables: list[Float], pairs: Int, baseline: int | None = None, draws: int = DRAWS, seed: int = 0
 ) -> list[Float]:
-    """Family-wise p of each pair, for each table of sums (units × runs).
+    """Return family-wise p of each pair, for each table of sums (units × runs).
 
     Without a baseline a draw's largest difference is the range of the shuffled means (Tukey); with one it
     is the largest distance from the baseline (Dunnett). The tables are shuffled alike, all at once. Assumes
@@ -217,7 +217,7 @@ def tukey(
 
 
 def _largest(sums: Float, baseline: int | None) -> Float:
-    """The largest difference of each draw and table."""
+    """Return the largest difference of each draw and table."""
     if baseline is None:
         spread: Float = sums.max(axis=1) - sums.min(axis=1)
         return spread
@@ -226,7 +226,7 @@ def _largest(sums: Float, baseline: int | None) -> Float:
 
 
 def _shuffled(stacked: Float, draws: int, seed: int) -> Iterator[Float]:
-    """The sums over units (draws × runs × tables) of values shuffled among the runs, unit by unit."""
+    """Yield the sums over units (draws × runs × tables) of values shuffled among the runs, unit by unit."""
     units, runs, number = stacked.shape
     generator = np.random.default_rng(seed)
     cells: NDArray[np.void] = np.ascontiguousarray(stacked).view(f"V{8 * number}")[:, :, 0]
@@ -239,7 +239,7 @@ def _shuffled(stacked: Float, draws: int, seed: int) -> Iterator[Float]:
 
 
 def t_test(differences: Sample) -> Float:
-    """Two-sided p of the mean of each column by Student's t; NaN where all differences are the same."""
+    """Return the two-sided p of each column's mean by Student's t; NaN where all differences are the same."""
     from scipy.special import stdtr
 
     sums, sizes = differences.sums(), differences.sizes()
@@ -254,7 +254,7 @@ def t_test(differences: Sample) -> Float:
 
 
 def wilcoxon(differences: Sample) -> Float:
-    """Two-sided p of each column by Wilcoxon's signed ranks, zeros left out, as scipy has it."""
+    """Return the two-sided p of each column by Wilcoxon's signed ranks, zeros left out, as scipy has it."""
     from scipy.stats import wilcoxon as signed_ranks
 
     p = np.full(differences.values.shape[1], np.nan)
@@ -268,7 +268,7 @@ def wilcoxon(differences: Sample) -> Float:
 
 
 def cohens_d(differences: Sample) -> Float:
-    """Effect size of each column: the mean difference in standard deviations of the differences (d_z).
+    """Return effect size of each column: the mean difference in standard deviations of the differences (d_z).
 
     0.2 is called small, 0.5 medium, 0.8 large. NaN where all differences are the same and not 0.
     """
@@ -285,7 +285,7 @@ def cohens_d(differences: Sample) -> Float:
 
 
 def holm(p: Float) -> Float:
-    """Holm's step-down adjustment: p_(i) · (m − i + 1), never falling, at most 1; NaN stays NaN and apart.
+    """Return Holm's step-down adjustment: p_(i) · (m − i + 1), never falling, at most 1; NaN stays apart.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
     [0.03, 0.06, 0.06]

@@ -92,7 +92,7 @@ def _mean(measure: Measure, values: Sequence[float]) -> float:
 
 
 def tied_ranks(queries: Iterable[Documents], qrels: Qrels) -> dict[int, list[tuple[int, int]]]:
-    """(before, size) of the groups of two or more, for the judged queries that have any."""
+    """Return (before, size) of the groups of two or more, for the judged queries that have any."""
     ranks = ((qrels.find(found.query), _ranks(found.scores)) for found in queries)
     return {query: several for query, several in ranks if query >= 0 and several}
 

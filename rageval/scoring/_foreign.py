@@ -9,7 +9,7 @@ from rageval.scoring.runs import Run
 
 
 def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]]:
-    """{query: {document: score}} of the judged queries, the scores being whole numbers down to 1.
+    """Return {query: {document: score}} of the judged queries, the scores being whole numbers down to 1.
 
     So no tool can order the documents otherwise, and none meets a score below zero.
     """
@@ -28,7 +28,7 @@ def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]
 def collapsed(
     qrels: Qrels, rel: int | None = None, floor: int = EVERYTHING, lowest: int = 0
 ) -> dict[str, dict[str, int]]:
-    """{query: {document: grade}}, the grade being the highest over the query's nuggets.
+    """Return {query: {document: grade}}, the grade being the highest over the query's nuggets.
 
     With `rel`, 1 for a grade that reaches it and 0 for others; without, a grade below 0 (junk) becomes 0, not
     relevant: the C code behind some providers takes it for an index. What is below `floor` is not judged.
@@ -46,6 +46,6 @@ def collapsed(
 
 
 def nuggets(qrels: Qrels, rel: int | None = None) -> list[Qrel]:
-    """Every judgement as a record; with `rel`, graded 1 if it reaches it, else 0."""
+    """Return every judgement as a record; with `rel`, graded 1 if it reaches it, else 0."""
     records = list(qrels)
     return records if rel is None else [row._replace(relevance=int(row.relevance >= rel)) for row in records]

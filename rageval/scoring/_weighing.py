@@ -63,7 +63,7 @@ def _nuggets(source: Any, limits: Limits) -> tuple[list[Nugget], str]:
 
 
 def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:
-    """Nuggets by query and text, a repeated text numbered as assignments number it."""
+    """Return nuggets by query and text, a repeated text numbered as assignments number it."""
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
         banks.setdefault(nugget.query_id, []).append(nugget)
@@ -135,7 +135,7 @@ def _nothing_shared(table: Judgements, places: list[Place], nuggets: list[Nugget
 def _remark(
     table: Judgements, nuggets: list[Nugget], judged: list[Nugget], strange: list[Place], name: str
 ) -> None:
-    """What only one side knows, of the queries that both know."""
+    """Return what only one side knows, of the queries that both know."""
     if strange:
         query, aspect = map(visible, _words(table, strange[0]))
         table.remarks.append(
