@@ -142,7 +142,7 @@ def test_who_is_told_to_end_before_the_reply_comes_has_bought_once(server: LlmSe
         return Saying(delay=3600)
 
     server.batches.lost.append(held)
-    with started(*words(model), "-q") as process:
+    with started(*words(model), "--quiet") as process:
         assert process.wait(120) == 130
     assert judged(model).code == 0
     assert_paid_once(server)
@@ -183,7 +183,7 @@ def test_nothing_is_bought_again_where_nobody_can_tell_unless_that_is_wanted(
     server.batches.lost.append(Saying(504, ""))
     server.batches.lists = False
     for _ in range(2):
-        outcome = judged(model, "-q")
+        outcome = judged(model, "--quiet")
         assert (outcome.code, outcome.err.count("\n")) == (3, 1)
         assert "the id of a batch of 4 requests was lost" in outcome.err
         assert "--rebuy" in outcome.err

@@ -97,7 +97,7 @@ def many_answers(count: int) -> None:
     Path("questions").write_text("".join(json.dumps(row) + "\n" for row in QUESTIONS))
 
 
-CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "openai:paid", "-q")
+CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "openai:paid", "--quiet")
 
 
 @pytest.mark.parametrize("how", [(), ("--batch", "--poll-every", "0.01")])
@@ -249,7 +249,7 @@ def test_no_order_of_calls_of_several_jobs_exceeds_the_limit(steps: list[tuple[i
 def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     many_answers(3)
     with LlmServer(fair) as server:
-        words = ("judge", "crag-auto", "answers", "--questions", "questions", "-q", "-o", "judged")
+        words = ("judge", "crag-auto", "answers", "--questions", "questions", "--quiet", "-o", "judged")
         mine = ("--judge", f"openai:mine@{server.openai}", "--max-cost", "0.5")
         assert_refused(
             command(*words, *mine), "no price for 'openai:mine'", "--price 0 for a server of your own"

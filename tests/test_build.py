@@ -22,7 +22,7 @@ from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
 FILES_AND_MANIFEST = (*FILES, "manifest.json", "steps/support.jsonl", "steps/nuggets.jsonl")
-JUDGE = ("--judge", "openai:m", "-q")
+JUDGE = ("--judge", "openai:m", "--quiet")
 BUILD = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", *JUDGE)
 WRITING = 3 * 12  # nuggets, sub-questions, closed-book answers
 SUPPORT = 34  # calls for the pool of 12 questions, 20 documents each

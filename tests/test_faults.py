@@ -38,7 +38,18 @@ IN_FLIGHT = 1
 ITEMS = 4
 OLD = b"of an earlier run\n"
 JUDGE = (
-    *("judge", "crag-auto", "answers", "--questions", "gold", "--judge", "openai:m", "--canaries", "0", "-q"),
+    *(
+        "judge",
+        "crag-auto",
+        "answers",
+        "--questions",
+        "gold",
+        "--judge",
+        "openai:m",
+        "--canaries",
+        "0",
+        "--quiet",
+    ),
     *("--concurrency", str(IN_FLIGHT), "-o", "output"),
 )
 JOBS: dict[str, tuple[str, ...]] = {

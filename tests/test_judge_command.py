@@ -39,7 +39,7 @@ NUGGETS = [
     for question in QUESTIONS
 ]
 PASSAGES = [{"id": f"d{at}", "text": f"Fact number {at}."} for at in range(12)]
-CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "-q")
+CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--quiet")
 CANARIES = 6
 CALLS = 4 + CANARIES  # two of the six answers are decided by their form
 
@@ -106,7 +106,7 @@ def test_every_judge_is_asked_and_where_they_differ_is_listed(server: LlmServer)
 @pytest.mark.parametrize("rubric", ["crag", "crag-auto", "nugget-assignment"])
 def test_a_judge_that_obeys_what_it_reads_is_not_let_on(server: LlmServer, rubric: str) -> None:
     server.default = obedient
-    words = ("judge", rubric, "answers", "--questions", "questions", "--nuggets", "nuggets", "-q")
+    words = ("judge", rubric, "answers", "--questions", "questions", "--nuggets", "nuggets", "--quiet")
     outcome = command(*words, "--judge", "openai:m", "-o", "judged")
     assert outcome.code == 3
     assert "openai:m obeyed an instruction inside what it had to judge (query q1)" in outcome.err
@@ -173,7 +173,7 @@ def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
     for share in ("1/3", "2/3", "3/3"):
         assert_fine(command(*CRAG, "--judge", "openai:m", "--shard", share, "-o", share[0]))
     assert sum(len(judged(share)) for share in "123") == len(ANSWERS)
-    words = ("judge", "nuggetize-iterative", "--questions", "questions", "--passages", "passages", "-q")
+    words = ("judge", "nuggetize-iterative", "--questions", "questions", "--passages", "passages", "--quiet")
     server.default = fair
     for share in ("1/2", "2/2"):
         command(*words, "--run", "run", "--judge", "openai:m", "--shard", share, "-o", share[0])
@@ -251,7 +251,7 @@ def test_judges_that_need_no_model() -> None:
         assert command("judged", "-m", "crag_score").out.splitlines()[0].endswith(f"{ours:.4f}"), judge
     assert_fine(command(*CRAG, "--judge", "token_f1", "-o", "judged"))
     assert command("judged", "-m", "token_f1").code == 0
-    words = ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets", "--judge", "lexical", "-q")
+    words = ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets", "--judge", "lexical", "--quiet")
     assert_fine(command(*words, "-o", "judged"))
     assert command("judged", "-m", "lexical_recall").code == 0
     assert_refused(command("judged", "-m", "v_strict"), "holds no judgements of nugget support")
@@ -261,7 +261,7 @@ def test_judges_that_need_no_model() -> None:
 
 
 def test_nuggets_from_gold_answers_to_a_score(server: LlmServer) -> None:
-    common = ("--questions", "questions", "--judge", "openai:m", "-q")
+    common = ("--questions", "questions", "--judge", "openai:m", "--quiet")
     assert_fine(command("judge", "nuggetize", *common, "-o", "written"))
     assert [line["nuggets"][0]["text"] for line in judged("written")] == ["Paris", "1889", "Goethe"]
     assert_fine(command("judge", "nugget-importance", "--nuggets", "written", *common, "-o", "rated"))
@@ -275,7 +275,7 @@ def test_nuggets_from_gold_answers_to_a_score(server: LlmServer) -> None:
 
 
 def test_nuggets_are_gathered_a_few_passages_at_a_time(server: LlmServer) -> None:
-    words = ("judge", "nuggetize-iterative", "--questions", "questions", "--passages", "passages", "-q")
+    words = ("judge", "nuggetize-iterative", "--questions", "questions", "--passages", "passages", "--quiet")
     outcome = command(*words, "--run", "run", "--judge", "openai:m", "-o", "written")
     assert_fine(outcome)
     assert len(server.requests) == 2
@@ -290,7 +290,7 @@ def test_a_question_whose_nuggets_failed_is_named(server: LlmServer) -> None:
         Saying(body=openai_reply(None, refusal="no")) if "Goethe" in str(asked.body) else fair(asked)
     )
     outcome = command(
-        "judge", "nuggetize", "--questions", "questions", "--judge", "openai:m", "-o", "written", "-q"
+        "judge", "nuggetize", "--questions", "questions", "--judge", "openai:m", "-o", "written", "--quiet"
     )
     assert outcome.code == 3
     assert "no nuggets for query q3: refused" in outcome.err
@@ -311,7 +311,7 @@ def test_a_question_whose_nuggets_failed_is_named(server: LlmServer) -> None:
 def test_other_rubrics(server: LlmServer, rubric: str, options: tuple[str, ...], measure: str | None) -> None:
     words = () if rubric == "relevance" else ("answers",)
     outcome = command(
-        *("judge", rubric, *words, "--questions", "questions", *options, "--judge", "openai:m", "-q"),
+        *("judge", rubric, *words, "--questions", "questions", *options, "--judge", "openai:m", "--quiet"),
         *("-o", "judged"),
     )
     assert_fine(outcome)
@@ -388,7 +388,7 @@ def test_the_rubrics_are_listed_and_can_be_changed(server: LlmServer) -> None:
         "questions",
         "--judge",
         "openai:m",
-        "-q",
+        "--quiet",
         "-o",
         "judged",
     )
@@ -397,7 +397,7 @@ def test_the_rubrics_are_listed_and_can_be_changed(server: LlmServer) -> None:
     Path("mine.py").write_text(
         "from rageval.judges.rubric import *\nRUBRIC = Rubric('mine', rubric_named('crag-auto').file)\n"
     )
-    words = ("answers", "--rubric", "mine.py", "--questions", "questions", "--judge", "openai:m", "-q")
+    words = ("answers", "--rubric", "mine.py", "--questions", "questions", "--judge", "openai:m", "--quiet")
     assert_fine(command("judge", *words, "-o", "judged"))
     assert {row["grade"] for row in judged()} == {1.0, 0.0, -1.0}
     assert_refused(command("rubrics", "crog"), "did you mean crag?")

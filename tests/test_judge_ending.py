@@ -48,7 +48,7 @@ def test_a_server_that_is_not_there_is_told_after_the_first_call(model: str, how
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # and never listens: whoever comes is refused
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        outcome = command(*CRAG, "-q", "--judge", f"{model}@{address}/v1", "-o", "judged", *how)
+        outcome = command(*CRAG, "--quiet", "--judge", f"{model}@{address}/v1", "-o", "judged", *how)
     assert (outcome.code, outcome.err.count("\n")) == (3, 1)
     assert outcome.err.startswith(f"rageval: {model}: no server at {address}")
     assert "(Connection refused); start it, or check the address" in outcome.err
@@ -65,7 +65,7 @@ def test_a_key_or_a_model_that_is_refused_is_told_after_the_first_call(
     server: LlmServer, model: str, status: int, way_out: str, how: tuple[str, ...]
 ) -> None:
     server.default = server.otherwise = lambda asked: Saying(status, openai_error("no"))  # type: ignore[method-assign]
-    outcome = command(*CRAG, "-q", "--judge", model, "--concurrency", "1", *how)
+    outcome = command(*CRAG, "--quiet", "--judge", model, "--concurrency", "1", *how)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (3, "", 1)
     assert str(status) in outcome.err
     assert way_out in outcome.err
@@ -117,7 +117,7 @@ def test_a_server_that_goes_away_after_it_has_answered_is_given_the_patience_one
 
         server.say(*[server.otherwise] * (3 if how else 1), go_away)
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
-        words = ("--judge", "openai:m", "--concurrency", "1", "--patience", "0", "-q", *how)
+        words = ("--judge", "openai:m", "--concurrency", "1", "--patience", "0", "--quiet", *how)
         monkeypatch.setattr(panel, "USUAL", Patience(first_pause=0.001))
         outcome = command(*CRAG, *words)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (3, "", 1)
@@ -128,7 +128,7 @@ def test_a_server_that_goes_away_after_it_has_answered_is_given_the_patience_one
 def test_the_time_of_one_call_can_be_told(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panel, "USUAL", Patience(tries=1))
     server.default = lambda asked: Saying(delay=3600)
-    outcome = command(*CRAG, "--judge", "openai:m", "--timeout", "0.05", "-q", "-o", "judged")
+    outcome = command(*CRAG, "--judge", "openai:m", "--timeout", "0.05", "--quiet", "-o", "judged")
     assert outcome.code == 3
     details = {row.get("detail") for row in map(json.loads, Path("judged").read_text().splitlines())}
     assert "openai:m: no answer within 0.05 seconds" in details
@@ -193,7 +193,7 @@ def _no_hang_up() -> None:
 def test_who_is_to_survive_the_terminal_does(server: LlmServer) -> None:
     """As `nohup` has it."""
     held = Held(server, 1)
-    with started(*CRAG, "-q", "--judge", "openai:m", "-o", "judged", preexec_fn=_no_hang_up) as process:
+    with started(*CRAG, "--quiet", "--judge", "openai:m", "-o", "judged", preexec_fn=_no_hang_up) as process:
         held.wait()
         process.send_signal(signal.SIGHUP)
         held.released.set()

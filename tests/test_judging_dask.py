@@ -35,7 +35,7 @@ pytest.importorskip("openai")
 KEY = "sk-of-the-workers-0123456789abcdef0123456789"
 ITEMS, CONCURRENCY = 40, 8
 ANSWERS = [f"number {at}: " + ("none" if at % 3 else f"fact {at}") for at in range(ITEMS)]
-COMMON = ("judge", "crag", "answers", "--questions", "questions", "--judge", "openai:m", "-q")
+COMMON = ("judge", "crag", "answers", "--questions", "questions", "--judge", "openai:m", "--quiet")
 ALONE = (*COMMON, "--canaries", "0", "--concurrency", CONCURRENCY)
 
 
@@ -137,7 +137,7 @@ def test_the_bytes_are_those_of_one_process_and_every_item_is_asked_once(
     ids=["several", "nuggets", "tiebreak"],
 )
 def test_whatever_one_process_can_do(words: tuple[str, ...], dask: tuple[str, str], monkeypatch: Any) -> None:
-    job = ("judge", "answers", "--questions", "questions", "--judge", "openai:m", "-q", *words)
+    job = ("judge", "answers", "--questions", "questions", "--judge", "openai:m", "--quiet", *words)
     job = job if "--rubric" in words else ("judge", "crag", *job[1:])
     job = tuple(word for word in job if word != "answers") if "nuggetize" in words else job
     far = command(*job, *dask, "-o", "far", "--store", "far.sqlite")
@@ -359,5 +359,5 @@ def test_a_model_of_this_process_cannot_travel(dask: tuple[str, str]) -> None:
 
 
 def test_judges_that_ask_nobody_need_no_cluster() -> None:
-    job = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "contains", "-q")
+    job = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "contains", "--quiet")
     assert_fine(command(*job, "-o", "judged", "--dask", "tcp://127.0.0.1:1"))

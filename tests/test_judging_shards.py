@@ -49,7 +49,7 @@ def test_a_shard_that_is_lost_is_run_again_and_nothing_is_paid_twice(
         paid[data_in(request)["answer"]] += 1
         return fair(request)
 
-    common = ["judge", "crag", "answers", "--questions", "questions", "--judge", "openai:m", "-q"]
+    common = ["judge", "crag", "answers", "--questions", "questions", "--judge", "openai:m", "--quiet"]
     common += ["--canaries", "0", "--concurrency", "1"]
     one, two = ([*common, "--shard", f"{at}/2", "--store", f"{at}.sqlite", "-o", f"{at}"] for at in (1, 2))
     with LlmServer(say) as server:

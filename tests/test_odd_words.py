@@ -51,7 +51,17 @@ LINES: dict[str, tuple[str, ...]] = {
     "correct": ("correct", "other", "--gold", "other", "-m", "crag_score"),
     "agree": ("agree", "other", "other"),
     "arena": ("arena", "other"),
-    "judge": ("judge", "--rubric", "mine.toml", "answers", "--questions", "gold", "--judge", "exact", "-q"),
+    "judge": (
+        "judge",
+        "--rubric",
+        "mine.toml",
+        "answers",
+        "--questions",
+        "gold",
+        "--judge",
+        "exact",
+        "--quiet",
+    ),
     "judge python": ("judge", "mine.py", "answers", "--questions", "gold", "--judge", "exact"),
     "judge run": (
         *("judge", "relevance", "--run", "runs/one", "--passages", "corpus.jsonl", "--questions"),

@@ -28,8 +28,8 @@ from test_validate import record
 
 MEASURE = ("-m", "recall@5")
 RUNS = ("runs/one", "runs/two", "qrels")
-JUDGED = ("judge", "crag", "answers", "--questions", "gold", "-q")
-MODEL = ("--judge", "openai:m", "-q")
+JUDGED = ("judge", "crag", "answers", "--questions", "gold", "--quiet")
+MODEL = ("--judge", "openai:m", "--quiet")
 KNOWN = ("--questions", "questions.jsonl", "--nuggets", "nuggets")
 # Every output option: the command, with OUT for the file, and what its name ends in.
 JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {

@@ -9,7 +9,7 @@ from inspect import cleandoc
 import click
 
 from making.marks import fenced, plain, table, toctree
-from rageval.cli import COMMANDS, main
+from rageval.cli import COMMANDS, GROUPS, main
 
 
 def pages() -> dict[str, str]:
@@ -21,8 +21,10 @@ def pages() -> dict[str, str]:
 
 def index() -> str:
     """The commands, and what they have in common."""
-    rows = [(f"[`rageval {name}`]({name}.md)", plain(summary)) for name, summary in COMMANDS.items()]
-    parts = ["# Commands", help_text(main), table(("command", "what it does"), rows)]
+    parts = ["# Commands", help_text(main)]
+    for title, commands in GROUPS.items():
+        rows = [(f"[`rageval {name}`]({name}.md)", plain(summary)) for name, summary in commands.items()]
+        parts += [f"## {title}", table(("command", "what it does"), rows)]
     parts += ["`rageval FILES… -m MEASURE` is short for `rageval score FILES… -m MEASURE`."]
     parts += ["## Exit codes", exit_codes(main.epilog or ""), toctree(COMMANDS, ":hidden:")]
     return "\n\n".join(parts) + "\n"

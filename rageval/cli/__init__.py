@@ -14,37 +14,47 @@ from typing import Any, NoReturn
 
 import click
 
-from rageval.errors import RagevalError
+from rageval.cli._options import Group, nearest_command
+from rageval.errors import RagevalError, UsageError
 from rageval.text import visible
 from rageval.version import __version__
 
 # Linear algebra threads cost start-up and bring nothing here; must be said before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-COMMANDS = {
-    "score": "Score runs against judgements (the default command).",
-    "correct": "Correct a judge's scores by what people said of some of the same answers.",
-    "compare": "Compare runs: intervals, tests, and what may be claimed.",
-    "report": "A page with everything: runs, queries, slices, judges; one file, no network.",
-    "arena": "Rank systems by judgements that compare their answers.",
-    "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
-    "rubrics": "List what judges can be asked, or print one rubric.",
-    "judgements": "The store of what models replied: export, import, merge, look.",
-    "agree": "The passport of a judge: how far it agrees with people.",
-    "build": "Build a test collection from questions, answers and a corpus.",
-    "pool": "What a new run would leave unjudged.",
-    "doctor": "Say what is suspicious in files, and what it does to which measure.",
-    "validate": "Check a file against the rules of its track, and repair it.",
-    "datasets": "List data sets; show, fetch, import, export or check one.",
-    "conformance": "Compare with the tools that are installed, on golden vectors.",
-    "measures": "List the measures, or show the page of one.",
+GROUPS = {
+    "Score": {
+        "score": "Score runs against judgements (the default command).",
+        "compare": "Compare runs: intervals, tests, and what may be claimed.",
+        "report": "A page with everything: runs, queries, slices, judges; one file, no network.",
+        "arena": "Rank systems by judgements that compare their answers.",
+        "measures": "List the measures, or show the page of one.",
+    },
+    "Judge": {
+        "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
+        "rubrics": "List what judges can be asked, or print one rubric.",
+        "judgements": "The store of what models replied: export, import, merge, look.",
+        "build": "Build a test collection from questions, answers and a corpus.",
+        "pool": "What a new run would leave unjudged.",
+    },
+    "Trust": {
+        "agree": "The passport of a judge: how far it agrees with people.",
+        "correct": "Correct a judge's scores by what people said of some of the same answers.",
+        "conformance": "Compare with the tools that are installed, on golden vectors.",
+    },
+    "Files": {
+        "doctor": "Say what is suspicious in files, and what it does to which measure.",
+        "validate": "Check a file against the rules of its track, and repair it.",
+        "datasets": "List data sets; show, fetch, import, export or check one.",
+    },
 }
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 DEFAULT_COMMAND = "score"
 INTERRUPTED = 130
 USAGE = 2
 
 
-class Commands(click.Group):
+class Commands(Group):
     """Finds commands by name without importing the others; without a name it is `score`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -57,11 +67,14 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
+            if hint := _meant(args[0]):
+                raise UsageError(f"{args[0]}: no such command, no file and no measure{hint}")
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
@@ -81,6 +94,20 @@ class Commands(click.Group):
             _say("interrupted")
             code = INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _meant(word: str) -> str:
+    """Return a hint at the command that the first word was meant as; measures and files are none."""
+    if not word.isalpha() or os.path.exists(word):
+        return ""
+    from rageval.errors import MeasureError
+    from rageval.measures.parsing import spelled
+
+    try:
+        spelled(word)
+    except MeasureError:
+        return nearest_command(word, COMMANDS)
+    return ""
 
 
 def _say(message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -41,14 +41,266 @@ QUESTIONS, NUGGETS, DOCUMENTS = FileOrId("questions"), FileOrId("nuggets"), File
 ANSWERS, QRELS = FileOrId("answers"), FileOrId("qrels")
 
 
-def nuggets_option(
-    text: str = "The nuggets that were judged: which are vital, or of what weight.",
-) -> Callable[[Any], Any]:
-    """`--nuggets`, of commands that score judged answers."""
-    return click.option("--nuggets", type=NUGGETS, metavar=METAVAR, help=text)
+# What several commands take: names, and what they mean, once. A command may say in other words what it does
+# with one, whether it must be there, and whether it may be repeated; never what it is called or holds.
+_SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "--measure": (
+        ("-m", "--measure", "measures"),
+        {
+            "multiple": True,
+            "metavar": "MEASURES",
+            "help": "What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack."
+            " See: rageval measures.",
+        },
+    ),
+    "--depth": (
+        ("-M", "--depth"),
+        {"type": click.IntRange(1), "help": "Only the first N documents of each ranking."},
+    ),
+    "--places": (
+        ("-p", "--places"),
+        {"type": click.IntRange(0, 17), "help": "Decimal places to print (default 4; 6 in ndeval's format)."},
+    ),
+    "--level": (
+        ("--level",),
+        {"type": float, "default": 0.95, "show_default": True, "help": "Of intervals and tests."},
+    ),
+    "--on-missing": (
+        ("--on-missing",),
+        {
+            "type": click.Choice(("error", "skip", "worst", "best")),
+            "default": "error",
+            "show_default": True,
+            "help": "Judgements that failed or are not there: refuse (exit 3), leave out, take for the worst"
+            " or best.",
+        },
+    ),
+    "--nuggets-in-qrels": (
+        ("--nuggets-in-qrels",),
+        {
+            "type": click.Choice(("yes", "no")),
+            "help": "Whether the second column of the judgements names nuggets (default: yes, with a"
+            " warning where it looks otherwise).",
+        },
+    ),
+    "--questions": (
+        ("--questions",),
+        {"type": QUESTIONS, "metavar": METAVAR, "help": "The questions."},
+    ),
+    "--nuggets": (
+        ("--nuggets",),
+        {
+            "type": NUGGETS,
+            "metavar": METAVAR,
+            "help": "The nuggets that were judged: which are vital, or of what weight.",
+        },
+    ),
+    "--answers": (
+        ("--answers",),
+        {
+            "multiple": True,
+            "type": ANSWERS,
+            "metavar": METAVAR,
+            "help": "The answers that were judged: for their lengths, sentences and citations.",
+        },
+    ),
+    "--gold": (("--gold",), {"type": QRELS, "metavar": METAVAR, "help": "What people said: judgements."}),
+    "--corpus": (("--corpus",), {"type": DOCUMENTS, "metavar": METAVAR, "help": "The texts of documents."}),
+    "--topics": (("--topics",), {"type": QUESTIONS, "metavar": METAVAR, "help": "The queries there are."}),
+    "--by": (
+        ("--by",),
+        {
+            "metavar": "FIELDS",
+            "help": "A row for each value of a field, such as domain,question_type, with interval.",
+        },
+    ),
+    "--comments": (
+        ("--comments",),
+        {
+            "type": click.Choice(("error", "skip", "data")),
+            "default": "error",
+            "show_default": True,
+            "help": "Lines that begin with '#'.",
+        },
+    ),
+    "--limit": (
+        ("--limit", "limits"),
+        {
+            "multiple": True,
+            "metavar": "NAME=NUMBER",
+            "help": "Raise a safety limit: line, record, id, grade, ratio, unpacked (as in line=4M).",
+        },
+    ),
+    "--seed": (
+        ("--seed",),
+        {"type": int, "show_default": True, "help": "The same seed, the same numbers."},
+    ),
+    "--dask": (("--dask",), {"metavar": "ADDRESS", "help": "Let the workers of a Dask cluster do it."}),
+    "--run": (("--run", "runs"), {"multiple": True, "metavar": "FILE"}),
+    "--dry-run": (("--dry-run",), {"is_flag": True, "help": "Say what it would cost, and ask nobody."}),
+    "--store": (
+        ("--store",),
+        {"metavar": "FILE", "help": "Where replies are kept (default: the user's cache)."},
+    ),
+    "--vote": (
+        ("--vote",),
+        {
+            "type": click.Choice(("mean", "median", "majority")),
+            "default": "mean",
+            "show_default": True,
+            "help": "Of several judges.",
+        },
+    ),
+    "--concurrency": (
+        ("--concurrency",),
+        {"type": click.IntRange(1), "default": 16, "show_default": True, "help": "Calls at a time."},
+    ),
+    "--max-cost": (
+        ("--max-cost",),
+        {"type": click.FloatRange(0), "metavar": "USD", "help": "Stop before spending more (exit 4)."},
+    ),
+    "--max-calls": (
+        ("--max-calls",),
+        {"type": click.IntRange(0), "metavar": "N", "help": "Stop before asking more often (exit 4)."},
+    ),
+    "--batch": (
+        ("--batch",),
+        {"is_flag": True, "help": "In batches: half the price, and a reply may take a day."},
+    ),
+    "--poll-every": (
+        ("--poll-every",),
+        {"type": click.FloatRange(0.01), "default": 60.0, "help": "Seconds between looks at a batch."},
+    ),
+    "--price": (
+        ("--price",),
+        {
+            "multiple": True,
+            "metavar": "[MODEL=]IN[,OUT]",
+            "help": "What a judge costs, in USD per million tokens; without MODEL: each whose price is not"
+            " known (0: a server of your own).",
+        },
+    ),
+    "--rebuy": (
+        ("--rebuy",),
+        {"is_flag": True, "help": "Hand over again what may be in a batch that cannot be found."},
+    ),
+    "--timeout": (
+        ("--timeout",),
+        {
+            "type": click.FloatRange(0, min_open=True),
+            "metavar": "SECONDS",
+            "help": "That one call may take (default: 120, and five times as long for the files of batches).",
+        },
+    ),
+    "--patience": (
+        ("--patience",),
+        {
+            "type": click.FloatRange(0),
+            "metavar": "SECONDS",
+            "help": "To go on trying when a judge that has answered answers no more (default: 240)."
+            " One that never answers ends the job at once.",
+        },
+    ),
+    "--refresh": (("--refresh",), {"is_flag": True, "help": "Ask again what is in the store."}),
+    "--quiet": (("--quiet",), {"is_flag": True, "help": "No progress."}),
+}
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+def shared(name: str, *also: str, **said: Any) -> Callable[[Decorated], Decorated]:
+    """Return an option that several commands take; `said` is what this command says of it."""
+    names, settings = _SHARED[name]
+    return click.option(*names, *also, **{**settings, **said})
+
+
+# The sections of --help, by the names of parameters; what stands in none of them comes first.
+_SECTIONS = {
+    "What is measured": (
+        *("measures", "measure", "rel", "ties", "zero_rel", "intersection", "complete", "nothing_judged"),
+        *("on_missing", "bounds", "group_by", "weights", "provider", "compat"),
+    ),
+    "What is read": (
+        *("questions", "topics", "nuggets", "answers", "passages", "corpus", "runs", "gold", "evidence"),
+        *("depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
+    ),
+    "What may be claimed": (
+        *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
+        *("draws", "resamples"),
+    ),
+    "Gates": ("require", "fail_under"),
+    "Who is asked": (
+        *("rubric", "judges", "judge", "support_judges", "vote", "tiebreak", "permutations", "balanced"),
+        *("canaries", "refresh", "resume", "store"),
+    ),
+    "What it may cost": ("dry_run", "max_cost", "max_calls", "price", "batch", "rebuy", "shard"),
+    "What is printed or written": (
+        *("by_query", "no_summary", "by", "title", "details", "style", "places", "output", "disagreements"),
+        *("plot", "quiet"),
+    ),
+    "How it is done": ("jobs", "dask", "concurrency", "timeout", "patience", "poll_every", "seed"),
+}
+_MANY = 12  # options: with fewer a list is read sooner than sections
+
+
+class Command(click.Command):
+    """A command that lists many options in sections, and knows a short option when it sees one."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return the parser, with the short options among the long ones.
+
+        click looks for a short one among the long ones first, and loads difflib to say what it may have been
+        meant as.
+        """
+        parser = super().make_parser(ctx)
+        getattr(parser, "_long_opt", {}).update(getattr(parser, "_short_opt", {}))
+        return parser
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, by sections where there are many."""
+        records = {
+            param.name: param.get_help_record(ctx)
+            for param in self.get_params(ctx)
+            if param.param_type_name == "option"
+        }
+        shown = {name or "": record for name, record in records.items() if record is not None}
+        if len(shown) < _MANY:
+            super().format_options(ctx, formatter)
+            return
+        known = {name for names in _SECTIONS.values() for name in names}
+        sections = {"Options": [name for name in shown if name not in known], **_SECTIONS}
+        for title, names in sections.items():
+            found = [shown[name] for name in names if name in shown]
+            if found:
+                with formatter.section(title):
+                    formatter.write_dl(found)
+
+
+class Group(click.Group):
+    """Commands of which the nearest is named when none is called so."""
+
+    command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which there is."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            known = self.list_commands(ctx)
+            hint = nearest_command(args[0], known) or f"; expected one of {', '.join(known)}"
+            raise UsageError(f"{visible(args[0])}: no such command{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def nearest_command(word: str, commands: Iterable[str]) -> str:
+    """Return a hint at the command that a word was meant as, if it is no file, and near one."""
+    if not word.replace("-", "").isalpha() or os.path.exists(word):
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), commands, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Words = dict[str, list[str]]  # what was typed, or is so when nothing is, by parameter
 _TEXTS = {"title"}  # what is no name of a file, whatever it says
 _BESIDE_STORE = ("", "-wal", "-shm", "-journal")
@@ -86,7 +338,7 @@ class OutputOption(click.Option):
         return found
 
 
-def output_option(*names: str, **settings: Any) -> Callable[[Command], Command]:
+def output_option(*names: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     """An option that names a file to be written."""
     return click.option(*names, cls=OutputOption, type=_OutputPath(), **settings)
 
@@ -117,64 +369,31 @@ def _stores(words: Words) -> Iterator[str]:
         yield from (f"{store}{end}" for end in _BESIDE_STORE)
 
 
-_ASKING = (
-    *("store", "concurrency", "max_cost", "max_calls", "refresh", "quiet", "batch", "poll_every", "vote"),
-    *("rebuy", "timeout", "patience", "price"),
-)
-rebuy_option = click.option(
-    "--rebuy", is_flag=True, help="Hand over again what may be in a batch that cannot be found."
-)
-price_option = click.option(
-    "--price",
-    multiple=True,
-    metavar="[MODEL=]IN[,OUT]",
-    help="What a judge costs, in USD per million tokens; without MODEL: each whose price is not known"
-    " (0: a server of your own).",
-)
-timeout_option = click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="That one call may take (default: 120, and five times as long for the files of batches).",
-)
-patience_option = click.option(
-    "--patience",
-    type=click.FloatRange(0),
-    metavar="SECONDS",
-    help="To go on trying when a judge that has answered answers no more (default: 240)."
-    " One that never answers ends the job at once.",
-)
-_ASKING_OPTIONS = (
-    click.option("--store", metavar="FILE", help="Where replies are kept (default: the user's cache)."),
-    click.option("--concurrency", type=click.IntRange(1), default=16, help="Calls at a time."),
-    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Stop before more is spent."),
-    click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after so many calls."),
-    click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day."),
-    click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks."),
-    price_option,
-    rebuy_option,
-    timeout_option,
-    patience_option,
-    click.option("--refresh", is_flag=True, help="Ask again what is in the store."),
-    click.option(
-        "--vote", type=click.Choice(("mean", "median", "majority")), default="mean", help="Of several judges."
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="No progress."),
-)
+_ASKING: tuple[str, ...] = ("store", "concurrency", "max_cost", "max_calls", "batch", "poll_every")
+_ASKING += ("price", "rebuy", "timeout", "patience", "refresh", "vote", "quiet")
 
 
-def asking_options(command: Command) -> Command:
-    """A command with these options."""
-    for option in reversed(_ASKING_OPTIONS):
-        command = option(command)
+def asking_options(command: Decorated) -> Decorated:
+    """Add the options of all commands that ask judges."""
+    command = click.option("-q", "was_quiet", is_flag=True, hidden=True, callback=_say_quiet)(command)
+    for name in reversed(_ASKING):
+        command = shared(f"--{name.replace('_', '-')}")(command)
     return command
 
 
-def settings_of(options: dict[str, Any]) -> Settings:
-    """The settings that the options say."""
+def _say_quiet(ctx: click.Context, param: click.Parameter, said: bool) -> bool:
+    """Say that -q will not be taken for --quiet any longer: elsewhere it is --by-query."""
+    if said:
+        click.echo("rageval: -q is short for --by-query (rageval score); say --quiet", err=True)
+    return said
+
+
+def settings_of(options: dict[str, Any], *more: str) -> Settings:
+    """Return the settings that the options say; `more` are options of this command alone."""
     from rageval.judges.panel import Settings
 
-    return Settings(**{name: options[name] for name in _ASKING})
+    found = {name: options[name] for name in (*_ASKING, *more)}
+    return Settings(**{**found, "quiet": options["quiet"] or options["was_quiet"]})
 
 
 def end_if_failed(failed: int, what: str = "judgements") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import ANSWERS, METAVAR, QRELS, nuggets_option
+from rageval.cli._options import QRELS, Command, shared
 from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines
 from rageval.text import visible
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 STYLES = ("table", "md", "json")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("judged", type=QRELS)
 @click.argument("gold", type=QRELS)
-@click.option(
+@shared(
     "--nuggets-in-qrels",
-    type=click.Choice(("yes", "no")),
     help="Whether the second column of qrels names nuggets (default: where it looks so).",
 )
 @click.option(
@@ -33,21 +32,20 @@ STYLES = ("table", "md", "json")
     show_default=True,
     help="How much near misses count as agreement.",
 )
-@click.option("-m", "measure", metavar="MEASURE", help="Rank systems by this, instead of by mean grades.")
-@click.option(
-    "--answers",
-    type=ANSWERS,
-    metavar=METAVAR,
-    help="The answers, to see whether the judge leans on their length.",
+@shared(
+    "--measure", multiple=False, metavar="MEASURE", help="Rank systems by this, instead of by mean grades."
 )
-@nuggets_option("The nuggets that were judged, for a measure that needs their importance or weight.")
+@shared("--answers", help="The answers, to see whether the judge leans on their length.", multiple=False)
+@shared(
+    "--nuggets", help="The nuggets that were judged, for a measure that needs their importance or weight."
+)
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else md.")
 def agree(
     judged: Any,
     gold: Any,
     nuggets_in_qrels: str | None,
     weights: str,
-    measure: str | None,
+    measures: str | None,
     answers: Any,
     nuggets: Any,
     style: str | None,
@@ -69,7 +67,7 @@ def agree(
 
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
-    found = passport(read(judged, named), read(gold, named), weights, measure, lengths, nuggets)
+    found = passport(read(judged, named), read(gold, named), weights, measures, lengths, nuggets)
     style = style or ("table" if on_terminal() else "md")
     print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
 

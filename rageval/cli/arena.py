@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import nuggets_option
+from rageval.cli._options import Command, shared
 from rageval.cli._output import csv_line, latex_lines, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
@@ -19,14 +19,17 @@ Grid = list[list[str]]
 STYLES = ("table", "md", "latex", "csv", "json")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else csv.")
 @click.option(
     "--compat", type=click.Choice(("ragnarok",)), help="Elo ratings as Ragnarök's arena keeps them."
 )
 @click.option("--matrix", is_flag=True, help="Wins, ties and losses of each pair of systems.")
-@nuggets_option("The nuggets by which answers were compared: says where the judgements differ from them.")
+@shared(
+    "--nuggets",
+    help="The nuggets by which answers were compared: says where the judgements differ from them.",
+)
 def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix: bool, nuggets: Any) -> None:
     """Rank systems by judgements that compare their answers.
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rageval.cli._options import (
-    DOCUMENTS,
-    METAVAR,
-    NUGGETS,
-    QUESTIONS,
+    Command,
+    Group,
     asking_options,
     end_if_failed,
+    nearest_command,
     output_option,
     settings_of,
+    shared,
 )
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
@@ -28,19 +28,15 @@ if TYPE_CHECKING:
     from rageval.scoring.runs import Run
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _output = output_option("-o", "--output", metavar="FILE", help="Where to.")
-_questions = click.option(
-    "--questions", type=QUESTIONS, metavar=METAVAR, required=True, help="The questions."
-)
-_nuggets = click.option("--nuggets", type=NUGGETS, metavar=METAVAR, required=True, help="The nuggets.")
+_questions = shared("--questions", required=True)
+_nuggets = shared("--nuggets", required=True, help="The nuggets.")
 _judge = click.option("--judge", metavar="JUDGE", required=True, help="Who writes.")
-_depth_option = click.option(
-    "--depth", type=click.IntRange(1), default=20, show_default=True, help="Documents of each run pooled."
-)
+_depth_option = shared("--depth", default=20, show_default=True, help="Documents of each run pooled.")
 
 
-def _fusion_options(command: Command) -> Command:
+def _fusion_options(command: Decorated) -> Decorated:
     """How runs are fused."""
     for option in (
         click.option("--k", type=click.IntRange(0), default=60, show_default=True, help="Of rrf."),
@@ -59,7 +55,7 @@ def _fusion_options(command: Command) -> Command:
     return command
 
 
-def _filter_options(command: Command) -> Command:
+def _filter_options(command: Decorated) -> Decorated:
     """What support is, and which questions stay."""
     for option in (
         click.option(
@@ -78,7 +74,7 @@ def _filter_options(command: Command) -> Command:
     return command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @_fusion_options
 @_output
@@ -91,7 +87,7 @@ def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     _deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("questions", metavar="QUESTIONS")
 @_judge
 @_output
@@ -110,7 +106,7 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
     end_if_failed(failed, "lists of nuggets")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("questions", metavar="QUESTIONS")
 @_nuggets
 @_judge
@@ -136,16 +132,14 @@ def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: 
     end_if_failed(lost, "query variants")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
 @_depth_option
-@click.option("--questions", type=QUESTIONS, metavar=METAVAR, help="For --dry-run: the questions.")
-@click.option(
-    "--nuggets", type=NUGGETS, metavar=METAVAR, help="For --dry-run: the nuggets, if they are written."
-)
-@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, help="For --dry-run: the texts, to count tokens.")
+@shared("--questions", help="For --dry-run: the questions.")
+@shared("--nuggets", help="For --dry-run: the nuggets, if they are written.")
+@shared("--corpus", help="For --dry-run: the texts, to count tokens.")
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="For --dry-run: whose price.")
-@click.option("--dry-run", is_flag=True, help="Show depths and sources against calls, tokens and dollars.")
+@shared("--dry-run", help="Show depths and sources against calls, tokens and dollars.")
 @_output
 def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any) -> None:
     """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
@@ -171,11 +165,11 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
     print_lines(forecast(found, questions, banks, texts, options["judges"], depth))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("pooled", metavar="POOL")
 @_questions
 @_nuggets
-@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, required=True, help="The texts.")
+@shared("--corpus", required=True, help="The texts.")
 @click.option("--judge", "judges", multiple=True, required=True, metavar="JUDGE", help="Who judges.")
 @_output
 @asking_options
@@ -206,7 +200,7 @@ def support(
     end_if_failed(len(supporting.failed_pairs(said)))
 
 
-@click.command(name="filter")
+@click.command(name="filter", cls=Command)
 @click.argument("judgements", metavar="SUPPORT.jsonl")
 @_questions
 @_nuggets
@@ -225,11 +219,11 @@ def filter_(judgements: str, questions: Any, nuggets: Any, threshold: float, rul
     print_lines(report(counts(fates, rule)))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--sample", type=click.IntRange(1), default=60, show_default=True, help="Questions to look at.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
-@click.option("--corpus", type=DOCUMENTS, metavar=METAVAR, help="The texts of documents.")
+@shared("--seed", default=1, help="Of the sample.")
+@shared("--corpus")
 @click.option("--read", "labelled", metavar="FILE", help="A sample that people have labelled.")
 @_output
 def audit(
@@ -314,16 +308,18 @@ def _written(rubric: str, judge: str, questions: Any, options: dict[str, Any]) -
 ALL = "all"
 
 
-class Steps(click.Group):
+class Steps(Group):
     """Sub-commands; what names none of them is the whole way."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            if hint := nearest_command(args[0], self.commands):
+                raise UsageError(f"{args[0]}: no such step and no file{hint}")
             args = [ALL, *args]
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=Steps, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Steps, no_args_is_help=True)
 def build() -> None:
     """Build a test collection: `rageval build QUESTIONS`, or step by step.
 
@@ -347,10 +343,8 @@ def build() -> None:
     help="Who judges support in place of --judge; of several, most count.",
 )
 @click.option("--nuggets", metavar="FILE", help="Nuggets that are there already.")
-@click.option(
+@shared(
     "--run",
-    "runs",
-    multiple=True,
     metavar="[SETTING=]FILE",
     help="A run to pool (default: what BM25 finds for the question, its variants, the answer, the nuggets).",
 )
@@ -360,7 +354,7 @@ def build() -> None:
 @click.option("--unfused", is_flag=True, help="Pool each run besides the fusion of each setting.")
 @_filter_options
 @asking_options
-@click.option("--dry-run", is_flag=True, help="Show the pool by depth and breadth, and what judging costs.")
+@shared("--dry-run", help="Show the pool by depth and breadth, and what judging costs.")
 def everything(output: Path, **options: Any) -> None:
     """Nuggets, query variants, fusion, pool, support and filter: all of it.
 

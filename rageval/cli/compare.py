@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import output_option
+from rageval.cli._options import Command, output_option, shared
 from rageval.cli._output import (
     csv_line,
     latex_text,
@@ -49,7 +49,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 
 
 @_with_options_of_score
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]")
 @click.option(
     "--baseline", default="best", metavar="RUN", help="Compare with this run (default: the best, by measure)."
@@ -77,7 +77,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     show_default=True,
     help="Which bootstrap interval; measures of two values have Wilson's.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals and tests.")
+@shared("--level")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Of the detectable difference.")
 @click.option(
     "--cluster",
@@ -98,7 +98,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     help="Of the randomisation, at least: many comparisons get more.",
 )
 @click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
-@click.option("--seed", type=int, default=20130, show_default=True, help="The same seed, the same numbers.")
+@shared("--seed", default=20130)
 @click.option("--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else csv.")
 def compare(words: tuple[str, ...], **options: Any) -> None:
     """Compare runs, or judged answers of several systems.

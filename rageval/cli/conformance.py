@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval.cli._options import Command, shared
 from rageval.cli._output import md_lines, print_lines, table_lines
 from rageval.errors import UsageError
 from rageval.names import suggestion
@@ -22,7 +23,7 @@ LEGEND = (
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.option("--peer", "peers", multiple=True, metavar="TOOL", help="Only this one; may be repeated.")
 @click.option(
     "--format",
@@ -36,7 +37,7 @@ LEGEND = (
 @click.option(
     "--fuzz", type=click.FloatRange(0), metavar="SECONDS", help="Compare random inputs, for so long."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@shared("--seed", default=0, help="Of the random inputs.")
 def conformance(
     peers: tuple[str, ...], form: str, vectors: str | None, fuzz: float | None, seed: int
 ) -> None:

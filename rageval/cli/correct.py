@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import ANSWERS, METAVAR, QRELS, nuggets_option
+from rageval.cli._options import Command, shared
 from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
@@ -18,36 +18,15 @@ if TYPE_CHECKING:
 STYLES = ("table", "md", "csv", "json")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
-@click.option(
-    "--gold",
-    multiple=True,
-    required=True,
-    type=QRELS,
-    metavar=METAVAR,
-    help="What people said: judgements.",
-)
-@click.option(
-    "-m", "--measure", "measures", multiple=True, required=True, metavar="MEASURES", help="What to measure."
-)
-@click.option(
-    "--answers",
-    multiple=True,
-    type=ANSWERS,
-    metavar=METAVAR,
-    help="The answers, for measures that need them.",
-)
-@nuggets_option()
-@click.option(
-    "--on-missing",
-    type=click.Choice(("error", "skip", "worst", "best")),
-    default="error",
-    show_default=True,
-    help="The judge's judgements that failed or are not there.",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("-p", "--places", type=click.IntRange(0, 17), default=4, show_default=True)
+@shared("--gold", multiple=True, required=True)
+@shared("--measure", required=True, help="What to measure.")
+@shared("--answers", help="The answers, for measures that need them.")
+@shared("--nuggets")
+@shared("--on-missing", help="The judge's judgements that failed or are not there.")
+@shared("--level", help="Of the intervals.")
+@shared("--places", default=4, show_default=True)
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else csv.")
 def correct(judged: tuple[str, ...], **options: Any) -> None:
     """Correct a judge's scores by what people said of some of the same answers.

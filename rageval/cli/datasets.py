@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli._options import Group, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.measures.official import OFFICIAL
@@ -24,20 +25,14 @@ DISAGREES = 1
 WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
 ROLES = ("questions", "documents", "qrels", "nuggets")
 
-_limits = click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).",
-)
+_limits = shared("--limit")
 _licence = click.option(
     "--accept-license", is_flag=True, help="Accept the terms of a data set that has some (CRAG)."
 )
 _http = click.option("--allow-http", is_flag=True, help="Allow addresses without encryption.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, cls=Group)
 @click.pass_context
 def datasets(ctx: click.Context, /) -> None:
     """List the data sets, or SHOW, FETCH, IMPORT, EXPORT or CHECK one.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import DOCUMENTS, METAVAR, QUESTIONS
+from rageval.cli._options import Command, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.text import visible
@@ -21,17 +21,15 @@ FOUND_ERRORS = 1
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, metavar="FILE...")
-@click.option("--corpus", multiple=True, type=DOCUMENTS, metavar=METAVAR, help="The documents there are.")
-@click.option("--topics", multiple=True, type=QUESTIONS, metavar=METAVAR, help="The queries there are.")
+@shared("--corpus", multiple=True, help="The documents there are.")
+@shared("--topics", multiple=True)
 @click.option(
     "--at", metavar="K,K", default="10,20,50", show_default=True, help="Cut-offs to look for ties at."
 )
-@click.option(
-    "--comments", type=click.Choice(("error", "skip", "data")), default="error", help="Lines with #."
-)
-@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help="Raise a safety limit.")
+@shared("--comments", help="Lines with #.")
+@shared("--limit", help="Raise a safety limit.")
 @click.pass_context
 def doctor(
     ctx: click.Context,

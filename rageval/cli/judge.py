@@ -12,13 +12,11 @@ import click
 from rageval.cli._options import (
     DOCUMENTS,
     METAVAR,
-    QUESTIONS,
-    nuggets_option,
+    Command,
+    asking_options,
     output_option,
-    patience_option,
-    price_option,
-    rebuy_option,
-    timeout_option,
+    settings_of,
+    shared,
 )
 from rageval.cli._output import print_lines
 from rageval.errors import JudgeFailed, UsageError
@@ -30,10 +28,6 @@ if TYPE_CHECKING:
     from rageval.judges.rubric import Rubric
 
 GRADED = ("ok", "repaired")
-_SETTINGS = (
-    *("store", "concurrency", "max_cost", "max_calls", "refresh", "shard", "quiet"),
-    *("vote", "tiebreak", "canaries", "batch", "poll_every", "rebuy", "dask", "timeout", "patience", "price"),
-)
 WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
     " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
@@ -41,54 +35,29 @@ WAYS_ON = (
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl...]")
 @click.option("--rubric", metavar="FILE", help="The rubric, in place of the first word.")
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges; may be repeated.")
 @output_option("-o", "--output", metavar="FILE", help="Where judgements go.")
-@click.option(
-    "--questions",
-    type=QUESTIONS,
-    metavar=METAVAR,
-    help="The questions, with gold answers where the rubric needs them.",
-)
-@nuggets_option("The nuggets.")
+@shared("--questions", help="The questions, with gold answers where the rubric needs them.")
+@shared("--nuggets", help="The nuggets.")
 @click.option(
     "--passages",
     type=DOCUMENTS,
     metavar=METAVAR,
     help="Texts of documents: JSON lines with an id and a text.",
 )
-@click.option(
-    "--run", "runs", multiple=True, metavar="FILE", help="Judge the documents that a run retrieved."
-)
-@click.option(
-    "--depth", type=click.IntRange(1), default=20, show_default=True, help="How many of each topic."
-)
+@shared("--run", help="Judge the documents that a run retrieved.")
+@shared("--depth", default=20, show_default=True, help="How many of each topic.")
 @click.option("--permutations", type=click.IntRange(1), default=10, show_default=True, help="Of a list.")
 @click.option("--balanced", is_flag=True, help="Show lists in the orders of a balanced Latin square.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random orders.")
-@click.option("--vote", type=click.Choice(("mean", "median", "majority")), default="mean", show_default=True)
+@shared("--seed", default=0, help="Of random orders.")
 @click.option("--tiebreak", metavar="JUDGE", help="Asked only where two judges differ.")
-@click.option("--dry-run", is_flag=True, help="Say what it would cost, and ask nobody.")
-@click.option(
-    "--max-cost", type=click.FloatRange(0), metavar="USD", help="Stop before spending more (exit 4)."
-)
-@click.option(
-    "--max-calls", type=click.IntRange(0), metavar="N", help="Stop before asking more often (exit 4)."
-)
-@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls at a time.")
-@click.option("--batch", is_flag=True, help="In batches: half the price, and a reply may take a day.")
-@click.option("--poll-every", type=click.FloatRange(0.01), default=60.0, help="Seconds between looks at it.")
-@price_option
-@rebuy_option
-@timeout_option
-@patience_option
-@click.option("--dask", metavar="ADDRESS", help="Let the workers of a Dask cluster ask (extra: dask).")
+@shared("--dry-run")
+@shared("--dask", help="Let the workers of a Dask cluster ask (extra: dask).")
 @click.option("--resume", is_flag=True, help="Go on where a job was stopped, which is what happens anyway.")
-@click.option("--refresh", is_flag=True, help="Ask again what is in the store.")
 @click.option("--shard", metavar="I/N", help="Only the I-th (from 1) of N shares, within 1/N of the limits.")
-@click.option("--store", metavar="FILE", help="Where replies are kept (default: the user's cache).")
 @click.option(
     "--canaries",
     type=click.IntRange(0),
@@ -97,7 +66,7 @@ WAYS_ON = (
     help="Items that try to talk the judge into a verdict, judged first; one that obeys is not let on.",
 )
 @output_option("--disagreements", metavar="FILE", help="Where judges differ, as a file.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@asking_options
 def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], **options: Any) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.
 
@@ -172,9 +141,8 @@ def _lines(
 ) -> Iterator[str]:
     """The lines of the result, while counting what failed by status."""
     from rageval.judges.judging import UNITS
-    from rageval.judges.panel import Settings
 
-    settings = Settings(**{name: options[name] for name in _SETTINGS})
+    settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
     _say_what_a_shard_may(settings)
     if rubric.file.unit in UNITS:
         yield from _nuggets(rubric, material, judges, settings, failed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval.cli._options import output_option
+from rageval.cli._options import Group, output_option, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, JudgeFailed
 from rageval.text import visible
@@ -18,11 +18,10 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.judges.store import Imported, StoredReply
 
-_HELP = {"help_option_names": ["-h", "--help"]}
-_store = click.option("--store", metavar="FILE", help="The store (default: the user's cache).")
+_store = shared("--store", help="The store (default: the user's cache).")
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=Group)
 def judgements() -> None:
     """The store of what models replied, which makes every judgement repeatable.
 
@@ -34,7 +33,7 @@ def judgements() -> None:
     """
 
 
-@judgements.command(context_settings=_HELP)
+@judgements.command()
 @_store
 @output_option("-o", "--output", metavar="FILE", help="Default: print.")
 def export(store: str | None, output: Path | None) -> None:
@@ -54,7 +53,7 @@ def export(store: str | None, output: Path | None) -> None:
             click.echo(f"rageval: {source.damaged:,} damaged rows were left out", err=True)
 
 
-@judgements.command("import", context_settings=_HELP)
+@judgements.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.jsonl...")
 @_store
 def import_(files: tuple[str, ...], store: str | None) -> None:
@@ -66,7 +65,7 @@ def import_(files: tuple[str, ...], store: str | None) -> None:
             _report(path, target.import_(_lines_of(path)))
 
 
-@judgements.command(context_settings=_HELP)
+@judgements.command()
 @click.argument("stores", nargs=-1, required=True, metavar="STORE.sqlite...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The store that takes them all.")
 def merge(stores: tuple[str, ...], output: str) -> None:
@@ -78,7 +77,7 @@ def merge(stores: tuple[str, ...], output: str) -> None:
             _report(path, target.merge(_existing(path)))
 
 
-@judgements.command(context_settings=_HELP)
+@judgements.command()
 @_store
 def stats(store: str | None) -> None:
     """How many replies there are, of which models, with which status."""
@@ -88,7 +87,7 @@ def stats(store: str | None) -> None:
         print_lines([json.dumps(source.stats(), indent=2)])
 
 
-@judgements.command(context_settings=_HELP)
+@judgements.command()
 @click.argument("key")
 @_store
 def show(key: str, store: str | None) -> None:

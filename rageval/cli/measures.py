@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from rageval.cli._options import Command
 from rageval.cli._output import print_lines
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", required=False)
 def measures(name: str | None) -> None:
     """List the measures, or show the page of NAME: formula, range, caveats, peers, which way is better."""

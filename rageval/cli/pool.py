@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval.cli._options import output_option
+from rageval.cli._options import Group, output_option, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError
 from rageval.names import near_misses
@@ -22,7 +22,7 @@ DEPTHS = (5, 10, 20, 50, 100)
 _SHOWN = 5
 
 
-@click.group(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(no_args_is_help=True, cls=Group)
 def pool() -> None:
     """Look into what is judged, and what is not.
 
@@ -40,7 +40,7 @@ def pool() -> None:
     default=Path(),
     help="Judgements, a pool, or the folder of a collection (default: this folder).",
 )
-@click.option("--depth", type=click.IntRange(1), default=20, show_default=True, help="Of the new pool.")
+@shared("--depth", default=20, show_default=True, help="Of the new pool.")
 @output_option("-o", "--output", metavar="FILE", help="The new pool.")
 def check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
     """What RUN would leave unjudged, at several depths, and what judging it would take.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import METAVAR, QRELS, nuggets_option, output_option
+from rageval.cli._options import Command, output_option, shared
 from rageval.cli.compare import compare
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
@@ -39,7 +39,7 @@ _PROVENANCE = {
 }
 
 
-class _Remembering(click.Command):
+class _Remembering(Command):
     """Keeps the words of the command line, which the page shows."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -53,21 +53,16 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
 
 
 @_with_options_of_compare
-@click.command(cls=_Remembering, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Remembering)
 @click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | EARLIER.json... | show PAGE.html")
 @output_option("-o", "--output", metavar="FILE.html", help="The page.")
 @click.option("--title", default="Evaluation report", show_default=True, help="What the page is called.")
-@click.option("--by", metavar="FIELDS", help="Slices by fields of the questions: domain,question_type.")
-@nuggets_option("The nuggets: their texts, which of them are vital, of what weight they are.")
+@shared("--by", help="Slices by fields of the questions: domain,question_type.")
+@shared("--nuggets", help="The nuggets: their texts, which of them are vital, of what weight they are.")
 @click.option(
     "--evidence", multiple=True, metavar="FILE", help="Judgements of documents, for quotes and reasons."
 )
-@click.option(
-    "--gold",
-    type=QRELS,
-    metavar=METAVAR,
-    help="Judgements of people: how far each judge agrees with them.",
-)
+@shared("--gold", help="Judgements of people: how far each judge agrees with them.")
 @click.option(
     "--details",
     type=click.IntRange(0),

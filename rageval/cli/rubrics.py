@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import click
 
+from rageval.cli._options import Command
 from rageval.cli._output import print_lines
 from rageval.text import visible
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("name", required=False)
 def rubrics(name: str | None) -> None:
     """List the rubrics, or print one: its labels, where it comes from, its prompt.

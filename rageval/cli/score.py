@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.cli import _output
-from rageval.cli._options import ANSWERS, METAVAR, QUESTIONS, nuggets_option, output_option
+from rageval.cli._options import Command, output_option, shared
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.text import visible
@@ -29,42 +29,17 @@ COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack",
 TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
-class Command(click.Command):
-    """A command that knows a short option when it sees one.
-
-    click looks for it among the long ones first, and loads difflib to say what it may have been meant as.
-    """
-
-    def make_parser(self, ctx: click.Context) -> Any:
-        """Return the parser, with the short options among the long ones."""
-        parser = super().make_parser(ctx)
-        getattr(parser, "_long_opt", {}).update(getattr(parser, "_short_opt", {}))
-        return parser
-
-
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command)
 @click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]")
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    metavar="MEASURES",
-    help="What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack. See: rageval measures.",
-)
+@shared("--measure")
 @click.option("-q", "--by-query", is_flag=True, help="Also print the value of every query.")
 @click.option("-n", "--no-summary", is_flag=True, help="Do not print the means.")
 @click.option(
     "--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else trec."
 )
-@click.option(
-    "-p",
-    "--places",
-    type=click.IntRange(0, 17),
-    help="Decimal places to print (default 4; 6 in ndeval's format).",
-)
+@shared("--places")
 @click.option("-l", "--rel", type=int, help="The lowest grade that counts as relevant (default 1).")
-@click.option("-M", "--depth", type=click.IntRange(1), help="Only the first N documents of each ranking.")
+@shared("--depth")
 @click.option("-J", "--judged-only", is_flag=True, help="Take unjudged documents out first.")
 @click.option(
     "--ties",
@@ -100,12 +75,7 @@ class Command(click.Command):
     show_default=True,
     help="A query with nothing relevant: counts as 0, is left out, is undefined.",
 )
-@click.option(
-    "--nuggets-in-qrels",
-    type=click.Choice(("yes", "no")),
-    help="Whether the second column of the judgements names nuggets (default: yes, with a warning where it"
-    " looks otherwise).",
-)
+@shared("--nuggets-in-qrels")
 @click.option(
     "--dedup", type=click.Choice(("first",)), help="Accept documents ranked twice, and keep the first."
 )
@@ -120,29 +90,11 @@ class Command(click.Command):
     type=click.Choice(COMPAT),
     help="Another tool's rules, to match its numbers.",
 )
-@nuggets_option()
-@click.option(
-    "--answers",
-    multiple=True,
-    type=ANSWERS,
-    metavar=METAVAR,
-    help="The answers that were judged: for their lengths, sentences and citations.",
-)
-@click.option(
-    "--on-missing",
-    type=click.Choice(("error", "skip", "worst", "best")),
-    default="error",
-    show_default=True,
-    help="Judgements that failed or are not there: refuse (exit 3), leave out, take for the worst or best.",
-)
-@click.option(
-    "--by",
-    metavar="FIELDS",
-    help="A row for each value of a field, such as domain,question_type, with interval.",
-)
-@click.option(
-    "--questions", type=QUESTIONS, metavar=METAVAR, help="What knows the fields for --by and --group-by."
-)
+@shared("--nuggets")
+@shared("--answers")
+@shared("--on-missing")
+@shared("--by")
+@shared("--questions", help="What knows the fields for --by and --group-by.")
 @click.option(
     "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
 )
@@ -168,21 +120,9 @@ class Command(click.Command):
     show_default=True,
     help="Use this many processes: for several runs, or the parts of a large one.",
 )
-@click.option("--dask", metavar="ADDRESS", help="Let the workers of this Dask cluster read the runs.")
-@click.option(
-    "--comments",
-    type=click.Choice(("error", "skip", "data")),
-    default="error",
-    show_default=True,
-    help="Lines that begin with '#'.",
-)
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in line=4M).",
-)
+@shared("--dask", help="Let the workers of this Dask cluster read the runs.")
+@shared("--comments")
+@shared("--limit")
 @click.pass_context
 def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     """Score runs against judgements, or judged answers.

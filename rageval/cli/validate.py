@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import METAVAR, QUESTIONS, output_option
+from rageval.cli._options import Command, output_option, shared
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -23,30 +23,13 @@ FOUND_ERRORS = 1
 ANSWERS = ("rag24", "rag25", "rag26", "liverag")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", metavar="FILE")
 @click.option("--track", type=click.Choice((*ANSWERS, "run")), required=True, help="Whose rules.")
-@click.option(
-    "--topics",
-    type=QUESTIONS,
-    metavar=METAVAR,
-    help="The topics that must be answered (id<TAB>text, or JSON lines).",
-)
+@shared("--topics", help="The topics that must be answered (id<TAB>text, or JSON lines).")
 @output_option("--fix", "out", metavar="OUT", help="Write a repaired copy to OUT, and validate that.")
-@click.option(
-    "--comments",
-    type=click.Choice(("error", "skip", "data")),
-    default="error",
-    show_default=True,
-    help="Lines of a run that begin with '#'.",
-)
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).",
-)
+@shared("--comments", help="Lines of a run that begin with '#'.")
+@shared("--limit", help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).")
 @click.pass_context
 def validate(
     ctx: click.Context, /, file: str, track: str, topics: str | None, out: Path | None, **options: Any

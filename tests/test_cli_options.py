@@ -1,0 +1,126 @@
+"""Options that several commands share mean the same everywhere, and --help is in order."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval.cli import COMMANDS, GROUPS, main
+
+# What is called the same in two commands and holds something else.
+DIFFERENT = {
+    "--weights",  # of groups, and of near misses (kappa's weights)
+    "--output",  # a file, a folder (build) or a store (judgements merge)
+    "--corpus",  # `build all` writes into its manifest what was typed
+    "--nuggets",
+    "--judge",  # one or several
+}
+CHOICES = {"--format", "--compat"}  # what may be chosen depends on the command
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words))
+
+
+def commands(found: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    if isinstance(found, click.Group):
+        context = click.Context(found)
+        for name in found.list_commands(context):
+            below = found.get_command(context, name)
+            assert below is not None
+            yield from commands(below, f"{path} {name}".strip())
+    else:
+        yield path, found
+
+
+def kind(option: click.Option, name: str) -> tuple[object, ...]:
+    """What an option holds: type, choices, whether it is a flag."""
+    choices = option.type.choices if isinstance(option.type, click.Choice) and name not in CHOICES else None
+    return type(option.type), choices, option.is_flag
+
+
+def test_an_option_of_one_name_is_of_one_kind_in_every_command() -> None:
+    kinds: dict[str, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path, command in commands(main):
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                name = max(option.opts, key=len)
+                kinds[name][kind(option, name)].append(path)
+    assert len(kinds) > 60
+    assert {name for name, found in kinds.items() if len(found) > 1} <= DIFFERENT
+
+
+def test_a_letter_stands_for_one_option_in_every_command() -> None:
+    meant: dict[str, set[str]] = defaultdict(set)
+    letters: dict[str, set[str]] = defaultdict(set)
+    for _, command in commands(main):
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                long = max(option.opts, key=len)
+                short = {name for name in option.opts if not name.startswith("--")}
+                letters[long].add("".join(sorted(short)))
+                for name in short:
+                    meant[name].add(long)
+    assert {letter: names for letter, names in meant.items() if len(names) > 1} == {}
+    assert {name: found for name, found in letters.items() if len(found) > 1} == {}
+    assert meant["-q"] == {"--by-query"}
+
+
+def test_q_of_a_judge_still_keeps_quiet_and_says_what_it_is_called() -> None:
+    done = run("judge", "crag", "-q", "--judge", "exact", "nothing.jsonl")
+    assert "-q is short for --by-query (rageval score); say --quiet" in done.stderr
+    assert "say --quiet" not in run("judge", "crag", "--quiet", "--judge", "exact", "nothing.jsonl").stderr
+    assert "  -q" not in run("judge", "--help").stdout
+
+
+def test_commands_stand_in_four_groups() -> None:
+    shown = run("--help").stdout
+    assert list(GROUPS) == ["Score", "Judge", "Trust", "Files"]
+    at = [shown.index(f"\n{title}:\n") for title in GROUPS]
+    assert at == sorted(at)
+    for title, found in GROUPS.items():
+        section = shown[shown.index(f"\n{title}:\n") :]
+        assert all(f"\n  {name} " in section for name in found)
+    assert sum(map(len, GROUPS.values())) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands(main)])
+def test_every_option_is_listed_once_in_help(path: str) -> None:
+    command = dict(commands(main))[path]
+    shown = run(*path.split(), "--help").stdout
+    for option in command.params:
+        if isinstance(option, click.Option):
+            name = max(option.opts, key=len)
+            lines = re.findall(rf"^  (?:-\w, )?{name}(?= |$)", shown, re.MULTILINE)
+            assert len(lines) == (not option.hidden), name
+    assert "-h, --help" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("comparre a.run b.run qrels --all-pairs", "compare"),
+        ("scor a.run qrels", "score"),
+        ("Validate answers.jsonl --track rag25", "validate"),
+        ("datasets fetc x", "fetch"),
+        ("judgements stat", "stats"),
+        ("build fuze a.run", "fuse"),
+    ],
+)
+def test_a_mistyped_command_is_told_the_nearest(words: str, meant: str) -> None:
+    done = run(*words.split())
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize("words", ["judged a.run qrels", "./scor", "xyz a.run", "datasets xyzzy"])
+def test_what_is_no_command_by_mistake_is_told_none(words: str) -> None:
+    done = run(*words.split())
+    assert done.exit_code == 2
+    assert all(f"did you mean {name}?" not in done.stderr for name in COMMANDS)
