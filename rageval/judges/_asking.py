@@ -63,7 +63,7 @@ _TIDYING = 10.0  # seconds that may be spent on closing connections
 
 
 def check(model: Model, budget: Budget, shard: Shard | None) -> None:
-    """What would only fail after a call that was paid for."""
+    """Refuse what would only fail after a call that was paid for."""
     refuse_credentials(model.endpoint)
     budget.check_prices(model.name)
     if shard is not None and not 0 <= shard[0] < shard[1]:
@@ -73,7 +73,7 @@ def check(model: Model, budget: Budget, shard: Shard | None) -> None:
 def shared(
     requests: Iterable[tuple[int, Request]], model: Model, shard: Shard | None
 ) -> Iterator[tuple[int, str, Request]]:
-    """Number, key and request of what is in this share: keys are random, so the shares are about equal."""
+    """Yield number, key and request of what is in this share: keys are random, so shares are about equal."""
     for number, request in requests:
         key = request.key(model.name, model.endpoint)
         if shard is None or int(key[:16], 16) % shard[1] == shard[0]:
@@ -105,12 +105,12 @@ async def keep_beating(store: Store, show: Callable[[], None]) -> None:
 
 
 def backoff(attempt: int, first: float = _FIRST_PAUSE, longest: float = 60.0) -> float:
-    """Seconds to wait after so many failures in a row: doubling, and each a little different."""
+    """Return the seconds to wait after so many failures in a row: doubling, and each a little different."""
     return min(longest, first * 2.0 ** min(attempt - 1, 30)) * random.uniform(0.75, 1.25)
 
 
 def sane(seconds: float | None, longest: float = _LONGEST_PAUSE) -> float | None:
-    """What a server may ask for as a pause; None for what cannot be meant.
+    """Return what a server may ask for as a pause; None for what cannot be meant.
 
     >>> sane(3.0), sane(1e9), sane(-1.0), sane(float("nan"))
     (3.0, 120.0, None, None)
@@ -154,7 +154,7 @@ class CallGate:
         self._leave()
 
     def went_well(self, begun: float) -> None:
-        """A call that began then was answered: it may become a little wider."""
+        """Become a little wider, as a call that began then was answered."""
         self._failures = 0
         if begun >= self._paused:
             self._is_probing = False
@@ -163,7 +163,7 @@ class CallGate:
             self._let_in()
 
     def complained(self, begun: float, pause: float | None, throttled: bool) -> None:
-        """A call that began then was sent away: half as wide, once for all that began before, and a pause."""
+        """Become half as wide, once for all calls that began before then, and pause: one was sent away."""
         wanted = sane(pause, self._longest_pause)
         self._failures += 1
         if not throttled and not wanted and self._failures <= _TOLERATED and not self._is_probing:
@@ -270,7 +270,7 @@ class JobProgress:
             self._write(line(tally, self._clock() - self._begun), moving=False)
 
     def say(self, message: str) -> None:
-        """A line by itself."""
+        """Write a line by itself."""
         if not self._quiet:
             self._write(message, moving=False)
 
@@ -286,7 +286,7 @@ class JobProgress:
 
 
 def line(tally: JobTally, seconds: float) -> str:
-    """The tally as a line.
+    """Write the tally as a line.
 
     >>> line(JobTally(total=1000, stored=100, answered=300, calls=310, spent=0.5), 60.0)
     '400/1,000 judged, 100 from the store, 5.0/s, $0.50, 2:00 left'
@@ -320,7 +320,7 @@ def _span(seconds: float) -> str:
 
 
 def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_Item]:
-    """The items of the stream that `make` makes; leaving early lets the stream end in good order."""
+    """Yield the items of the stream that `make` makes; leaving early lets the stream end in good order."""
     bridge = _Bridge(make)
     bridge.start()
     try:

@@ -71,7 +71,7 @@ def ask_in_batches(
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
 ) -> Iterator[tuple[int, Reply]]:
-    """The reply to each numbered request, in the order of the requests, once all batches have ended.
+    """Yield the reply to each numbered request, in their order, once all batches have ended.
 
     As `_scheduler.ask_all`, but for batches: those that an earlier process left open are waited
     for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
@@ -121,7 +121,7 @@ class _BatchJob:
     async def stream(
         self, requests: Iterator[tuple[int, str, Request]], poll_every: float
     ) -> AsyncGenerator[tuple[int, Reply], None]:
-        """The replies, in the order of the requests."""
+        """Yield the replies, in the order of the requests."""
         wanted = []
         for number, key, request in requests:
             wanted.append((number, key))

@@ -62,7 +62,7 @@ class OnCluster:
         self._crew: asyncio.Task[Crew] | None = None
 
     async def ask(self, request: Request) -> Reply:
-        """The reply by way of some worker."""
+        """Return the reply by way of some worker."""
         if self._crew is None:
             self._crew = asyncio.create_task(_joined(self._cluster, self._wanted))
         crew = await asyncio.shield(self._crew)
@@ -114,7 +114,7 @@ class Asker:
             asyncio.run_coroutine_threadsafe(self._ask(number, request, workers_loop), self._loop)
 
     async def take(self) -> list[_Numbered]:
-        """What has come since the last time; after a while also if nothing has."""
+        """Return what has come since the last time; after a while also if nothing has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PULSE):
                 await self._news.wait()
@@ -203,7 +203,7 @@ class Worker:
         return self._loop.time() < self._rests_until, len(self._waiting), self._asked
 
     async def ask(self, request: Request) -> Reply:
-        """The reply by way of this worker; raises what the model raises there."""
+        """Return the reply by way of this worker; raises what the model raises there."""
         number = self._asked = self._asked + 1
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[number] = self._loop.time(), future
@@ -298,7 +298,7 @@ class Crew:
         self._watching = asyncio.create_task(self._watch())
 
     async def ask(self, request: Request) -> Reply:
-        """The reply by way of some worker; `Lost` if the worker went away."""
+        """Return the reply by way of some worker; `Lost` if the worker went away."""
         worker = await self._next()
         try:
             reply = await worker.ask(request)

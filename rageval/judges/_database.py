@@ -48,7 +48,7 @@ PATIENCE = 60.0  # seconds without a beat after which an owner is dead
 
 
 def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
-    """A connection to the store, of the newest form and known to be writable; `RagevalError` if not."""
+    """Connect to the store, of the newest form and known to be writable; `RagevalError` if not."""
     with explained(path):
         if path != MEMORY and os.path.exists(path) and not os.path.isfile(path):
             raise InputError(f"{path}: is no ordinary file, expected a store of judgements or a new place")
@@ -90,7 +90,7 @@ def _keep_private(path: str) -> None:
 
 
 def rescued(connection: sqlite3.Connection, path: str) -> str:
-    """Where what was in a store is kept now that its file is gone; empty if nowhere."""
+    """Return where what was in a store is kept now that its file is gone; empty if nowhere."""
     beside = f"{path}.rescued-{secrets.token_hex(4)}"
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
@@ -106,7 +106,7 @@ def rescued(connection: sqlite3.Connection, path: str) -> str:
 
 
 def connect(path: str, uri: bool = False) -> sqlite3.Connection:
-    """A connection without transactions of its own, which several threads may use in turns."""
+    """Connect without transactions of its own, so that several threads may use it in turns."""
     connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False, uri=uri)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged row is no error
     return connection
@@ -168,7 +168,7 @@ def _switched(connection: sqlite3.Connection, mode: str) -> str:
 
 
 def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
-    """Whether the file is on a network disk, where two machines would corrupt a write-ahead log."""
+    """Tell whether the file is on a network disk, where two machines would corrupt a write-ahead log."""
     try:
         lines = Path(mounts).read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -196,7 +196,7 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
+    """Do all that is within, or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -220,7 +220,7 @@ _REASONS = {
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """SQLite's and the system's errors in the words of somebody who looks at the file."""
+    """Explain SQLite's and the system's errors in the words of somebody who looks at the file."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -247,7 +247,7 @@ def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | Non
 
 
 def place() -> str:
-    """Where process numbers mean the same: this machine, and this container of it."""
+    """Name where process numbers mean the same: this machine, and this container of it."""
     try:
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
@@ -267,7 +267,7 @@ class Claims:
         self._beaten = clock() - BEAT
 
     def take(self, key: str) -> bool:
-        """Within a transaction: make the key this owner's; False while a living owner has it."""
+        """Make the key this owner's, within a transaction; False while a living owner has it."""
         if key in self._mine:
             return True
         row = self._connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
@@ -280,19 +280,19 @@ class Claims:
         return True
 
     def took(self, keys: Iterable[str]) -> None:
-        """After the transaction."""
+        """Remember keys that were taken, after the transaction."""
         self._mine.update(keys)
 
     def has(self, key: str) -> bool:
-        """Whether the key is this owner's."""
+        """Tell whether the key is this owner's."""
         return key in self._mine
 
     def give(self, key: str) -> None:
-        """Within a transaction: the key is free again."""
+        """Free the key, within a transaction."""
         self._connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self.owner))
 
     def gave(self, keys: Iterable[str]) -> None:
-        """After the transaction."""
+        """Forget keys that were given back, after the transaction."""
         self._mine.difference_update(keys)
 
     def beat(self) -> None:
@@ -306,7 +306,7 @@ class Claims:
         self._beaten = self._clock()
 
     def leave(self) -> None:
-        """Everything of this owner is free again."""
+        """Free everything of this owner."""
         self._bury(self.owner)
         self._mine.clear()
 
@@ -316,16 +316,16 @@ class Claims:
         self._seen.pop(owner, None)
 
     def is_near(self, owner: str) -> bool:
-        """Whether the owner is a process of this machine, of which the system says whether it is there."""
+        """Tell whether the owner is a process of this machine, where the system knows whether it is there."""
         return owner.rsplit(":", 2)[0] == self._place and os.name == "posix"
 
     def beat_of(self, owner: str) -> int:
-        """How often the owner has shown that it is alive."""
+        """Return how often the owner has shown that it is alive."""
         row = self._connection.execute("SELECT beat FROM owners WHERE owner = ?", (owner,)).fetchone()
         return row[0] if row else 0
 
     def is_dead(self, owner: str) -> bool:
-        """Its process is gone, or its beat has not moved for as long as one may be patient."""
+        """Tell whether its process is gone, or its beat has not moved for as long as one may be patient."""
         if self._has_ended(owner):
             return True
         beat, now = self.beat_of(owner), self._clock()

@@ -55,7 +55,7 @@ def ask_all(
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
 ) -> Iterator[tuple[int, Reply]]:
-    """The reply to each numbered request, in the order of the requests; the same, however long each took.
+    """Yield the reply to each numbered request, in their order; the same, however long each took.
 
     A reply that is not `ok` is returned as it is; one with the status `error` is not stored, so that the next
     job asks again. `refresh` asks for everything once more, and `shard` leaves out what is not in this share.
@@ -104,7 +104,7 @@ class _Job:
     async def stream(
         self, requests: Iterator[tuple[int, str, Request]], concurrency: int, total: int | None
     ) -> AsyncGenerator[tuple[int, Reply], None]:
-        """The replies, in the order of the requests."""
+        """Yield the replies, in the order of the requests."""
         patience = self._patience
         self._gate = CallGate(concurrency, patience.first_pause, patience.longest_pause)
         self._commits = _Commits(self._store)
@@ -361,7 +361,7 @@ class _Commits:
         self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any], bool]] = []
 
     async def do(self, work: Callable[[], _Item], even_if_left: bool = False) -> _Item:
-        """What the work returns, once it is written; left undone if nobody waits, unless `even_if_left`."""
+        """Return what the work does, once it is written; leave it if nobody waits, unless `even_if_left`."""
         if not self._waiting:
             self._loop.call_soon(self._commit)
         future: asyncio.Future[_Item] = self._loop.create_future()

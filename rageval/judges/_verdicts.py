@@ -44,7 +44,7 @@ class Invalid(ValueError):
 
 
 def read_object(text: str) -> tuple[dict[str, Any], bool]:
-    """(the one object of the reply, whether it had to be repaired).
+    """Return (the one object of the reply, whether it had to be repaired).
 
     >>> read_object('{"label": "perfect"}')
     ({'label': 'perfect'}, False)

@@ -42,7 +42,7 @@ _LONGEST = 40  # digits; more are an id, compared as text
 
 
 def folded(text: str) -> str:
-    """The text without what does not matter: compatibility forms, case, curly quotes, blanks, a full stop.
+    """Drop what does not matter: compatibility forms, case, curly quotes, blanks, a full stop.
 
     >>> folded("  “Les Invalides”. ")
     'les invalides'
@@ -52,7 +52,7 @@ def folded(text: str) -> str:
 
 
 def first_stage(answer: str, gold: str | Iterable[str]) -> str | None:
-    """`perfect`, `missing`, or None where the form does not decide.
+    """Return `perfect`, `missing`, or None where the form does not decide.
 
     >>> [first_stage(answer, ["Paris"]) for answer in ("PARIS.", "I don’t know.", "Rome")]
     ['perfect', 'missing', None]
@@ -68,7 +68,7 @@ def first_stage(answer: str, gold: str | Iterable[str]) -> str | None:
 def judge_exactly(
     answers: Iterable[Answer], questions: Iterable[Question], undecided: str = "skip"
 ) -> Iterator[Mapping[str, Any]]:
-    """Judgements of answers by their form alone; `undecided` answers are left out, or called `incorrect`.
+    """Judge answers by their form alone; `undecided` ones are left out, or called `incorrect`.
 
     >>> questions = [Question("q", "Capital of France?", ("Paris",))]
     >>> found = judge_exactly([Answer("q", "mine", (Sentence("paris"),))], questions)
@@ -99,7 +99,7 @@ def judge_exactly(
 
 
 def exact(answer: str, gold: Iterable[str]) -> bool:
-    """Whether the answer is a gold answer, but for case, quotes, blanks and a full stop.
+    """Tell whether the answer is a gold answer, but for case, quotes, blanks and a full stop.
 
     >>> exact("paris.", ["Paris"]), exact("In Paris", ["Paris"]), exact("", [""])
     (True, False, False)
@@ -109,7 +109,7 @@ def exact(answer: str, gold: Iterable[str]) -> bool:
 
 
 def contains(answer: str, gold: Iterable[str]) -> bool:
-    """Whether a gold answer stands in the answer as whole words; an answer that names everything passes too.
+    """Tell whether a gold answer stands in the answer as whole words; one that names everything passes, too.
 
     >>> contains("It is in Paris, I think.", ["paris"]), contains("A comparison", ["Paris"])
     (True, False)
@@ -132,7 +132,7 @@ def _has_words(said: str, wanted: str) -> bool:
 
 
 def number(answer: str, gold: Iterable[str], within: float = 0.0) -> bool:
-    """Whether the numbers of the answer are those of a gold answer, each within this share of it.
+    """Tell whether the numbers of the answer are those of a gold answer, each within this share of it.
 
     >>> number("About 1,500 people", ["1500"]), number("1400 or 1500", ["1500"]), number("none", ["none"])
     (True, False, False)
@@ -147,7 +147,7 @@ def number(answer: str, gold: Iterable[str], within: float = 0.0) -> bool:
 
 
 def token_f1(answer: str, gold: Iterable[str]) -> float:
-    """The F1 of the answer's words and those of the nearest gold answer, without articles, as in SQuAD.
+    """Return the F1 of the answer's words and those of the nearest gold answer, without articles, as SQuAD.
 
     >>> token_f1("the tall tower", ["Tower"]), token_f1("", ["x"])
     (0.6666666666666666, 0.0)
@@ -167,7 +167,7 @@ def _f1(said: Counter[str], wanted: Counter[str]) -> float:
 
 
 def numbers_in(text: str) -> list[Decimal]:
-    """All numbers written in digits, in order; a dash between two numbers is no minus.
+    """Find all numbers written in digits, in order; a dash between two numbers is no minus.
 
     >>> [str(number) for number in numbers_in("1,000 of 3.5 million in 1998-2003, at -4 °C")]
     ['1000', '3500000', '1998', '2003', '-4']

@@ -48,7 +48,7 @@ class Judge:
     share: tuple[int, int] | None = None  # judge only this share, counted from 0, of so many
 
     def is_mine(self, request: Request) -> bool:
-        """Whether the request is in this judge's share: keys are random, so shares are about equal."""
+        """Tell whether the request is in this judge's share: keys are random, so shares are about equal."""
         if self.share is None:
             return True
         part, whole = self.share
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str, Any]]:
-    """The judgements of everything the rubric has to judge, by task.
+    """Judge everything the rubric has to judge, by task.
 
     What the form of an answer decides is not asked. What fails has its status and no grade.
     """
@@ -86,7 +86,7 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
 
 
 def asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, Outcome]:
-    """The outcome of each task.
+    """Return the outcome of each task.
 
     Replies that cannot be read are asked for again, with the reason; a cut-off one once, with more room.
     """
@@ -180,7 +180,7 @@ def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
 
 
 def decided(rubric: Rubric, task: Task) -> str | None:
-    """The label that the form of the answer decides, without a model; None if it does not."""
+    """Return the label that the form of the answer decides, without a model; None if it does not."""
     if rubric.file.first_stage is None:
         return None
     label = first_stage(task.data["answer"], task.data["gold"])
@@ -202,7 +202,7 @@ def _require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping
 
 
 def is_quoted(evidence: str, text: str) -> bool:
-    """Whether the quote, or every piece of it where some is left out, stands in the text.
+    """Tell whether the quote, or every piece of it where some is left out, stands in the text.
 
     >>> is_quoted("It’s safe … at 100 °C", "It's  SAFE, they say, at 100 °C.")
     True
@@ -217,7 +217,7 @@ def is_quoted(evidence: str, text: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """Text as quotes are compared: without case, marks and blanks that copying changes.
+    """Fold text as quotes are compared: without case, marks and blanks that copying changes.
 
     >>> folded("It’s  SAFE.") == folded("it's safe")
     True
@@ -252,7 +252,7 @@ class Written:
 
 
 def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
-    """Nuggets of every question; at most as many as the rubric keeps, the most important first."""
+    """Write nuggets of every question; at most as many as the rubric keeps, the most important first."""
     written = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
     written.nuggets = [
         Nugget(query, str(at), text)
@@ -264,7 +264,7 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
 
 
 def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
-    """The nuggets with the importance that judgements of them say; None where judging failed."""
+    """Yield the nuggets with the importance that judgements of them say; None where judging failed."""
     importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
     for query, bank in material.nuggets.items():
         for nugget in bank:
@@ -313,13 +313,13 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
 
 
 def place(judgement: _Judgement) -> Place:
-    """What a judgement is about, whoever made it."""
+    """Return what a judgement is about, whoever made it."""
     query, run = str(judgement["query_id"]), str(judgement["run_id"])
     return query, run, str(judgement["item_id"]), str(judgement["aspect"])
 
 
 def by_place(judgements: Iterable[_Judgement]) -> dict[Place, list[_Judgement]]:
-    """The judgements of each thing judged, in the order of the judges."""
+    """Return the judgements of each thing judged, in the order of the judges."""
     found: dict[Place, list[_Judgement]] = {}
     for judgement in judgements:
         found.setdefault(place(judgement), []).append(judgement)
@@ -327,7 +327,7 @@ def by_place(judgements: Iterable[_Judgement]) -> dict[Place, list[_Judgement]]:
 
 
 def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
-    """Where judges who gave a verdict gave different ones."""
+    """Find where judges who gave a verdict gave different ones."""
     found = []
     for group in by_place(judgements).values():
         graded = [judgement for judgement in group if judgement["status"] in GRADED]
@@ -337,7 +337,7 @@ def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
 
 
 def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]]:
-    """One judgement for each thing judged.
+    """Make one judgement for each thing judged.
 
     `median`: the middle grade (the lower one of two); `majority`: the label of more than half of those who
     gave one. `mean` keeps them all: scoring averages the judges' scores. A vote that decides nothing is

@@ -44,7 +44,7 @@ class Material:
     seed: int = 0
 
     def question(self, query: str) -> Question:
-        """The question; `InputError` names what is missing."""
+        """Return the question; `InputError` names what is missing."""
         if query not in self.questions:
             raise InputError(
                 f"query {visible(query)!r}: there is no such question; expected it in --questions FILE"
@@ -53,13 +53,13 @@ class Material:
         return self.questions[query]
 
     def bank(self, query: str) -> Sequence[Nugget]:
-        """The nuggets of a query."""
+        """Return the nuggets of a query."""
         if not self.nuggets.get(query):
             raise InputError(f"query {visible(query)!r}: has no nuggets; expected them in --nuggets FILE")
         return self.nuggets[query]
 
     def passage(self, doc: str) -> str:
-        """The text of a document."""
+        """Return the text of a document."""
         if doc not in self.passages:
             raise InputError(
                 f"document {visible(doc)!r}: its text is not known; expected it in --passages FILE, or in the"
@@ -93,7 +93,7 @@ class Task:
 
 
 def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
-    """Everything the rubric has to judge."""
+    """Yield everything the rubric has to judge."""
     yield from _UNITS[rubric.file.unit](rubric, material)
 
 
@@ -118,7 +118,7 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
 
 
 def gold_of(question: Question) -> list[str]:
-    """The gold answers; `InputError` if there is none."""
+    """Return the gold answers; `InputError` if there is none."""
     if not question.gold:
         raise InputError(
             f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by"
@@ -324,7 +324,7 @@ def gathered(
     limits: Limits = DEFAULT,
     **design: Any,
 ) -> Material:
-    """The material in these files; `candidates` are (query, document) pairs to judge."""
+    """Gather the material in these files; `candidates` are (query, document) pairs to judge."""
     said = [answer for source in answers for answer in read_answers(source, limits)]
     known = (
         {question.query_id: question for question in read_questions(questions, limits)} if questions else {}
@@ -361,12 +361,12 @@ def _text_of(document: Any) -> str:
 
 
 def read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
-    """{document: text} of JSON lines with an id and a text, whatever the corpus calls them."""
+    """Read {document: text} of JSON lines with an id and a text, whatever the corpus calls them."""
     return dict(passages_in(source, limits))
 
 
 def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str, str]]:
-    """The same, one at a time, for a corpus that is larger than memory, or a data set."""
+    """Read the same, one at a time, for a corpus that is larger than memory, or a data set."""
     if callable(content := getattr(source, "documents", None)):
         for document in content():
             yield document.doc_id, _text_of(document)

@@ -50,7 +50,7 @@ _SHORTEST_STEM = 3
 
 
 def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
-    """The judgements of an offline judge: one of `NAMES`, or `frozen:FILE`."""
+    """Judge offline: by one of `NAMES`, or `frozen:FILE`."""
     if spec in NAMES and not material.answers:
         raise InputError(f"nothing to judge: the judge {spec!r} expects files of answers")
     if spec.startswith("frozen:"):
@@ -67,7 +67,7 @@ def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[_Ro
 
 
 def is_offline(spec: str) -> bool:
-    """Whether this judge asks nobody."""
+    """Tell whether this judge asks nobody."""
     return spec in NAMES or spec.startswith("frozen:")
 
 
@@ -124,7 +124,7 @@ class _Stretch:
 
 
 def lexical_support(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> float:
-    """From 0 to 1: the share of the nugget's words, by weight, in the best two neighbouring sentences.
+    """Return the share (0 to 1) of the nugget's words, by weight, in the best two neighbouring sentences.
 
     A place that lacks a number of the nugget counts for nothing. Rare words weigh more: `weights` come from
     `stem_weights` over a collection, by default from the sentences of the text.
@@ -141,7 +141,7 @@ def lexical_support(nugget: str, text: str, weights: Mapping[str, float] | None 
 
 
 def lexical_evidence(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> tuple[float, str]:
-    """The support and the place in the text it was found in, empty if there is none."""
+    """Return the support and the place in the text it was found in, empty if there is none."""
     wanted = _wanted_stems(nugget)
     numbers = frozenset(numbers_in(nugget))
     weigh = _weigher(text, weights)
@@ -157,7 +157,7 @@ def lexical_evidence(nugget: str, text: str, weights: Mapping[str, float] | None
 
 
 def stem_weights(texts: Iterable[str]) -> dict[str, float]:
-    """The inverse document frequency of each stem, log(1 + N / (1 + df)); what never occurs stands under "".
+    """Weigh each stem by log(1 + N / (1 + df)), its rarity; what never occurs stands under "".
 
     >>> weights = stem_weights(["red apples", "green apples"])
     >>> weights["appl"] < weights["red"] < weights[""]
@@ -173,7 +173,7 @@ def stem_weights(texts: Iterable[str]) -> dict[str, float]:
 
 
 def stem(word: str) -> str:
-    """The word without the ending that English inflects it by: crude, and alike for all forms of most words.
+    """Cut the ending that English inflects a word by: crude, and alike for all forms of most words.
 
     >>> [stem(word) for word in ("towers", "visited", "visiting", "planned", "planning", "studies", "study")]
     ['tower', 'visit', 'visit', 'plan', 'plan', 'stud', 'stud']

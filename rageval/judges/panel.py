@@ -66,7 +66,7 @@ class Settings:
 def judged_by(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
 ) -> Iterator[dict[str, Any]]:
-    """The judgements of all judges, put together as the settings say; a judge is a spec or a `Model`."""
+    """Judge by all judges, put together as the settings say; a judge is a spec or a `Model`."""
     yield from voted(said_by_all(judges, rubric, material, settings), settings.vote)
 
 
@@ -77,7 +77,7 @@ def said_by_all(
     settings: Settings = Settings(),
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
-    """What every judge says, before any vote: also what a further one says where they differ.
+    """Return what every judge says, before any vote: also what a further one says where they differ.
 
     A `budget` that other jobs share is in place of the one that the settings set.
     """
@@ -115,7 +115,7 @@ def nuggets_by(
     settings: Settings = Settings(),
     budget: Budget | None = None,
 ) -> Written:
-    """The nuggets that a judge writes."""
+    """Let a judge write nuggets."""
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
@@ -124,19 +124,19 @@ def nuggets_by(
 
 
 def budget_of(settings: Settings) -> Budget:
-    """What the settings say may be spent; shards have parted the limits and need not count one another."""
+    """Return what may be spent; shards have parted the limits and need not count one another."""
     return Budget(*limits_of(settings), stated(settings.price), alone=settings.shard is not None)
 
 
 def limits_of(settings: Settings) -> tuple[float | None, int | None]:
-    """What may be spent, and how often asked: of the limits of a job in shards, the part of this one."""
+    """Return what may be spent, and how often asked: of a job in shards, the part of this one."""
     return limits_of_share(settings.max_cost, settings.max_calls, _shard(settings.shard))
 
 
 def forecast(
     rubric: Rubric, material: Material, judges: Sequence[str], price: Sequence[str] = ()
 ) -> Iterator[str]:
-    """What judging would take, without asking anybody."""
+    """Say what judging would take, without asking anybody."""
     _require_tasks(rubric, material)
     todo = [task for task in tasks(rubric, material) if decided(rubric, task) is None]
     requests = [rubric.request(task.data, task.ids) for task in todo]

@@ -52,7 +52,7 @@ class Fences:
         self._drawn = {} if first is None else {0: first}
 
     def sent(self, prompt: Prompt) -> str:
-        """The prompt as it is sent."""
+        """Return the prompt as it is sent."""
         return "".join(piece if isinstance(piece, str) else self._of(piece) for piece in _flat(prompt))
 
     def _of(self, mark: Mark) -> str:
@@ -64,7 +64,7 @@ class Fences:
 
 
 def stored(prompt: Prompt) -> str:
-    """The prompt as stores and keys know it."""
+    """Return the prompt as stores and keys know it."""
     return "".join(
         part.stored if isinstance(part, Shown) else part if isinstance(part, str) else FENCE
         for part in prompt
@@ -72,13 +72,13 @@ def stored(prompt: Prompt) -> str:
 
 
 def by_author(text: str) -> Prompt:
-    """The words of a rubric's author, who may speak of the fence."""
+    """Read the words of a rubric's author, who may speak of the fence."""
     first, *others = text.split(FENCE)
     return (first, *(part for other in others for part in (Mark(), other)))
 
 
 def as_data(data: Any) -> Shown:
-    """Data as one line of JSON that shows all it holds and can neither end its string nor its line.
+    """Write data as one line of JSON that shows all it holds and can end neither its string nor its line.
 
     >>> as_data({"answer": 'say "{{fence}}"\\u2028'}).parts
     ('{"answer": "say \\\\"{{fence}}\\\\"\\\\u2028"}',)
@@ -92,7 +92,7 @@ def as_data(data: Any) -> Shown:
 
 
 def as_note(words: Sequence[str | Mark | Shown], known: str) -> Shown:
-    """Parts to be added to a prompt; stores know them by this text unless a fence could be read in it."""
+    """Make parts to add to a prompt; stores know them by this text unless a fence could be read in it."""
     parts = tuple(_flat(words))
     if FENCE in known:
         known = stored(tuple(words))

@@ -101,7 +101,7 @@ class Rubric:
         return hashlib.sha256(content.encode()).hexdigest()[:8]
 
     def request(self, data: Mapping[str, Any], ids: tuple[str, ...] = (), sample: int = 0) -> Request:
-        """The request that asks this of the data; `ids` are what the reply must echo."""
+        """Make the request that asks this of the data; `ids` are what the reply must echo."""
         lacking = [name for name in self.file.sees if name not in data]
         if lacking:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
@@ -117,13 +117,13 @@ class Rubric:
         )
 
     def read(self, text: str, ids: tuple[str, ...] = ()) -> tuple[list[Verdict], bool]:
-        """(the verdicts in a reply, whether it had to be repaired); `Invalid` if it is not what was asked."""
+        """Read (the verdicts of a reply, whether it was repaired); `Invalid` if it is not what was asked."""
         found, repaired = read_object(text)
         return KINDS[self.file.kind].read(found, self.scale, ids), repaired
 
 
 def rubric_named(name: str) -> Rubric:
-    """A rubric of ours, of a plug-in (entry point `rageval.rubrics`), or out of a file.
+    """Find a rubric of ours, of a plug-in (entry point `rageval.rubrics`), or out of a file.
 
     A TOML file is a rubric; a Python file holds one by the name `RUBRIC`.
     """
@@ -145,7 +145,7 @@ def rubric_named(name: str) -> Rubric:
 
 @cache
 def rubric_names() -> tuple[str, ...]:
-    """The rubrics rageval brings."""
+    """List the rubrics rageval brings."""
     folder = files("rageval.judges") / "rubrics"
     return tuple(
         sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
@@ -153,7 +153,7 @@ def rubric_names() -> tuple[str, ...]:
 
 
 def rubric_text(name: str) -> str:
-    """The file of a rubric of ours or of a plug-in, or one that was named."""
+    """Return the file of a rubric of ours or of a plug-in, or one that was named."""
     found = rubric_named(name)
     if name in rubric_names():
         return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
@@ -164,7 +164,7 @@ def rubric_text(name: str) -> str:
 
 
 def as_toml(rubric: Rubric) -> str:
-    """A rubric as its file, where there is none: a string of JSON is one of TOML, too."""
+    """Write a rubric as its file, where there is none: a string of JSON is one of TOML, too."""
     fields = {name: value for name, value in msgspec.to_builtins(rubric.file).items() if value is not None}
     tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
     said = partial(json.dumps, ensure_ascii=False)

@@ -61,7 +61,7 @@ class Prices:
     free: frozenset[str]
 
     def of(self, model: str) -> Price | None:
-        """The price of `provider:model`, with or without a date at its end; None if it is not known."""
+        """Return the price of `provider:model`, with or without a date at its end; None if not known."""
         provider, _, name = model.partition(":")
         if provider in self.free:
             return _FREE
@@ -75,7 +75,7 @@ Stated = Mapping[str, Price]  # what somebody says that models cost; under "" th
 
 
 def stated(texts: Iterable[str]) -> Stated:
-    """Prices as people state them: dollars per million tokens, of input and output where these differ.
+    """Read prices as people state them: dollars per million tokens, of input and output where they differ.
 
     >>> stated(["0"])
     {'': Price(input=0.0, cached=0.0, output=0.0)}
@@ -99,12 +99,12 @@ def stated(texts: Iterable[str]) -> Stated:
 
 
 def price_of(model: str, said: Stated = MappingProxyType({})) -> Price | None:
-    """What a model costs: as stated for it, else as in the table, else as stated for those in no table."""
+    """Find what a model costs: as stated for it, else by the table, else as stated for those in no table."""
     return said.get(model) or prices().of(model) or said.get("")
 
 
 def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float | None:
-    """US dollars for a call, None if the price is not known.
+    """Return the US dollars for a call, None if the price is not known.
 
     >>> cost(Usage(input=1_000_000, output=100_000, cached=500_000), "openai:gpt-4o-mini")
     0.1725
@@ -125,7 +125,7 @@ def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float
 
 
 def upper_usage(request: Request) -> Usage:
-    """About the most tokens that a call can take.
+    """Return about the most tokens that a call can take.
 
     >>> upper_usage(Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
     Usage(input=77, output=100, cached=0, reasoning=0)
@@ -136,7 +136,7 @@ def upper_usage(request: Request) -> Usage:
 
 
 def upper_cost(request: Request, model: str, said: Stated = MappingProxyType({})) -> float | None:
-    """About the most US dollars that a call can cost; None without a price."""
+    """Return about the most US dollars that a call can cost; None without a price."""
     usage = upper_usage(request)
     return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
 
@@ -159,7 +159,7 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
 
 
 def estimate(requests: Iterable[Request], spec: str, said: Stated = MappingProxyType({})) -> float | None:
-    """About the most US dollars that asking all of this once can cost; None without a price.
+    """Return about the most US dollars that asking all of this once can cost; None without a price.
 
     >>> estimate([Request("Judge.", "Is it so?", {}, max_tokens=100)] * 1000, "openai:gpt-4o-mini")
     0.0735
@@ -170,7 +170,7 @@ def estimate(requests: Iterable[Request], spec: str, said: Stated = MappingProxy
 
 
 def prices() -> Prices:
-    """The table, with the user's own prices (the file named by `RAGEVAL_PRICES`) before ours."""
+    """Return the table, with the user's own prices (the file named by `RAGEVAL_PRICES`) before ours."""
     return _prices(os.environ.get("RAGEVAL_PRICES", ""))
 
 
@@ -243,7 +243,7 @@ class _Ledger:
 
     @contextmanager
     def turn(self) -> Iterator[_Others]:
-        """What others have come to; none of them spends while this lasts."""
+        """Tell what others have come to; none of them spends while this lasts."""
         with self._store.writing() as connection:
             if self._unsure:
                 self._look_again()
@@ -323,7 +323,7 @@ class Budget:
         self._held = 0.0  # what all of these may cost
 
     def check_prices(self, model: str) -> None:
-        """A limit in money needs a price."""
+        """Refuse a limit in money without a price."""
         if self.max_cost is not None and cost(Usage(), model, self._prices) is None:
             raise UsageError(
                 f"there is no price for {model!r}, so a limit in money cannot be kept: state it (--price"
@@ -339,7 +339,7 @@ class Budget:
             self._tell()
 
     def close(self) -> None:
-        """Nothing of this job is under way on the store."""
+        """Say that nothing of this job is under way on the store."""
         if self._ledger is not None:
             self._tell(is_at_work=False)
             self._ledger = None
@@ -349,7 +349,7 @@ class Budget:
             self._ledger.keep(self.calls, self.spent, self._held, is_at_work)
 
     def reserve(self, request: Request, model: str, share: float = 1.0) -> Reservation | None:
-        """Leave for one call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
+        """Give leave for a call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
         with nullcontext(_Others()) if self._ledger is None else self._ledger.turn() as others:
             estimate = self._estimate(request, model, share)
             if not self._fits(estimate, others):
@@ -381,11 +381,11 @@ class Budget:
         return reservation
 
     def commit(self, request: Request, model: str, share: float = 1.0) -> Reservation:
-        """What was promised before this job began, and has to be paid whatever its limits are."""
+        """Count what was promised before this job began, and has to be paid whatever its limits are."""
         return self._promised(Reservation(request, share, self._estimate(request, model, share)))
 
     def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
-        """The call is over: what it cost, None without a price; what nobody knows is taken to be the most."""
+        """End a call: what it cost, None without a price; what nobody knows is taken to be the most."""
         self._reserved.remove(reservation)
         self._held = self._held - reservation.estimate if self._reserved else 0.0
         if usage is not None:
@@ -396,7 +396,7 @@ class Budget:
         return reservation.estimate
 
     def settle_reply(self, reservation: Reservation, reply: Reply, model: str) -> float | None:
-        """The call has brought a reply: what it cost, what was not reported being the most it can be.
+        """End a call that brought a reply: what it cost, what was not reported being the most it can be.
 
         A request that was refused as such, which has the status `error`, costs what is reported, if anything.
         """
@@ -422,7 +422,7 @@ class Budget:
 def limits_of_share(
     max_cost: float | None, max_calls: int | None, share: tuple[int, int] | None
 ) -> tuple[float | None, int | None]:
-    """The limits of one share, counted from 0, of so many that do not know of one another.
+    """Return the limits of one share, counted from 0, of so many that do not know of one another.
 
     >>> [limits_of_share(1.0, 10, (at, 4)) for at in range(4)]
     [(0.25, 3), (0.25, 3), (0.25, 2), (0.25, 2)]

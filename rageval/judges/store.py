@@ -80,7 +80,7 @@ class Store:
         return len(self._damaged)
 
     def get(self, key: str, job: str | None = None) -> Reply | None:
-        """The reply to the question with this key; with `job` only what this very job has asked."""
+        """Return the reply to the question with this key; with `job` only what this very job has asked."""
         row = self._row("reply, created, job, checksum", key)
         if row is None or (job is not None and row[2] != job):
             return None
@@ -102,11 +102,11 @@ class Store:
         return reply if answer == said else reply_of(json.loads(answer))
 
     def claim(self, key: str) -> bool:
-        """Whether this process may ask: True makes the question its own, False: another one asks."""
+        """Tell whether this process may ask: True makes the question its own, False: another one asks."""
         return self._claims.has(key) or bool(self.claim_all([key]))
 
     def claim_all(self, keys: Iterable[str]) -> list[str]:
-        """Those of the questions that this process may ask, and that are its own from now on."""
+        """Claim all; return those that this process may ask, and that are its own from now on."""
         with self.writing():
             taken = [key for key in keys if self._claims.take(key)]
         self._claims.took(taken)
@@ -132,11 +132,11 @@ class Store:
             self._sync()
 
     def rows(self) -> Iterator[StoredReply]:
-        """Every stored reply that is as it was written, by key."""
+        """Yield every stored reply that is as it was written, by key."""
         return filter(None, map(self._stored, self._keys_from("")))
 
     def export(self) -> Iterator[str]:
-        """The store as lines of JSON, by key."""
+        """Write the store as lines of JSON, by key."""
         return map(_line_of, self.rows())
 
     def import_(self, lines: Iterable[str]) -> Imported:
@@ -151,7 +151,7 @@ class Store:
         return found
 
     def stats(self) -> dict[str, Any]:
-        """How much there is of what; reads every row once, to count the damaged ones."""
+        """Count how much there is of what; reads every row once, to count the damaged ones."""
         by_model: Counter[str] = Counter()
         by_status: Counter[str] = Counter()
         for row in self.rows():
@@ -166,7 +166,7 @@ class Store:
         return {"path": self.path, **counts, "models": dict(by_model), "statuses": dict(by_status)}
 
     def show(self, key: str) -> StoredReply | None:
-        """A stored reply with its question; `key` may be shortened as long as it is the only one."""
+        """Find a stored reply with its question; `key` may be shortened as long as it is the only one."""
         if not key.isascii():  # half a character could not even be looked for
             return None
         found = list(islice(self._keys_from(key), 2))
@@ -202,13 +202,13 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread alone, errors explained."""
+        """Hand out the connection, for this thread alone, errors explained."""
         with self._lock, explained(self.path):
             yield self._connection
 
     @contextmanager
     def writing(self, durably: bool = False) -> Iterator[sqlite3.Connection]:
-        """The connection in a transaction; what is written `durably` survives a loss of power at once."""
+        """Hand it out in a transaction; what is written `durably` survives a loss of power at once."""
         if self.read_only:
             raise OutputError(f"{self.path}: was opened only to be read, so nothing may be asked and stored")
         with self.reading() as connection:
@@ -246,7 +246,7 @@ class Store:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def together(self) -> AbstractContextManager[Any]:
-        """All that is written within is one transaction."""
+        """Make all that is written within one transaction."""
         return nullcontext() if self.read_only else self.writing()
 
     def _take_over(self, connection: sqlite3.Connection, stored: StoredReply) -> str:
@@ -322,7 +322,7 @@ def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> No
 
 
 def default_path() -> Path:
-    """Where judgements are kept: `RAGEVAL_STORE`, or a file in the user's cache folder."""
+    """Return where judgements are kept: `RAGEVAL_STORE`, or a file in the user's cache folder."""
     told = os.environ.get("RAGEVAL_STORE")
     return Path(told).expanduser() if told else _cache_folder() / "rageval" / "judgements.sqlite"
 
@@ -362,12 +362,12 @@ class StoredReply:
     created: str
 
     def is_genuine(self) -> bool:
-        """Whether the question is the one that the key belongs to."""
+        """Tell whether the question is the one that the key belongs to."""
         return not self.model or self.request.key(self.model, self.endpoint) == self.key
 
 
 def as_json(value: Any) -> str:
-    """Compact text without anything that a database or a terminal could stumble over."""
+    """Write compact text without anything that a database or a terminal could stumble over."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
@@ -377,12 +377,12 @@ def _filled(record: Any) -> dict[str, Any]:
 
 
 def request_as_record(request: Request) -> dict[str, Any]:
-    """Everything of the request, so that its key can be checked anywhere."""
+    """Return everything of the request, so that its key can be checked anywhere."""
     return {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
 
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
-    """The reply without its empty fields."""
+    """Return the reply without its empty fields."""
     return {**_filled(reply), "usage": _filled(reply.usage)}
 
 
@@ -392,7 +392,7 @@ def _request_of(record: Mapping[str, Any]) -> Request:
 
 
 def reply_of(record: Mapping[str, Any]) -> Reply:
-    """The reply of a record; `ValueError` if it is none."""
+    """Return the reply of a record; `ValueError` if it is none."""
     known = _known(Reply, record)
     known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
     known["dropped"] = tuple(known.get("dropped", ()))
@@ -430,7 +430,7 @@ def _line_of(stored: StoredReply) -> str:
 
 
 def from_line(line: str) -> StoredReply:
-    """What a line says; `ValueError` with the reason if it is not a stored reply."""
+    """Return what a line says; `ValueError` with the reason if it is not a stored reply."""
     record = json.loads(line)
     try:
         head = {name: record[name] for name in _HEAD}
@@ -447,12 +447,12 @@ def from_line(line: str) -> StoredReply:
 
 
 def checksum(*columns: str) -> str:
-    """Tells a row that was read as it was written from one that was not."""
+    """Tell a row that was read as it was written from one that was not."""
     return hashlib.blake2b("\n".join(columns).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def secrets_in(environment: Mapping[str, str]) -> list[str]:
-    """The keys a process was given, as they would look in JSON."""
+    """Find the keys a process was given, as they would look in JSON."""
     return [
         as_json(value)[1:-1]
         for name, value in environment.items()
@@ -461,14 +461,14 @@ def secrets_in(environment: Mapping[str, str]) -> list[str]:
 
 
 def without(text: str, secrets: list[str]) -> str:
-    """The text with every secret struck out."""
+    """Strike every secret out of the text."""
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
 
 
 def refuse_credentials(endpoint: str) -> str:
-    """The endpoint, unless it holds a password: an endpoint is stored and shown.
+    """Return the endpoint, unless it holds a password: an endpoint is stored and shown.
 
     >>> refuse_credentials("https://api.example/v1")
     'https://api.example/v1'
@@ -489,7 +489,7 @@ class Imported:
     torn: bool = False  # the last line was cut off, as a copy that was interrupted leaves it
 
     def count(self, key: str, outcome: str) -> None:
-        """One more reply."""
+        """Count one more reply."""
         self.added += outcome == _ADDED
         self.same += outcome == _SAME
         if outcome == _CONFLICT:
@@ -559,12 +559,12 @@ class StoredBatches:
             )
 
     def accepted(self, intent: str, id: str) -> None:
-        """The provider has accepted what was intended, under this id."""
+        """Note that the provider has accepted what was intended, under this id."""
         with self._writing(durably=True) as connection:
             connection.execute("UPDATE batches SET id = ?, state = ? WHERE id = ?", (id, OPEN, intent))
 
     def drop(self, intent: str) -> None:
-        """The provider has not accepted what was intended."""
+        """Drop what was intended, which the provider has not accepted."""
         with self._writing() as connection:
             connection.execute("DELETE FROM batches WHERE id = ? AND state = ?", (intent, INTENDED))
 
@@ -576,7 +576,7 @@ class StoredBatches:
             raise UsageError(f"there is no batch {id!r} in this store")
 
     def all(self, state: str | None = None) -> list[StoredBatch]:
-        """The batches, oldest first; with `state` only those that are in it."""
+        """Return the batches, oldest first; with `state` only those that are in it."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT * FROM batches WHERE state = coalesce(?, state) ORDER BY created, id", (state,)

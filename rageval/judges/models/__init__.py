@@ -29,7 +29,7 @@ _NO_MODELS = {
 
 
 def model_named(spec: str, **options: Any) -> Model:
-    """The model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
+    """Make the model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
 
     Options go to the model: `timeout` (seconds) and `key_from` (an environment variable) for those behind a
     network. Packages add providers with an entry point in the group `rageval.models`: what is called with the
@@ -54,7 +54,7 @@ def model_named(spec: str, **options: Any) -> Model:
 
 
 def is_remote(spec: str) -> bool:
-    """Whether a spec names a model behind a network, which takes the option `timeout`."""
+    """Tell whether a spec names a model behind a network, which takes the option `timeout`."""
     return spec.strip().partition(":")[0].lower().replace("-", "_") in _REMOTE
 
 

@@ -79,11 +79,11 @@ class RemoteBatches(RemoteModel):
     batch_bytes: int  # what one batch may hold as text
 
     def fitting(self, requests: Sequence[tuple[str, Request]]) -> int:
-        """How many of these, from the first on, one batch may hold."""
+        """Count how many of these, from the first on, one batch may hold."""
         return self._fitting(self._entries(requests[: self.batch_limit], self._form))
 
     def intent(self) -> str:
-        """A name for a batch that is about to be handed over, which also says how its requests are asked."""
+        """Name a batch that is about to be handed over; the name also says how its requests are asked."""
         return _with_form(f"rageval-{secrets.token_hex(16)}", self._form)
 
     async def submit(self, requests: Sequence[tuple[str, Request]], intent: str = "") -> str:
@@ -106,7 +106,7 @@ class RemoteBatches(RemoteModel):
         raise Lost(f"{self.name}: no answer within {_PATIENCE * self.timeout:g} seconds")
 
     async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
-        """The id of a batch whose id never came back, None if there is none; `Unclear` if none can say."""
+        """Find the id of a batch that never came back; None if there is none, `Unclear` if nobody can say."""
         tag, form = _parted(intent)
         names = {batch.partition("?")[0] for batch in known}
         earliest = datetime.fromisoformat(since).timestamp() - _MARGIN
@@ -117,12 +117,12 @@ class RemoteBatches(RemoteModel):
         """Leave nothing behind of a batch that was not accepted."""
 
     async def state(self, batch: str) -> str:
-        """Whether the batch is still being worked on."""
+        """Tell whether the batch is still being worked on."""
         body = await self._patiently(self._looked_up(_parted(batch)[0]))
         return ENDED if self._has_ended(body) else WORKING
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
-        """The replies with their keys, in any order; what failed or expired has status `ERROR`."""
+        """Yield the replies with their keys, in any order; what failed or expired has status `ERROR`."""
         name, form = _parted(batch)
         found = await self._patiently(self._fetched(name, await self._patiently(self._looked_up(name))))
         call = self._call(_ANY, form)
@@ -262,7 +262,7 @@ class RemoteBatches(RemoteModel):
 
 
 def as_line(record: Mapping[str, Any]) -> str:
-    """The record as a line of JSON."""
+    """Write the record as a line of JSON."""
     return json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 

@@ -88,7 +88,7 @@ class Home:
     has_version: bool = False
 
     def key(self) -> str | None:
-        """The key from the environment; None if the SDK shall find one."""
+        """Return the key from the environment; None if the SDK shall find one."""
         key = os.environ.get(self.key_variable, "").strip()
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise Fatal(f"the environment variable {self.key_variable} holds characters that no key has")
@@ -97,7 +97,7 @@ class Home:
         return key or self.without_key
 
     def hide(self, text: str) -> str:
-        """The text without keys, should a server have sent one back."""
+        """Strike out keys, should a server have sent one back."""
         for variable in (self.key_variable, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
             key = os.environ.get(variable, "").strip()
             if len(key) >= _SHORTEST_SECRET:
@@ -105,13 +105,13 @@ class Home:
         return text
 
     def shown(self, text: str, longest: int = 300) -> str:
-        """What a server said as a message may show it: without keys and control characters, and cut."""
+        """Show what a server said as a message may: without keys and control characters, and cut."""
         text = visible(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, self.hide(text[: 20 * longest])))
         return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def home_of(provider: Provider, url: str | None = None, key_from: str | None = None) -> Home:
-    """Where to send calls, and the variable whose key may go there.
+    """Say where to send calls, and the variable whose key may go there.
 
     >>> home_of(OPENAI, "https://openrouter.ai/api/v1").key_variable
     'RAGEVAL_API_KEY_OPENROUTER_AI'
@@ -133,7 +133,7 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
 
 
 def key_variable(url: str) -> str:
-    """The environment variable for the key of a host that is not the provider's.
+    """Name the environment variable for the key of a host that is not the provider's.
 
     >>> key_variable("http://127.0.0.1:8000/v1"), key_variable("https://my-llm.example/v1")
     ('RAGEVAL_API_KEY_127_0_0_1_8000', 'RAGEVAL_API_KEY_MY__LLM_EXAMPLE')
@@ -146,7 +146,7 @@ def key_variable(url: str) -> str:
 
 
 def only_needed_headers(key: str) -> Callable[[Any], Awaitable[None]]:
-    """A hook for the client: of the headers, what the call needs, with this key and no other."""
+    """Make a hook for the client: of the headers, what the call needs, with this key and no other."""
 
     async def strip(request: Any) -> None:
         for name in list(request.headers.keys()):

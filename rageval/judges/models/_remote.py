@@ -76,7 +76,7 @@ class Call:
     dropped: tuple[str, ...] = ()
 
     def add(self, name: str, value: Any, taken: bool) -> None:
-        """One more parameter, if the model takes it."""
+        """Add one more parameter, if the model takes it."""
         if taken:
             self.sent[name] = self.arguments[name] = value
         else:
@@ -115,7 +115,7 @@ class RemoteModel(ABC):
         return f"{type(self).__name__}({self.model!r}, {self.endpoint!r})"
 
     async def ask(self, request: Request) -> Reply:
-        """The model's reply; `Transient` if asking again may help, `Fatal` if nothing will."""
+        """Return the model's reply; `Transient` if asking again may help, `Fatal` if nothing will."""
         started = time.perf_counter()
         reply = None
         try:
@@ -250,12 +250,12 @@ def _reason(cause: BaseException | None) -> str:
 
 
 def sendable(text: str) -> str:
-    """The text as UTF-8 can hold it: half characters become question marks."""
+    """Mend the text as UTF-8 can hold it: half characters become question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def with_schema(request: Request) -> str:
-    """The system text for a model that is told the schema in words."""
+    """Write the system text for a model that is told the schema in words."""
     schema = json.dumps(request.schema, ensure_ascii=False)
     told = f"Reply with one JSON object and nothing else. It follows this JSON schema:\n{schema}"
     return sendable(f"{request.system}\n\n{told}")
@@ -333,7 +333,7 @@ class _Decoder:
         return self._inner.eof
 
     def decode(self, chunk: bytes, room: int) -> bytes:
-        """What the bytes mean, cut where the room ends."""
+        """Decode the bytes, cut where the room ends."""
         if self._window == 15 and not self._begun and chunk and not _has_header(chunk):
             self._inner = zlib.decompressobj(-15)  # some servers send deflate without its header
         self._begun = self._begun or bool(chunk)
@@ -355,7 +355,7 @@ class Response:
 
     @classmethod
     def made(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
-        """Out of what stands in the results of a batch."""
+        """Make one out of what stands in the results of a batch."""
         return cls(status, headers or {}, json.dumps(body).encode())
 
     @property
@@ -364,7 +364,7 @@ class Response:
         return self.body[:2000].decode("utf-8", "replace").strip()
 
     def json(self) -> dict[str, Any]:
-        """The JSON object in the body, empty if there is none."""
+        """Read the JSON object in the body, empty if there is none."""
         try:
             found = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -372,7 +372,7 @@ class Response:
         return found if isinstance(found, dict) else {}
 
     def complaint(self) -> _Complaint:
-        """What the server says is wrong; its plain words if it does not say so in JSON."""
+        """Read what the server says is wrong; its plain words if it does not say so in JSON."""
         body = self.json()
         error = body.get("error", body)
         if not isinstance(error, dict):
@@ -404,7 +404,7 @@ class _Complaint:
 
 
 def failure(response: Response, home: Home, who: str) -> Reply:
-    """What a response that is no success means for one request; raised if it means more than that."""
+    """Say what a response that is no success means for one request; raise what means more than that."""
     said = response.complaint()
     detail = f"{who}: {response.status}" + (f": {home.shown(said.message)}" if said.message else "")
     hopeless = _hopeless(response.status, said, home)
@@ -419,7 +419,7 @@ def failure(response: Response, home: Home, who: str) -> Reply:
 
 
 def broken(response: Response, home: Home, who: str) -> Reply:
-    """What a success without a reply in it means: some servers wrap an error in one."""
+    """Say what a success without a reply in it means: some servers wrap an error in one."""
     body = response.json()
     if response.cut:
         raise Transient(
@@ -451,7 +451,7 @@ def _hopeless(status: int, said: _Complaint, home: Home) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The seconds a server asks to wait, between 0 and `_LONGEST_WAIT`; None if it does not say so readably.
+    """Read the seconds a server asks to wait, from 0 to `_LONGEST_WAIT`; None if it says none readably.
 
     >>> [retry_after({"retry-after": text}) for text in ("7", "-7", "1e9", "soon", "nan", "inf")]
     [7.0, None, 600.0, None, None, None]
@@ -495,15 +495,15 @@ def _until(text: str | None, now: datetime) -> float | None:
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def words(value: object) -> str:
-    """The value if it is text or a number, as text."""
+    """Return the value if it is text or a number, as text."""
     return str(value) if isinstance(value, str | int | float) else ""
 
 
 def count(value: object) -> int:
-    """The value if it counts something that one call can take, else 0."""
+    """Return the value if it counts something that one call can take, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST else 0

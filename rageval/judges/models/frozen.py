@@ -40,7 +40,7 @@ class FrozenJudgements:
         return len(self._records)
 
     def find(self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str) -> dict[str, Any]:
-        """The judgement as it stands in the file, also if it says that judging failed."""
+        """Find the judgement as it stands in the file, also if it says that judging failed."""
         key = (query_id, run_id, item_id, aspect)
         for name in (rubric, rubric.partition("@")[0], ""):
             if (*key, name) in self._records:
@@ -50,7 +50,7 @@ class FrozenJudgements:
         self._miss(key, rubric)
 
     async def ask(self, request: Request) -> Reply:
-        """Always `Fatal`: judgements are found by what was judged, not by how a model was asked."""
+        """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
         raise Fatal(f"{self.name} holds judgements and no model's replies: look them up with find()")
 
     def _read(self, judge: str | None) -> None:

@@ -37,7 +37,7 @@ class ScriptedModel:
         return len(self.requests)
 
     async def ask(self, request: Request) -> Reply:
-        """The scripted reply; raises what the script holds an exception for."""
+        """Return the scripted reply; raises what the script holds an exception for."""
         self.requests.append(request)
         said = self._said(request, self.calls)
         if inspect.isawaitable(said):
