@@ -52,7 +52,7 @@ def sample_lines(
     number: int,
     seed: int,
 ) -> Iterator[str]:
-    """What people are to label, a line each, the lines of a question together."""
+    """Yield what people are to label, a line each, the lines of a question together."""
     for query, pair in sampled(questions, qrels, number, seed):
         question = questions[query]
         shown = {"question": question.text, "answer": " ".join(question.gold[:1])}
@@ -83,7 +83,7 @@ def sampled(
 
 
 def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, Any]) -> str:
-    """A judgement with its place left open; the file keeps null, which people replace."""
+    """Return a judgement with its place left open; the file keeps null, which people replace."""
     place = {"query_id": query, "run_id": RUN, "item_id": item, "aspect": aspect, "rubric": rubric}
     if rubric == PAIRS:
         record = {**place, **shown, "ask": " | ".join(LABELS), "label": None}
@@ -137,7 +137,7 @@ def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
 
 
 def figure_lines(found: Iterable[Figure]) -> Iterator[str]:
-    """The table in percent.
+    """Yield the table in percent.
 
     >>> print(*figure_lines([Figure("precision", 0.901, 0.85, 0.95, 60)]))
     precision            90.1 %  [85.0, 95.0]  n=60

@@ -97,12 +97,12 @@ _Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 
 
 def runs_of(plan: Plan, topics: Topics) -> _Runs:
-    """The runs that are given; else what BM25 finds in the corpus."""
+    """Return the runs that are given; else what BM25 finds in the corpus."""
     return given(plan.runs) if plan.runs else _found_by_bm25(plan, topics)
 
 
 def given(runs: tuple[tuple[str, str], ...]) -> _Runs:
-    """The runs in these files, by setting and the name of the file."""
+    """Return the runs in these files, by setting and the name of the file."""
     table: _Runs = {}
     for setting, path in runs:
         named = table.setdefault(setting, {})
@@ -114,7 +114,7 @@ def given(runs: tuple[tuple[str, str], ...]) -> _Runs:
 
 
 def _found_by_bm25(plan: Plan, topics: Topics) -> _Runs:
-    """What BM25 finds for every setting."""
+    """Return what BM25 finds for every setting."""
     index = Index(passages_in(plan.corpus))
     return {
         setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
@@ -124,7 +124,7 @@ def _found_by_bm25(plan: Plan, topics: Topics) -> _Runs:
 
 
 def fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
-    """A run a setting, in the order of the settings."""
+    """Return a run a setting, in the order of the settings."""
     return {
         setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
         for setting, named in runs.items()
@@ -132,7 +132,7 @@ def fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
 
 
 def pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[str, Run]:
-    """What is pooled: the fusion of every setting, and if wished each run, too."""
+    """Return what is pooled: the fusion of every setting, and if wished each run, too."""
     every = {f"{setting}/{name}": run for setting, named in runs.items() for name, run in named.items()}
     return {**fusions, **(every if plan.unfused else {})}
 
@@ -188,7 +188,7 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
 def _banks(
     plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> dict[str, list[Nugget]]:
-    """The nuggets of every question, read or written."""
+    """Return the nuggets of every question, read or written."""
     if plan.nuggets is not None:
         nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
     else:
@@ -224,7 +224,7 @@ def _topics(
     built: Built,
     say: _Say,
 ) -> searching.Topics:
-    """The texts to look for; a model writes variants only where we are the ones who look."""
+    """Return the texts to look for; a model writes variants only where we are the ones who look."""
     written: dict[str, dict[str, list[str]]] = {}
     for setting in () if plan.runs else searching.WRITTEN:
         for text in _written(plan, setting, questions, budget, built, say):
@@ -243,7 +243,7 @@ def _support(
     budget: Budget,
     built: Built,
 ) -> _Judgements:
-    """Which pooled document supports which nugget, by the judges."""
+    """Return which pooled document supports which nugget, by the judges."""
     judges = plan.support_judges or ((plan.judge,) if plan.judge is not None else ())
     if not judges:
         raise UsageError("support: no judge named; expected --judge openai:MODEL or frozen:FILE")
@@ -299,19 +299,19 @@ def refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = AL
 
 
 def _nugget_lines(banks: Mapping[str, list[Nugget]], questions: Mapping[str, Question]) -> Iterable[str]:
-    """The nuggets as AutoNuggetizer writes them, in the order of the questions."""
+    """Yield the nuggets as AutoNuggetizer writes them, in the order of the questions."""
     texts = {query: question.text for query, question in questions.items()}
     return write_nuggets((nugget for query in questions for nugget in banks.get(query, ())), texts)
 
 
 def _question_line(question: Question) -> str:
-    """A question as a line of plain questions."""
+    """Return a question as a line of plain questions."""
     known = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
     return as_line(dict(question.facts) | known)
 
 
 def _fate_line(fate: support.Fate) -> str:
-    """What became of a question, as a line."""
+    """Return what became of a question, as a line."""
     return as_line({"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)})
 
 
@@ -327,9 +327,9 @@ def write(path: Path, lines: Iterable[str]) -> None:
 
 
 def _slug(name: str) -> str:
-    """A name as a file may bear it.
+    """Return a name as a file may bear it.
 
-    >>> slug("sub-questions"), slug("../etc")
+    >>> _slug("sub-questions"), _slug("../etc")
     ('sub-questions', '___etc')
     """
     return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)

@@ -79,7 +79,7 @@ def requests_of(
     banks: Mapping[str, Sequence[Nugget]],
     texts: Mapping[str, str],
 ) -> list[Request]:
-    """The calls that judge a pool."""
+    """Return the calls that judge a pool."""
     material = support.material_of(pool, questions, banks, texts)
     return [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
 

@@ -104,7 +104,7 @@ def _as_floats(total: Mapping[str, int], common: int) -> Iterator[tuple[str, flo
 
 
 def _minmax(ranking: Ranking, depth: int, k: int) -> dict[str, Fraction]:
-    """What a document has above the last one, as a share of what the first one has."""
+    """Return what a document has above the last one, as a share of what the first one has."""
     scores = {doc: Fraction(repr(score)) for _, score, docs in ranked_groups(ranking, depth) for doc in docs}
     high, low = max(scores.values()), min(scores.values())
     if high == low:

@@ -57,7 +57,7 @@ class Step:
 
 
 def spent(steps: Iterable[Step]) -> str:
-    """What the replies took that the steps rest on, in words; whenever they were paid for.
+    """Return what the replies took that the steps rest on, in words; whenever they were paid for.
 
     >>> from rageval.judges.rubric import rubric_named
     >>> spent([Step(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
@@ -71,7 +71,7 @@ def spent(steps: Iterable[Step]) -> str:
 
 
 def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
-    """The step that made these judgements; a call's cost stands at its first one."""
+    """Return the step that made these judgements; a call's cost stands at its first one."""
     step = Step(rubric, [])
     used = [0, 0]
     for said in judgements:
@@ -87,7 +87,7 @@ def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> St
 
 
 def _digest(path: Path | str) -> str:
-    """The sha256 of a file."""
+    """Return the sha256 of a file."""
     found = hashlib.sha256()
     try:
         with open(path, "rb") as stream:
@@ -106,7 +106,7 @@ def manifest_text(
     thresholds: Mapping[str, Any],
     questions: Mapping[str, int],
 ) -> str:
-    """The manifest of a folder; the same files and replies give the same text."""
+    """Return the manifest of a folder; the same files and replies give the same text."""
     record = {
         "rageval": __version__,
         "files": {name: _digest(folder / name) for name in sorted(files)},
@@ -119,7 +119,7 @@ def manifest_text(
 
 
 def read_manifest(path: Path) -> _ManifestFile:
-    """A manifest; `InputError` if it is none."""
+    """Return a manifest; `InputError` if it is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=_ManifestFile)
     except OSError as error:
@@ -129,7 +129,7 @@ def read_manifest(path: Path) -> _ManifestFile:
 
 
 def changed(path: Path) -> list[str]:
-    """The files that are not as they were when the manifest was written, or are gone."""
+    """Return the files that are not as they were when the manifest was written, or are gone."""
     known = read_manifest(path)
     return [
         name

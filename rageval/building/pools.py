@@ -49,7 +49,7 @@ class Size:
 
 
 def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
-    """The top `depth` of every run, in the order of the runs: one that is added later adds behind."""
+    """Return the top `depth` of every run, in the order of the runs: one that is added later adds behind."""
     pool: Pool = {}
     for source, run in runs.items():
         for query, docs in run.ranked():
@@ -60,13 +60,13 @@ def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
 
 
 def size(pool: Mapping[str, Iterable[str]], window: int = WINDOW) -> Size:
-    """The size of a pool."""
+    """Return the size of a pool."""
     numbers = [len(list(docs)) for docs in pool.values()]
     return Size(len(numbers), sum(numbers), sum(-(-number // window) for number in numbers))
 
 
 def by_depth(runs: Mapping[str, Run], depths: Sequence[int]) -> dict[int, Size]:
-    """What each depth would make of the pool."""
+    """Return what each depth would make of the pool."""
     return {depth: size(pooled(runs, depth)) for depth in depths}
 
 
@@ -83,7 +83,7 @@ def contributions(pool: Pool) -> dict[str, tuple[int, int, int]]:
 
 
 def pool_lines(pool: Pool) -> Iterator[str]:
-    """A line a document of a query."""
+    """Yield a line a document of a query."""
     for query, docs in pool.items():
         for doc, sources in docs.items():
             record: dict[str, Any] = {"query_id": query, "doc_id": doc, "from": sources}
@@ -91,7 +91,7 @@ def pool_lines(pool: Pool) -> Iterator[str]:
 
 
 def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
-    """The pool that such lines hold."""
+    """Return the pool that such lines hold."""
     pool: Pool = {}
     for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}", limits):
         for problem in filter(None, map(problem_of_id, (str(record.query_id), str(record.doc_id)))):
@@ -122,7 +122,7 @@ class Holes:
 
 
 def unjudged(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Pool:
-    """What a run has in its top `depth` that is not judged, for the judged queries."""
+    """Return what a run has in its top `depth` that is not judged, for the judged queries."""
     found: Pool = {}
     known = {query: set(docs) for query, docs in judged.items()}
     for query, docs in pooled({run.name: run}, depth).items():
@@ -133,7 +133,7 @@ def unjudged(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Pool:
 
 
 def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Holes:
-    """How much of it that is."""
+    """Return how much of it that is."""
     shown = [docs for query, docs in pooled({run.name: run}, depth).items() if query in judged]
     new = unjudged(run, judged, depth)
     return Holes(depth, sum(map(len, shown)), sum(map(len, new.values())), len(new))

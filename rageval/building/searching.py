@@ -126,15 +126,15 @@ class Index:
         return {self.docs[at]: float(scores[at]) for at in order if scores[at] > 0}
 
     def run(self, texts: Mapping[str, str], name: str, depth: int = 100) -> Run:
-        """What is found for each query."""
+        """Return what is found for each query."""
         found = {query: self.search(text, depth) for query, text in texts.items()}
         return Run.from_dict({query: docs for query, docs in found.items() if docs}, name)
 
 
 def _words_of(text: str) -> list[str]:
-    """The words of a text, in lower case: letters and digits.
+    """Return the words of a text, in lower case: letters and digits.
 
-    >>> words_of("Don't use read_csv(2)")
+    >>> _words_of("Don't use read_csv(2)")
     ['don', 't', 'use', 'read', 'csv', '2']
     """
     return _WORD.findall(text.casefold())

@@ -29,7 +29,7 @@ Pair = tuple[str, str, str]  # query, nugget, document
 
 
 def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
-    """The texts of these documents; `InputError` if the corpus lacks one."""
+    """Return the texts of these documents; `InputError` if the corpus lacks one."""
     texts = {doc: text for doc, text in passages_in(corpus) if doc in wanted}
     lost = sorted(wanted - set(texts))
     if lost:
@@ -41,20 +41,20 @@ def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
 
 
 def documents_of(pool: Pool) -> set[str]:
-    """Every document of a pool."""
+    """Return every document of a pool."""
     return {doc for docs in pool.values() for doc in docs}
 
 
 def material_of(
     pool: Pool, questions: Mapping[str, Question], banks: Banks, texts: Mapping[str, str]
 ) -> Material:
-    """What there is to judge: the pooled documents of every question that has nuggets."""
+    """Return what there is to judge: the pooled documents of every question that has nuggets."""
     candidates = {query: list(pool[query]) for query in questions if banks.get(query) and pool.get(query)}
     return Material(questions=questions, nuggets=dict(banks), passages=texts, candidates=candidates)
 
 
 def vote_of(judges: Sequence[object], vote: str) -> str:
-    """How several judges are put together: support is a yes or a no, of which there is no mean."""
+    """Return how several judges are put together: support is a yes or a no, of which there is no mean."""
     return "majority" if len(judges) > 1 and vote == "mean" else vote
 
 
@@ -79,7 +79,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
 
 
 def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESHOLD) -> Iterator[Qrel]:
-    """A judgement of 1 where the grade reaches the threshold, else of 0; none where judging failed."""
+    """Yield a judgement of 1 where the grade reaches the threshold, else of 0; none where judging failed."""
     for said in judgements:
         if said.get("status", "ok") in GRADED:
             grade = int(float(said["grade"]) >= threshold)
@@ -87,7 +87,7 @@ def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESH
 
 
 def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[Pair]:
-    """What nobody knows because judging failed."""
+    """Return what nobody knows because judging failed."""
     return {
         (str(said["query_id"]), str(said["aspect"]), str(said["item_id"]))
         for said in judgements
@@ -124,7 +124,7 @@ class Fate:
 
 
 def fates(queries: Iterable[str], banks: Banks, qrels: Iterable[Qrel], failed: Set[Pair]) -> list[Fate]:
-    """What becomes of every question.
+    """Return what becomes of every question.
 
     >>> from rageval.records import Nugget
     >>> banks = {"q": [Nugget("q", "n1", "…"), Nugget("q", "n2", "…")]}
@@ -156,19 +156,19 @@ def _fate(
 
 
 def kept(found: Iterable[Fate], rule: str = STRICT) -> list[str]:
-    """The questions that stay by this rule."""
+    """Return the questions that stay by this rule."""
     return [fate.query_id for fate in found if fate.verdict not in RULES[rule]]
 
 
 def counts(found: Sequence[Fate], rule: str = STRICT) -> dict[str, int]:
-    """How many questions there are, how many fell for which reason, and how many stay."""
+    """Return how many questions there are, how many fell for which reason, and how many stay."""
     number = Counter(fate.verdict for fate in found)
     fell = {reason: number[reason] for reason in RULES[rule] if number[reason]}
     return {"questions": len(found), **fell, KEPT: len(kept(found, rule))}
 
 
 def report(numbers: Mapping[str, int]) -> Iterator[str]:
-    """The counts in words, each with its share of all questions.
+    """Yield the counts in words, each with its share of all questions.
 
     >>> print(*report({"questions": 17, "no relevant document": 2, "kept": 15}), sep="\\n")
     17 questions

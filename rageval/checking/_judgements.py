@@ -18,7 +18,7 @@ _JudgedLines = list[tuple[int, JudgementLine]]
 
 
 def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known]:
-    """The findings of judgements, and what they hold."""
+    """Return the findings of judgements, and what they hold."""
     lines: _JudgedLines = list(read_records(path, JudgementLine, EXPECTED, limits))
     known = Known(path, "judgements")
     for line, said in lines:
@@ -86,7 +86,7 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
 
 
 def _digests(name: str) -> set[str]:
-    """The versions of the installed rubrics whose judgements bear this name."""
+    """Return the versions of the installed rubrics whose judgements bear this name."""
     from rageval.judges.rubric import rubric_named, rubric_names
 
     rubrics = [rubric_named(known) for known in rubric_names()]

@@ -16,7 +16,7 @@ _Listed = Iterable[tuple[int, list[Nugget]]]
 
 
 def diagnose_nuggets(path: str, limits: Limits) -> tuple[list[Finding], Known]:
-    """The findings of a file of nuggets, and what it holds."""
+    """Return the findings of a file of nuggets, and what it holds."""
     lines = list(read_forms(path, (LISTS, RUBRICS, FRESHSTACK), "nuggets", limits))
     known = Known(path, "nuggets")
     for line, nuggets in lines:
@@ -74,7 +74,7 @@ def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
 
 
 def diagnose_assignments(path: str, limits: Limits) -> tuple[list[Finding], Known]:
-    """The findings of AutoNuggetizer's assignments, and what they hold."""
+    """Return the findings of AutoNuggetizer's assignments, and what they hold."""
     known = Known(path, "assignments")
     banks: dict[str, tuple[str, frozenset[str]]] = {}
     different: dict[str, int] = {}

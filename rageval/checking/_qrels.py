@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
-from rageval.checking._rows import DiagnosedRows, Lines
+from rageval.checking._rows import DiagnosedRows, Lines, together
 from rageval.checking.findings import ERROR, WARNING, Finding, Known, in_query, named, once
 from rageval.files.trec import QRELS, Reading
 
@@ -13,7 +12,7 @@ _PLAIN = ({"0"}, {"Q0"})  # what plain qrels have in place of a nugget
 _SHOWN = 10
 
 
-class _JudgedNugget:
+class _NuggetRows:
     """The judgements of a nugget: the grade of each document, and where it stands."""
 
     def __init__(self) -> None:
@@ -35,14 +34,14 @@ class _JudgedQueries:
 
     def __init__(self, source: str) -> None:
         self.known = Known(source, "qrels")
-        self.nuggets: dict[tuple[str, str], _JudgedNugget] = {}
+        self.nuggets: dict[tuple[str, str], _NuggetRows] = {}
         self.again: dict[str, int] = {}
         self.conflicts: list[Finding] = []
         self.negative: dict[bytes, int] = {}
 
     def add(self, key: tuple[str, str], lines: Lines, docs: Sequence[bytes], grades: Sequence[int]) -> None:
         """Take rows of one nugget that stand together."""
-        found = self.nuggets.setdefault(key, _JudgedNugget())
+        found = self.nuggets.setdefault(key, _NuggetRows())
         found.rows.append((lines, docs))
         fresh = dict(zip(docs, grades, strict=True))
         if len(fresh) < len(docs) or not found.grades.keys().isdisjoint(fresh):
@@ -61,7 +60,7 @@ class _JudgedQueries:
                 of_query[doc] = line
 
     def _add_some(
-        self, key: tuple[str, str], found: _JudgedNugget, rows: Iterable[tuple[int, bytes, int]]
+        self, key: tuple[str, str], found: _NuggetRows, rows: Iterable[tuple[int, bytes, int]]
     ) -> None:
         """Take rows of which some were there before."""
         for line, doc, grade in rows:
@@ -86,16 +85,12 @@ class _JudgedQueries:
 
 
 def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
-    """The findings of judgements of documents, and what they hold."""
+    """Return the findings of judgements of documents, and what they hold."""
     rows = DiagnosedRows(path, QRELS, reading)
     qrels = _JudgedQueries(rows.source)
     for lines, (queries, nuggets, docs, grades) in rows:
-        begin = 0
-        for key, same in groupby(zip(queries, nuggets, strict=True)):
-            end = begin + len(list(same))
-            part = slice(begin, end)
-            qrels.add((key[0].decode(), key[1].decode()), lines[part], docs[part], grades[part])
-            begin = end
+        for (query, nugget), part in together(zip(queries, nuggets, strict=True)):
+            qrels.add((query.decode(), nugget.decode()), lines[part], docs[part], grades[part])
     effect = "nothing: equal rows count once"
     negative = {doc.decode(): line for doc, line in qrels.negative.items()}
     below = "they count as judged and not relevant; ndeval refuses grades below -1"
@@ -124,7 +119,7 @@ def _one_nugget(known: Known) -> Iterator[Finding]:
     yield Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source)
 
 
-def _without_support(known: Known, nuggets: dict[tuple[str, str], _JudgedNugget]) -> Iterator[Finding]:
+def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:
     supported = {key for key, found in nuggets.items() if max(found.grades.values()) > 0}
     answered = {query for query, _ in supported}
     nowhere = {query: line for query, line in known.queries.items() if query not in answered}

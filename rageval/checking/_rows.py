@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import ge, le
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from rageval.checking.findings import ERROR, WARNING, Finding, once
 from rageval.files.jsonl import stretches
@@ -20,6 +21,7 @@ from rageval.files.trec import (
     with_numbers,
 )
 
+Key = TypeVar("Key")
 Lines = Sequence[int]
 Last = tuple[int, float] | None  # rank and score of the row before
 _LONGEST_RANK = 18  # digits
@@ -84,6 +86,19 @@ class Rows:
         columns = with_numbers(list(zip(*rows, strict=True)), self.kind, self.reading.limits)
         if columns is not None:
             yield Stretch(lines, columns)
+
+
+def together(keys: Iterable[Key]) -> Iterator[tuple[Key, slice]]:
+    """Yield each key with the slice of the rows that bear it and stand together.
+
+    >>> list(together(["q1", "q1", "q2"]))
+    [('q1', slice(0, 2, None)), ('q2', slice(2, 3, None))]
+    """
+    begin = 0
+    for key, same in groupby(keys):
+        end = begin + len(list(same))
+        yield key, slice(begin, end)
+        begin = end
 
 
 def contradiction(

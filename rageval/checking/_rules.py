@@ -52,12 +52,12 @@ class Field:
 
 
 def field(path: str, kind: tuple[Callable[[Any], bool], str], **rules: Any) -> Field:
-    """The field under this dotted path."""
+    """Return the field under this dotted path."""
     return Field(tuple(path.split(".")), kind, **rules)
 
 
 def fields(*expected: Field) -> Rule:
-    """Required fields are there, and all are of their kind."""
+    """Require that required fields are there, and all of their kind."""
 
     def rule(record: Record) -> Iterator[Remark]:
         for one in expected:
@@ -83,7 +83,7 @@ def _field(one: Field, value: Any) -> Iterator[Remark]:
 
 
 def no_other_fields(path: str, known: str) -> Rule:
-    """A field that the track does not know is a warning: perhaps a misspelt one."""
+    """Warn of a field that the track does not know: perhaps a misspelt one."""
     keys = set(known.split())
     parent = tuple(path.split(".")) if path else ()
 
@@ -99,7 +99,7 @@ def no_other_fields(path: str, known: str) -> Rule:
 
 
 def no_blanks(path: str) -> Rule:
-    """White space in an id parts columns in the files made of it."""
+    """Warn of white space in an id, which parts columns in the files made of it."""
     keys = tuple(path.split("."))
 
     def rule(record: Record) -> Iterator[Remark]:
@@ -111,20 +111,20 @@ def no_blanks(path: str) -> Rule:
 
 
 def references_of(record: Record) -> list[Any]:
-    """The list as it is; empty if there is none."""
+    """Return the list as it is; empty if there is none."""
     found = record.get("references")
     return found if isinstance(found, list) else []
 
 
 def references_are_texts(record: Record) -> Iterator[Remark]:
-    """Every reference is an id in a text."""
+    """Require that every reference is an id in a text."""
     for at, reference in enumerate(references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
             yield error(f"expected the id of a document as references[{at}], found {shown(reference)}")
 
 
 def at_most_references(limit: int) -> Rule:
-    """No more references than the track takes."""
+    """Require no more references than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
         count = len(references_of(record))
@@ -135,7 +135,7 @@ def at_most_references(limit: int) -> Rule:
 
 
 def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
-    """References look like ids of the track's collection; those that do not are told together."""
+    """Require that references look like ids of the track's collection; tell together those that do not."""
     fits = re.compile(pattern).fullmatch
 
     def rule(record: Record) -> Iterator[Remark]:
@@ -148,7 +148,7 @@ def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
 
 
 def no_reference_twice(record: Record) -> Iterator[Remark]:
-    """No document stands in the list twice."""
+    """Require that no document stands in the list twice."""
     first: dict[str, int] = {}
     for at, reference in enumerate(references_of(record)):
         if isinstance(reference, str) and first.setdefault(reference, at) != at:
@@ -162,7 +162,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 
 
 def sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
-    """(place, sentence) of every sentence that is one."""
+    """Yield (place, sentence) of every sentence that is one."""
     found = record.get("answer")
     for at, sentence in enumerate(found if isinstance(found, list) else []):
         if isinstance(sentence, dict):
@@ -170,21 +170,21 @@ def sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
 
 
 def texts_of(record: Record) -> Iterator[tuple[int, str]]:
-    """(place, text) of every sentence that has a text."""
+    """Yield (place, text) of every sentence that has a text."""
     for at, sentence in sentences_of(record):
         if isinstance(sentence.get("text"), str):
             yield at, sentence["text"]
 
 
 def citations_of(record: Record) -> Iterator[tuple[int, list[Any]]]:
-    """(place, citations) of every sentence that has a list of them."""
+    """Yield (place, citations) of every sentence that has a list of them."""
     for at, sentence in sentences_of(record):
         if isinstance(sentence.get("citations"), list):
             yield at, sentence["citations"]
 
 
 def are_sentences(record: Record) -> Iterator[Remark]:
-    """The answer is a list of objects with a text and a list of citations."""
+    """Require that the answer is a list of objects with a text and a list of citations."""
     found = record.get("answer")
     for at, sentence in enumerate(found if isinstance(found, list) else []):
         if not isinstance(sentence, dict):
@@ -198,7 +198,7 @@ def are_sentences(record: Record) -> Iterator[Remark]:
 
 
 def says_something(record: Record) -> Iterator[Remark]:
-    """The answer is not empty, and no sentence of it."""
+    """Require that the answer is not empty, and no sentence of it."""
     if not isinstance(record.get("answer"), list):
         return
     texts = list(texts_of(record))
@@ -211,12 +211,12 @@ def says_something(record: Record) -> Iterator[Remark]:
 
 
 def length_of(record: Record, counting: str) -> int:
-    """The words of the answer, by the rule of the track."""
+    """Count the words of the answer, by the rule of the track."""
     return sum(RULES[counting](text) for _, text in texts_of(record))
 
 
 def within_length(limit: int, counting: str) -> Rule:
-    """The answer is no longer than the track takes."""
+    """Require that the answer is no longer than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
         words = length_of(record, counting)
@@ -227,7 +227,7 @@ def within_length(limit: int, counting: str) -> Rule:
 
 
 def response_length_agrees(counting: str) -> Rule:
-    """What the record says of its length is what is counted; the track corrects it, so a warning."""
+    """Warn where the record says another length than is counted; the track corrects it."""
 
     def rule(record: Record) -> Iterator[Remark]:
         said, words = record.get("response_length"), length_of(record, counting)
@@ -238,7 +238,7 @@ def response_length_agrees(counting: str) -> Rule:
 
 
 def no_control_characters(record: Record) -> Iterator[Remark]:
-    """Characters that only a terminal obeys do not belong in an answer."""
+    """Warn of characters that only a terminal obeys: they do not belong in an answer."""
     for at, text in texts_of(record):
         found = _CONTROL.search(text)
         if found:
@@ -246,7 +246,7 @@ def no_control_characters(record: Record) -> Iterator[Remark]:
 
 
 def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
-    """The document that a citation, a position or an id, leads to; None if it leads nowhere."""
+    """Return the document that a citation, a position or an id, leads to; None if it leads nowhere."""
     if is_number(citation):
         found = references[citation] if 0 <= citation < len(references) else None
         return found if isinstance(found, str) else None
@@ -254,12 +254,12 @@ def document_cited(citation: Any, references: list[Any], known: frozenset[str]) 
 
 
 def known_documents(references: list[Any]) -> frozenset[str]:
-    """The references that are ids."""
+    """Return the references that are ids."""
     return frozenset(found for found in references if isinstance(found, str))
 
 
 def cited_documents(record: Record) -> set[str]:
-    """Every document that some sentence cites."""
+    """Return every document that some sentence cites."""
     references = references_of(record)
     known = known_documents(references)
     found = (
@@ -269,7 +269,7 @@ def cited_documents(record: Record) -> set[str]:
 
 
 def citations_lead_somewhere(ids: bool) -> Rule:
-    """Each citation is a position in the references, or (where the track takes `ids`) one of them."""
+    """Require that each citation is a position in the references, or (with `ids`) one of them."""
 
     def rule(record: Record) -> Iterator[Remark]:
         references = references_of(record)
@@ -284,7 +284,7 @@ def citations_lead_somewhere(ids: bool) -> Rule:
 
 
 def _nowhere(citation: Any, references: list[Any], known: frozenset[str], ids: bool) -> str | None:
-    """Why a citation leads nowhere, or None."""
+    """Say why a citation leads nowhere; None if it does not."""
     count = len(references)
     if is_number(citation):
         if 0 <= citation < count:
@@ -296,7 +296,7 @@ def _nowhere(citation: Any, references: list[Any], known: frozenset[str], ids: b
 
 
 def citations_not_repeated(level: str = ERROR) -> Rule:
-    """No sentence cites a document twice."""
+    """Require that no sentence cites a document twice."""
 
     def rule(record: Record) -> Iterator[Remark]:
         references = references_of(record)
@@ -314,7 +314,7 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
 
 
 def at_most_citations(limit: int) -> Rule:
-    """No sentence cites more documents than the track takes."""
+    """Require that no sentence cites more documents than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
         for at, cited in citations_of(record):
@@ -325,7 +325,7 @@ def at_most_citations(limit: int) -> Rule:
 
 
 def use_all_references(record: Record) -> Iterator[Remark]:
-    """References that no sentence cites are a warning."""
+    """Warn of references that no sentence cites."""
     references = known_documents(references_of(record))
     idle = len(references - cited_documents(record))
     if idle:
@@ -340,10 +340,10 @@ class Watch(Protocol):
     """Sees every record with its line, and has a last word."""
 
     def see(self, line: int, record: Record) -> Iterator[Remark]:
-        """What is wrong with this record, seen with those before."""
+        """Yield what is wrong with this record, seen with those before."""
 
     def end(self) -> Iterator[Remark]:
-        """What is wrong with all of them."""
+        """Yield what is wrong with all of them."""
 
 
 @dataclass

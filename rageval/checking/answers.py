@@ -63,7 +63,7 @@ class Tally:
 def validate(
     source: Source, track: Track, topics: Topics | None = None, limits: Limits = DEFAULT
 ) -> Validation:
-    """The findings of a file of answers; memory grows with the topics, not with the file."""
+    """Return the findings of a file of answers; memory grows with the topics, not with the file."""
     tally = Tally("answer")
     return Validation(_findings_of_answers(source, track, topics, limits, tally), tally)
 
@@ -99,7 +99,7 @@ def _findings_of_answers(
 
 
 def _record(line: bytes, track: Track) -> Record | str:
-    """The record, or what is wrong with the line."""
+    """Return the record, or what is wrong with the line."""
     try:
         record: Any = msgspec.json.decode(line)
     except (ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ from rageval.checking._judgements import diagnose_judgements
 from rageval.checking._nuggets import diagnose_assignments, diagnose_nuggets, different_banks
 from rageval.checking._qrels import diagnose_qrels
 from rageval.checking.answers import diagnose_answers
-from rageval.checking.findings import ERROR, WARNING, Finding, Known, named, once
+from rageval.checking.findings import ERROR, WARNING, Finding, Known, named, once, refusals
 from rageval.checking.runs import diagnose_run
 from rageval.errors import InputError
 from rageval.files.limits import Limits
@@ -29,7 +29,7 @@ def diagnose(
     reading: Reading = PLAIN,
     unknown: list[str] | None = None,
 ) -> Iterator[Finding]:
-    """The findings of files, whose kinds are told by their first lines where they are not named.
+    """Yield the findings of files, whose kinds are told by their first lines where they are not named.
 
     A file that nobody knows is a finding, too, and is added to `unknown`; if all are such, it is an error.
     """
@@ -55,7 +55,7 @@ def diagnose(
 def _told(
     files: Sequence[tuple[Any, str | None]], limits: Limits
 ) -> tuple[list[tuple[Any, str]], dict[str, InputError]]:
-    """The files with their kinds, and why those have none of which nobody can tell what they are."""
+    """Return the files with their kinds, and why those have none of which nobody can tell what they are."""
     told, untold = [], {}
     for path, kind in files:
         try:
@@ -112,7 +112,7 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 
 
 def _retrieved(path: str, reading: Reading) -> Known:
-    """What a run in JSON holds."""
+    """Return what a run in JSON holds."""
     from rageval.files.retrieved import run_rows
 
     known = Known(path, kinds.RUNS)
@@ -130,11 +130,9 @@ def _retrieved(path: str, reading: Reading) -> Known:
 def _refused(
     path: str, error: InputError, effect: str = "nothing is scored: the file is refused"
 ) -> Iterator[Finding]:
-    """What a reader says of a file that it cannot read, as findings."""
-    for message in str(error).split("\n"):
-        line, _, text = message.removeprefix(f"{path}:").partition(": ")
-        where, what = (int(line), text) if line.isdigit() else (1, message.removeprefix(f"{path}: "))
-        yield Finding(where, ERROR, what, effect, path)
+    """Yield what a reader says of a file that it cannot read, as findings."""
+    for line, text in refusals(error, path):
+        yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
 
 
 _HOLES_FROM, _TOP = 0.2, 10  # the share of the top that is worth a word
@@ -152,7 +150,7 @@ _EFFECTS = {
 
 
 def diagnose_together(known: list[Known]) -> Iterator[Finding]:
-    """The findings of all files beside one another."""
+    """Yield the findings of all files beside one another."""
     of: dict[str, list[Known]] = {}
     for one in known:
         of.setdefault(one.kind, []).append(one)

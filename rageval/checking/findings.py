@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from rageval.errors import InputError
 from rageval.files.opening import quoted
 from rageval.text import visible
 
@@ -29,17 +30,17 @@ Rule = Callable[[Record], Iterator[Remark]]
 
 
 def error(message: str) -> Remark:
-    """Something the track refuses."""
+    """Make a remark on what the track refuses."""
     return Remark(ERROR, message)
 
 
 def warning(message: str) -> Remark:
-    """Something the track accepts, and the author should know."""
+    """Make a remark on what the track accepts, and the author should know."""
     return Remark(WARNING, message)
 
 
 def shown(value: Any) -> str:
-    """A value of a file as a message may show it: short, and with nothing a terminal would obey."""
+    """Return a value of a file as a message may show it: short, and with nothing a terminal would obey."""
     if isinstance(value, str):
         return quoted(value.encode("utf-8", "surrogatepass"))
     try:
@@ -49,7 +50,7 @@ def shown(value: Any) -> str:
 
 
 def value_at(record: Record, path: Path) -> Any:
-    """The value under nested keys, or MISSING."""
+    """Return the value under nested keys, or MISSING."""
     value: Any = record
     for key in path:
         value = value.get(key, MISSING) if isinstance(value, dict) else MISSING
@@ -57,18 +58,29 @@ def value_at(record: Record, path: Path) -> Any:
 
 
 def id_at(record: Record, path: Path) -> str | None:
-    """The id under nested keys as text; None if there is none."""
+    """Return the id under nested keys as text; None if there is none."""
     value = value_at(record, path)
     return str(value) if isinstance(value, str) or is_number(value) else None
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a whole number, which true and false are not."""
+    """Tell whether it is a whole number, which true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def refusals(error: InputError, name: str) -> Iterator[tuple[int | None, str]]:
+    """Yield what a reader said of a file of this name: each line's number, if it named one, and the words.
+
+    >>> list(refusals(InputError("run:7: expected 6 columns"), "run"))
+    [(7, 'expected 6 columns')]
+    """
+    for message in str(error).split("\n"):
+        line, _, text = message.removeprefix(f"{name}:").partition(": ")
+        yield (int(line), text) if line.isdigit() else (None, message)
+
+
 def counted(count: int, what: str) -> str:
-    """The number and its noun.
+    """Return the number and its noun.
 
     >>> counted(1, "row"), counted(2000, "row")
     ('1 row', '2,000 rows')
@@ -128,7 +140,7 @@ def once(
     message: str,
     effect: str,
 ) -> Iterator[Finding]:
-    """One finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
+    """Yield one finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
 
     >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
     "run:7: warning: odd queries: 2, first 'q2'; no effect"
@@ -141,10 +153,10 @@ def once(
 
 
 def in_query(name: str, query: str) -> str:
-    """The name, for `once`, of something that is known within a query."""
+    """Return the name, for `once`, of something that is known within a query."""
     return f"{name}' of query '{query}"
 
 
 def named(name: str) -> str:
-    """An id as a message may show it."""
+    """Return an id as a message may show it."""
     return f"'{visible(name)[:80]}'"

@@ -31,7 +31,7 @@ _DOCUMENT_TEXTS = {"text", "segment", "passage"}
 
 
 def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
-    """The kind of a file; `InputError` if it is none that is known here."""
+    """Return the kind of a file; `InputError` if it is none that is known here."""
     start = head(path, limits.for_records()).removeprefix(BOM)
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     line = lines[0] if lines else b""
@@ -50,7 +50,7 @@ def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
 
 
 def kind_of(line: bytes) -> str | None:
-    """The kind of a file that begins with this line, None if it is unknown."""
+    """Return the kind of a file that begins with this line, None if it is unknown."""
     if line.lstrip().startswith(b"{"):
         try:
             return _kind_of_record(msgspec.json.decode(line, type=dict[str, Any]))
@@ -65,7 +65,7 @@ def kind_of(line: bytes) -> str | None:
 
 
 def is_leaderboard(lines: Sequence[bytes]) -> bool:
-    """Whether lines of four columns are values of runs, by topic and measure, and no judgements.
+    """Tell whether lines of four columns are values of runs, by topic and measure, and no judgements.
 
     They begin with names of columns, hold means over all topics, or fractions of few measures of many runs.
     """
@@ -80,7 +80,7 @@ def is_leaderboard(lines: Sequence[bytes]) -> bool:
 
 
 def _kind_of_object(start: bytes) -> str | None:
-    """The kind of one object over many lines: FreshStack's leaderboard is one."""
+    """Return the kind of one object over many lines: FreshStack's leaderboard is one."""
     try:
         record = msgspec.json.decode(start, type=dict[str, Any])
     except (ValueError, RecursionError):

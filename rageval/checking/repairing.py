@@ -134,7 +134,7 @@ def _point(draft: _Draft) -> None:
 
 
 def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
-    """The fields that are not what they were."""
+    """Return the fields that are not what they were."""
     changed: dict[str, Any] = {}
     if draft.done:
         changed["references"] = draft.references

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 
-from rageval.checking._rows import DiagnosedRows, Last, Lines, Problem, Rows, contradiction
+from rageval.checking._rows import DiagnosedRows, Last, Lines, Problem, Rows, contradiction, together
 from rageval.checking._rules import Topics
 from rageval.checking.answers import Tally, Validation
 from rageval.checking.findings import (
@@ -19,6 +19,7 @@ from rageval.checking.findings import (
     in_query,
     named,
     once,
+    refusals,
     warning,
 )
 from rageval.errors import InputError
@@ -31,7 +32,7 @@ _EXPECTED = f"lines of 6 columns ({' '.join(RUN.columns)})"
 
 
 def validate_run(source: Source, topics: Topics | None = None, reading: Reading = PLAIN) -> Validation:
-    """The findings of a run; memory grows with the topics and the documents of one of them."""
+    """Return the findings of a run; memory grows with the topics and the documents of one of them."""
     tally = Tally("row")
     return Validation(_findings_of_run(source, topics, reading, tally), tally)
 
@@ -89,18 +90,14 @@ class _Book:
         """Take rows; what is found is told line by line."""
         queries, _, docs, ranks, scores, tags = columns
         one_tag = self.other_tag is not None or set(tags) == {self.tag}
-        begin = 0
-        for name, same in groupby(queries):
-            end = begin + len(list(same))
-            part = slice(begin, end)
+        for name, part in together(queries):
             if self.now is None or self.now.name != name:
                 yield from self.close()
-                yield from self._open(lines[begin], name)
+                yield from self._open(lines[part.start], name)
             found = [] if one_tag else self._tags(lines[part], tags[part])
             if self.now is not None:
                 found += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
             yield from sorted(found, key=lambda finding: finding.line)
-            begin = end
 
     def _tags(self, lines: Lines, tags: Sequence[bytes]) -> list[Finding]:
         """Take the tags of rows; the first that is not that of the rows before is a finding."""
@@ -126,7 +123,7 @@ class _Book:
         self.first.setdefault(name, line)
 
     def close(self) -> Iterator[Finding]:
-        """The rows of a topic have passed; of tied and contradicted topics only the first is kept."""
+        """Take leave of a topic whose rows have passed, and yield what is wrong with it as a whole."""
         if self.now is None:
             return
         yield from self.now.end()
@@ -175,16 +172,15 @@ def _findings_of_run(
 
 
 def _duplicates(source: Source, reading: Reading, last: int) -> Iterator[Finding]:
-    """A run whose topics are scattered is read once more, whole, to find documents ranked twice."""
+    """Read a run whose topics are scattered once more, whole, to find documents ranked twice."""
     if not can_read_again(source):
         yield Finding(last, *warning("scattered topics of a stream: not looked for documents ranked twice"))
         return
     try:
         read_run(source, reading=reading)
     except InputError as problem:
-        for message in str(problem).split("\n"):
-            line, _, text = message.removeprefix(f"{name_of(source)}:").partition(": ")
-            yield Finding(*(int(line), *error(text)) if line.isdigit() else (last, *error(message)))
+        for line, text in refusals(problem, name_of(source)):
+            yield Finding(last if line is None else line, *error(text))
 
 
 _Ranked = tuple[float, bytes, int]  # score, document, line
@@ -236,7 +232,7 @@ class _RankedQuery:
 
 
 def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
-    """The findings of a run, and what it holds."""
+    """Return the findings of a run, and what it holds."""
     rows = DiagnosedRows(path, RUN, reading)
     queries: dict[str, _RankedQuery] = {}
     twice: dict[str, int] = {}
@@ -247,17 +243,14 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         if tags.keys() != set(of_row):
             for line, tag in zip(lines, of_row, strict=True):
                 tags.setdefault(tag, line)
-        begin = 0
-        for name, same in groupby(names):
-            query, end = name.decode(), begin + len(list(same))
+        for name, part in together(names):
+            query = name.decode()
             if query != now and query in queries:
-                scattered.setdefault(query, lines[begin])
+                scattered.setdefault(query, lines[part.start])
             now = query
-            part = slice(begin, end)
             found = queries.setdefault(query, _RankedQuery())
             for doc, line in found.add(lines[part], docs[part], ranks[part], scores[part]).items():
                 twice.setdefault(in_query(doc.decode(), query), line)
-            begin = end
     name = rows.source
     further = [(tag.decode(), line) for tag, line in tags.items()][1:]
     ranked = {query: found.ranked() for query, found in queries.items()}

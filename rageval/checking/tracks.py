@@ -102,7 +102,7 @@ _RULES_24 = (
 
 
 def _watches_24(topics: Topics | None) -> tuple[Watch, ...]:
-    """The rules on all records together."""
+    """Return the rules on all records together."""
     return (
         OneAnswerATopic(("topic_id",), ("topic",), topics, _TOPICS_24, level=ERROR),
         SameEverywhere(("run_id",)),
@@ -148,7 +148,7 @@ _RULES_25 = (
 
 
 def _watches_25(topics: Topics | None) -> tuple[Watch, ...]:
-    """The rules on all records together."""
+    """Return the rules on all records together."""
     return (
         OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, _TOPICS_25),
         SameEverywhere(("metadata", "run_id")),
@@ -193,7 +193,7 @@ _RULES_26 = (
 
 
 def _watches_26(topics: Topics | None) -> tuple[Watch, ...]:
-    """The rules on all records together."""
+    """Return the rules on all records together."""
     return (
         OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, None),
         SameEverywhere(("metadata", "run_id")),
@@ -213,7 +213,7 @@ _URN = re.compile(r"<urn:uuid:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
 
 
 def passages_are_whole(record: Record) -> Iterator[Remark]:
-    """Every passage has its text and the documents it is from."""
+    """Require that every passage has its text and the documents it is from."""
     found = record.get("passages")
     if isinstance(found, list) and not found:
         yield warning("`passages` is empty: faithfulness cannot be judged")
@@ -252,7 +252,7 @@ _RULES_LIVERAG = (
 
 
 def _watches_liverag(topics: Topics | None) -> tuple[Watch, ...]:
-    """The rules on all records together."""
+    """Return the rules on all records together."""
     return (OneAnswerATopic(("id",), ("question",), topics, _QUESTIONS),)
 
 
@@ -263,5 +263,5 @@ _TRACKS = {track.name: track for track in (RAG24, RAG25, RAG26, LIVERAG)}
 
 
 def track_named(name: str) -> Track:
-    """The track of this name."""
+    """Return the track of this name."""
     return _TRACKS[name]

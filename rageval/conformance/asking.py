@@ -52,7 +52,7 @@ class PeerProcess:
         self._end()
 
     def ask(self, measures: Sequence[str], vector: RunVector | AnswerVector) -> PeerReply:
-        """One question, one reply."""
+        """Return one question, one reply."""
         place = "run" if isinstance(vector, RunVector) else "answers"
         question = PeerQuestion(measures, **{place: vector})  # type: ignore[arg-type]
         process = self._process = self._process or self._started()
@@ -107,7 +107,7 @@ def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
 
 
 def reply_to(name: str, question: PeerQuestion) -> PeerReply:
-    """What the peer says, in this process."""
+    """Return what the peer says, in this process."""
     from rageval.measures.parsing import parse_measure
 
     vector = question.run or question.answers

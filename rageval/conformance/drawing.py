@@ -47,7 +47,7 @@ class Case:
 
 
 def case(rng: random.Random) -> Case:
-    """A small case: few documents and nuggets, so that nearly every draw has ties."""
+    """Return a small case: few documents and nuggets, so that nearly every draw has ties."""
     queries = [f"q{at}" for at in range(rng.randint(1, 3))]
     qrels = {query: judgements(rng) for query in queries}
     run = {query: ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
@@ -59,7 +59,7 @@ def case(rng: random.Random) -> Case:
 
 
 def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
-    """One query's: by nugget, the grades of documents."""
+    """Return one query's: by nugget, the grades of documents."""
     docs = rng.sample(IDS, rng.randint(1, 7))
     nuggets = [f"n{at}" for at in range(rng.randint(1, 6))]
     if rng.random() < 0.5:  # sets of one size: the greedy ideal must choose among equals
@@ -78,7 +78,7 @@ def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
 
 
 def ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
-    """Some of the judged documents and some others, on few levels of scores or on many."""
+    """Return some of the judged documents and some others, on few levels of scores or on many."""
     known = sorted({doc for docs in judged.values() for doc in docs})
     docs = rng.sample(known, rng.randint(1, len(known))) + rng.sample(
         ["u1", "u2", "x" * 10], rng.randint(0, 3)

@@ -91,7 +91,7 @@ def _query(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str, in
 
 
 def _score(rng: random.Random, score: float, single: bool) -> float:
-    """The score; or one that differs from another in bits that not every tool looks at."""
+    """Return the score; or one that differs from another in bits that not every tool looks at."""
     return 1000 + score + rng.random() / 1e5 if single else float(score)
 
 
@@ -108,14 +108,14 @@ def _measures(rng: random.Random) -> list[str]:
 
 
 def _with_values(vector: RunVector, measures: Sequence[str]) -> RunVector:
-    """The vector with what rageval says; a refusal would be a difference, too."""
+    """Return the vector with what rageval says; a refusal would be a difference, too."""
     found = vector.found(measures) if measures else {}
     values = {name: said if not isinstance(said, Exception) else str(said) for name, said in found.items()}
     return msgspec.structs.replace(vector, expected=values)
 
 
 def _wrong(process: PeerProcess, peer: Peer, name: str, vector: RunVector) -> list[str]:
-    """The measures on which the peer disagrees, or fails and nobody knows why."""
+    """Return the measures on which the peer disagrees, or fails and nobody knows why."""
     asked = [(measure, process.ask([measure], vector)) for measure in vector.expected]
     verdicts = [verdict(name, peer, vector, measure, reply) for measure, reply in asked if not reply.lacks]
     return [found.measure for found in verdicts if found.verdict == WRONG or _is_odd(found, vector)]
@@ -127,7 +127,7 @@ def _is_odd(found: ToolVerdict, vector: RunVector) -> bool:
 
 
 def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, measure: str) -> Difference:
-    """The same difference with fewer queries, then with fewer rows."""
+    """Return the same difference with fewer queries, then with fewer rows."""
 
     def still_wrong(smaller: RunVector) -> bool:
         return bool(

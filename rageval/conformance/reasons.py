@@ -142,7 +142,7 @@ TOPICS = {
 
 
 def topics_in(run: Sequence[RunRow], qrels: Sequence[QrelsRow]) -> list[str]:
-    """The topics that rows show by themselves."""
+    """Return the topics that rows show by themselves."""
     scores: dict[str, list[float]] = defaultdict(list)
     by_nugget: dict[tuple[str, str], list[int]] = defaultdict(list)
     by_doc: dict[tuple[str, str], list[int]] = defaultdict(list)

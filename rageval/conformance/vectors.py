@@ -41,7 +41,7 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
     column: str = "iteration"
 
     def found(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Found]:
-        """What rageval says, by other rules if these are given: values, or why there are none."""
+        """Return what rageval says, by other rules if these are given: values, or why there are none."""
         options = {**self.options, **rules}
         try:
             scores = evaluate(list(measures), self.run_file(), self.qrels_file(), **options)
@@ -50,7 +50,7 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
         return {measure: scores[measure].by_query for measure in measures}
 
     def run_file(self) -> io.BytesIO:
-        """The run as TREC has it."""
+        """Return the run as TREC has it."""
         rows = zip(self.run, self.ranks(), strict=True)
         return _file("run", (f"{q} Q0 {doc} {rank} {score!s} t" for (q, doc, score), rank in rows))
 
@@ -68,7 +68,7 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
         return found
 
     def qrels_file(self) -> io.BytesIO:
-        """The judgements as TREC has them."""
+        """Return the judgements as TREC has them."""
         return _file("qrels", (f"{q} {nugget} {doc} {grade}" for q, nugget, doc, grade in self.qrels))
 
 
@@ -84,7 +84,7 @@ class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
     options: Mapping[str, Any] = {}
 
     def found(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Found]:
-        """What rageval says, by other rules if these are given: values, or why there are none."""
+        """Return what rageval says, by other rules if these are given: values, or why there are none."""
         options = {**self.options, **rules}
         try:
             by_run = evaluate_answers(
@@ -104,18 +104,18 @@ class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @cache
 def run_vectors() -> list[RunVector]:
-    """Those of runs."""
+    """Return those of runs."""
     return list(_read("runs", RunVector))
 
 
 @cache
 def answer_vectors() -> list[AnswerVector]:
-    """Those of judged answers."""
+    """Return those of judged answers."""
     return list(_read("answers", AnswerVector))
 
 
 def text_of(name: str) -> str:
-    """The file of vectors of `runs` or `answers`, for other tools."""
+    """Return the file of vectors of `runs` or `answers`, for other tools."""
     return (files("rageval.conformance") / f"{name}.jsonl").read_text(encoding="utf-8")
 
 

@@ -42,7 +42,7 @@ class ToolVerdict(NamedTuple):
 
 
 def of_rageval(vector: Vector) -> Iterator[ToolVerdict]:
-    """Whether rageval finds what the vector says."""
+    """Tell whether rageval finds what the vector says."""
     found = _found(vector)
     for measure, expected in vector.expected.items():
         said = found[measure]
@@ -52,7 +52,7 @@ def of_rageval(vector: Vector) -> Iterator[ToolVerdict]:
 
 
 def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
-    """How a peer does, asked for one measure at a time unless the vector is about asking for more."""
+    """Yield how a peer does, asked for one measure at a time unless the vector is about asking for more."""
     peer = peer_named(name)
     with PeerProcess(name) as process:
         for vector in vectors:
@@ -67,13 +67,13 @@ def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
 
 
 def has(peer: Peer, name: str) -> bool:
-    """Whether a peer computes this measure of ours."""
+    """Tell whether a peer computes this measure of ours."""
     measure = parse_measure(name)
     return isinstance(measure, Measure) and peer.has(measure)
 
 
 def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerReply) -> ToolVerdict:
-    """What comes of a reply. A topic for which rageval knows the tool's rule excuses nothing else."""
+    """Return what comes of a reply. A topic for which rageval knows the tool's rule excuses nothing else."""
     if reply.values is None:
         return ToolVerdict(name, measure, vector.name, FAILS, reply.failure)
     said, expected = reply.values[measure], vector.expected[measure]
@@ -89,19 +89,19 @@ def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerRepl
 
 
 def topics_of(vector: Vector, measure: str) -> list[str]:
-    """What makes an input special: its own topics, and those of the cut-off."""
+    """Return what makes an input special: its own topics, and those of the cut-off."""
     k = parse_measure(measure).k
     of_cutoff = ["deep"] if k and k > _DEEPEST else ["first"] if k == 1 else []
     return [*of_cutoff, *vector.topics]
 
 
 def same(left: Values, right: Values, tolerance: float = _TOLERANCE) -> bool:
-    """Whether two tools say the same of the same queries; undefined (None, nan) is a value, too."""
+    """Tell whether two tools say the same of the same queries; undefined (None, nan) is a value, too."""
     return left.keys() == right.keys() and all(_near(left[key], right[key], tolerance) for key in left)
 
 
 def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Values) -> bool:
-    """Whether rageval says the same by this tool's rules."""
+    """Tell whether rageval says the same by this tool's rules."""
     if isinstance(vector, RunVector) and vector.options:
         return False
     rules = dict(peer.rules)
@@ -124,7 +124,7 @@ def _found(vector: Vector) -> Mapping[str, Found]:
 
 
 def _fault(expected: Expected, found: Found) -> str:
-    """What is wrong with what rageval found; nothing if nothing is."""
+    """Return what is wrong with what rageval found; nothing if nothing is."""
     if isinstance(found, RagevalError):
         refused = isinstance(expected, str) and expected in str(found)
         return "" if refused else f"refused: {found}"
@@ -140,7 +140,7 @@ _LETTERS = (*ascii_lowercase, *map("".join, product(ascii_lowercase, repeat=2)))
 
 
 def letters_of(verdicts: Sequence[ToolVerdict]) -> dict[_Reason, str]:
-    """A letter for each reason of each tool, from `a` for every tool."""
+    """Return a letter for each reason of each tool, from `a` for every tool."""
     letters: dict[_Reason, str] = {}
     used = Counter[str]()
     for verdict in verdicts:
@@ -160,21 +160,21 @@ class VerdictsTable:
         self._verdicts, self._letters, self._versions = verdicts, letters, versions
 
     def own(self) -> str:
-        """How rageval itself did."""
+        """Return how rageval itself did."""
         found = [verdict for verdict in self._verdicts if verdict.tool == RAGEVAL]
         right = sum(verdict.verdict == AGREES for verdict in found)
         vectors = len({verdict.vector for verdict in found})
         return f"rageval {__version__}: {right:,} of {len(found):,} right, on {vectors:,} golden vectors"
 
     def grid(self) -> list[list[str]]:
-        """A row a measure that some tool has, besides rageval."""
+        """Return a row a measure that some tool has, besides rageval."""
         cells = self._cells()
         shared = dict.fromkeys(name for name, tool in cells if tool != RAGEVAL)
         rows = [[name, *(_cell(cells.get((name, tool))) for tool in self._versions)] for name in shared]
         return [["measure", *self._versions], *rows]
 
     def alone(self) -> Iterator[str]:
-        """The measures that no tool here has, besides rageval."""
+        """Yield the measures that no tool here has, besides rageval."""
         cells = self._cells()
         shared = {name for name, tool in cells if tool != RAGEVAL}
         lonely = [name for name, tool in cells if tool == RAGEVAL and name not in shared]
@@ -182,7 +182,7 @@ class VerdictsTable:
             yield f"Of rageval alone, as far as these tools go: {', '.join(lonely)}."
 
     def reasons(self) -> Iterator[str]:
-        """What the letters mean, tool by tool."""
+        """Yield what the letters mean, tool by tool."""
         for tool, version in self._versions.items():
             known = {why: letter for why, letter in self._letters.items() if why[0] == tool}
             if known:
@@ -200,7 +200,7 @@ class VerdictsTable:
         return cells
 
     def faults(self) -> Iterator[str]:
-        """What nobody can explain."""
+        """Yield what nobody can explain."""
         found = [verdict for verdict in self._verdicts if verdict.verdict == WRONG]
         if found:
             yield ""

@@ -45,7 +45,7 @@ _LENIENT = 64 * 2**20
 def lines(
     path: Path, columns: Sequence[str], limits: Limits, mended: Callable[[_Row], _Row] | None = None
 ) -> Source:
-    """A small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
+    """Return a small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
     if _is_parquet(path):
         rows: Iterator[Any] = parquet_rows(path, columns, limits)
     elif head(path, limits.for_records()).lstrip().startswith(b"["):
@@ -60,7 +60,7 @@ def lines(
 def records(
     path: Path, form: type[_Record], columns: Sequence[str], expected: str, limits: Limits
 ) -> Iterator[_Record]:
-    """The rows of a large file as records of a form, one at a time."""
+    """Yield the rows of a large file as records of a form, one at a time."""
     if not _is_parquet(path):
         source = lines(path, columns, limits)
         for _, record in read_records(source, form, expected, limits):
@@ -74,7 +74,7 @@ def records(
 
 
 def parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[_Row]:
-    """The rows of a parquet file, with those of the columns that it has (all, if none is named)."""
+    """Yield the rows of a parquet file, with those of the columns that it has (all, if none is named)."""
     try:
         import pyarrow
         from pyarrow import parquet

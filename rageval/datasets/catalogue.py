@@ -41,7 +41,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.url, *self.mirrors)
 
     def of(self, parts: dict[str, str]) -> Source:
-        """The source with `{topic}` and the like filled in."""
+        """Return the source with `{topic}` and the like filled in."""
         filled = {name: getattr(self, name).format(**parts) for name in ("url", "repo", "folder", "match")}
         return msgspec.structs.replace(self, **filled)
 
@@ -94,7 +94,7 @@ class Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.id.format(**named)
 
     def spec(self, dataset: str) -> Spec | None:
-        """The data set of this id, if the id is of this pattern."""
+        """Return the data set of this id, if the id is of this pattern."""
         match = re.fullmatch(self.regex, dataset)
         if match is None:
             return None
@@ -135,19 +135,19 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def benchmarks() -> tuple[Benchmark, ...]:
-    """The benchmarks that rageval knows."""
+    """Return the benchmarks that rageval knows."""
     folder = files("rageval.datasets") / "sources"
     found = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
     return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in found)
 
 
 def known() -> list[tuple[Benchmark, Spec]]:
-    """Every data set that is listed."""
+    """Return every data set that is listed."""
     return [(benchmark, spec) for benchmark in benchmarks() for spec in benchmark.specs]
 
 
 def find(dataset: str) -> tuple[Benchmark, Spec] | None:
-    """The data set of this id, listed or by pattern; None if it is none of ours."""
+    """Return the data set of this id, listed or by pattern; None if it is none of ours."""
     for benchmark in benchmarks():
         spec = benchmark.spec(dataset)
         if spec is not None:
@@ -156,7 +156,7 @@ def find(dataset: str) -> tuple[Benchmark, Spec] | None:
 
 
 def found(dataset: str) -> tuple[Benchmark, Spec]:
-    """The data set of this id, which must be one of ours."""
+    """Return the data set of this id, which must be one of ours."""
     pair = find(dataset)
     if pair is None:
         raise UnknownDataset(dataset, "rageval has no such data set")

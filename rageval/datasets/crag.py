@@ -37,7 +37,7 @@ class _Pages(msgspec.Struct):
 
 
 def _sources(paths: Sequence[Path], limits: Limits, stack: ExitStack) -> Iterator[Source]:
-    """The JSON lines of these files: as they are, or out of an archive in one or more parts."""
+    """Yield the JSON lines of these files: as they are, or out of an archive in one or more parts."""
     if ".tar" not in "".join(path.name for path in paths):
         yield from paths
         return
@@ -46,14 +46,14 @@ def _sources(paths: Sequence[Path], limits: Limits, stack: ExitStack) -> Iterato
 
 
 def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
-    """The questions; the web pages, nearly all of the bytes, are skipped without being built."""
+    """Yield the questions; the web pages, nearly all of the bytes, are skipped without being built."""
     with ExitStack() as stack:
         for source in _sources(paths, limits, stack):
             yield from read_questions(source, limits)
 
 
 def documents(paths: Sequence[Path], limits: Limits) -> Iterator[WebPage]:
-    """The web pages, each called after its question and its place among the results, from 0."""
+    """Yield the web pages, each called after its question and its place among the results, from 0."""
     with ExitStack() as stack:
         for source in _sources(paths, limits, stack):
             for _, line in read_records(source, _Pages, _EXPECTED, limits):
@@ -73,7 +73,7 @@ def _web_page(name: str, page: _Page) -> WebPage:
 
 
 def query(question: Question) -> CragQuery:
-    """The question as ir_datasets hands it out."""
+    """Return the question as ir_datasets hands it out."""
     facts = dict(question.facts)
     known = [facts.get(name, "") for name in CragQuery._fields[4:]]
     return CragQuery(question.query_id, question.text, "".join(question.gold[:1]), question.gold[1:], *known)
@@ -172,7 +172,7 @@ class _Unpacked:
 
 
 def _members(packed: _JoinedParts, suffix: str, limits: Limits) -> Iterator[IO[bytes]]:
-    """The files of a tar.bz2 whose names end so, as streams to be read in turn.
+    """Yield the files of a tar.bz2 whose names end so, as streams to be read in turn.
 
     Nothing is extracted, so where a member says it belongs does not matter.
     """

@@ -70,7 +70,7 @@ class HttpAnswer:
         return found if _SHA256.fullmatch(found) else None
 
     def read(self, size: int) -> bytes:
-        """What has arrived, up to this many bytes; nothing at the end."""
+        """Return what has arrived, up to this many bytes; nothing at the end."""
         try:
             block: bytes = self.stream.read1(size)
         except (OSError, http.client.HTTPException) as error:
@@ -149,7 +149,7 @@ def _endpoint() -> str:
 
 
 def on_the_hub(url: str) -> str:
-    """The address, at the hub that `HF_ENDPOINT` names if it is one of the hub's."""
+    """Return the address, at the hub that `HF_ENDPOINT` names if it is one of the hub's."""
     return _endpoint() + url.removeprefix(HUB) if url.startswith(f"{HUB}/") else url
 
 
@@ -160,7 +160,7 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 
 def _authorization(url: str) -> dict[str, str]:
-    """The hub's token, for the hub alone, and never in clear over a network."""
+    """Return the hub's token, for the hub alone, and never in clear over a network."""
     token = os.environ.get("HF_TOKEN", "").strip()
     private = url.startswith("https://") or urlsplit(url).hostname in _LOOPBACK
     if not token or not private or _origin(url) != _origin(_endpoint()):
@@ -171,7 +171,7 @@ def _authorization(url: str) -> dict[str, str]:
 
 
 def shown(url: str) -> str:
-    """The address for messages: without user, password and query, which may be secrets."""
+    """Return the address for messages: without user, password and query, which may be secrets."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return visible(f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}")

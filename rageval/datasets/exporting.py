@@ -25,7 +25,7 @@ WHAT = {
 
 
 def exported(dataset: Dataset, what: str, style: str | None = None) -> Iterator[str]:
-    """The lines of a part of a data set; the first style of `WHAT` is the usual one."""
+    """Yield the lines of a part of a data set; the first style of `WHAT` is the usual one."""
     styles = WHAT[what]
     if style is not None and style not in styles:
         raise UsageError(f"--format {style}: {what} are written as {' or '.join(styles)}")
@@ -116,7 +116,7 @@ class _Count(NamedTuple):
 
 
 def checked(dataset: Dataset) -> list[_Count]:
-    """All counts of a data set."""
+    """Return all counts of a data set."""
     pair = find(dataset.id)
     expected = dict(pair[1].expected) if pair else {}
     found = dict(_counts(dataset))

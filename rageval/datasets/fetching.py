@@ -79,7 +79,7 @@ def _fetched(
 
 
 def _arrived(file: Source, folder: Path, transport: Transport) -> home.KeptFile:
-    """The file, from a fetch that was interrupted after it, or else from the network."""
+    """Return the file, from a fetch that was interrupted after it, or else from the network."""
     target = folder / home.plain(file.name, file.name)
     if file.sha256 and target.is_file() and target.stat().st_size == file.size:
         kept = home.measured(target)
@@ -107,12 +107,12 @@ def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) ->
 
 
 def is_accepted(benchmark: Benchmark) -> bool:
-    """Whether the terms were accepted on this machine."""
+    """Tell whether the terms were accepted on this machine."""
     return (home.folder_of(benchmark.name) / home.ACCEPTED).is_file()
 
 
 def is_on_disk(dataset: str) -> bool:
-    """Whether all files of the data set are there."""
+    """Tell whether all files of the data set are there."""
     pair = find(dataset)
     if pair is None:
         return False

@@ -39,19 +39,19 @@ class _Chunk(msgspec.Struct):
 
 
 def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
-    """The questions, each with its accepted answer."""
+    """Yield the questions, each with its accepted answer."""
     for path in paths:
         yield from read_questions(_reading.lines(path, _COLUMNS, limits), limits)
 
 
 def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
-    """The nuggets of every question."""
+    """Yield the nuggets of every question."""
     for path in paths:
         yield from read_nuggets(_reading.lines(path, _COLUMNS, limits), limits)
 
 
 def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
-    """Every judgement of a document by a nugget.
+    """Yield every judgement of a document by a nugget.
 
     A document that is listed as relevant and as non-relevant counts as non-relevant, as it does in
     FreshStack's own loader.
@@ -74,14 +74,14 @@ def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:
 
 
 def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
-    """The chunks of the repositories."""
+    """Yield the chunks of the repositories."""
     for path in paths:
         for chunk in _reading.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}", limits):
             yield Document(str(chunk.id), chunk.text, chunk.title or "")
 
 
 def query(question: Question) -> StackOverflowQuery:
-    """The question as ir_datasets hands it out."""
+    """Return the question as ir_datasets hands it out."""
     return StackOverflowQuery(question.query_id, question.text, "".join(question.gold[:1]))
 
 

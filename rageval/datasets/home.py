@@ -35,18 +35,18 @@ _Manifest = dict[str, list[KeptFile]]  # by role
 
 
 def home() -> Path:
-    """The folder that ir_datasets keeps its data in; ours are in a folder of their own in it."""
+    """Return the folder that ir_datasets keeps its data in; ours are in a folder of their own in it."""
     given = os.environ.get("IR_DATASETS_HOME")
     return (Path(given) if given else Path.home() / ".ir_datasets") / "rageval"
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a data set; a name that would lead elsewhere is refused."""
+    """Return the folder of a data set; a name that would lead elsewhere is refused."""
     return home().joinpath(*(plain(part, name) for part in name.split("/")))
 
 
 def plain(part: str, whole: str) -> str:
-    """A part of a path that can be nothing but a name."""
+    """Return a part of a path that can be nothing but a name."""
     if not _PLAIN.fullmatch(part):
         raise InputError(
             f"{whole!r}: expected names of letters, digits, '.', '_' and '-' that begin with a letter or a"
@@ -56,7 +56,7 @@ def plain(part: str, whole: str) -> str:
 
 
 def manifest_of(folder: Path) -> _Manifest:
-    """What the folder holds; empty if nothing."""
+    """Return what the folder holds; empty if nothing."""
     path = folder / MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Manifest)
@@ -67,7 +67,7 @@ def manifest_of(folder: Path) -> _Manifest:
 
 
 def kept_paths(folder: Path, role: str) -> list[Path] | None:
-    """The files of this role, in order; None if they are not all there, and whole."""
+    """Return the files of this role, in order; None if they are not all there, and whole."""
     kept = manifest_of(folder).get(role)
     if not kept:
         return None
@@ -85,7 +85,7 @@ def keep(folder: Path, role: str, files: Sequence[KeptFile]) -> None:
 
 
 def measured(path: Path) -> KeptFile:
-    """What a file is now."""
+    """Return what a file is now."""
     digest = hashlib.sha256()
     size = 0
     with path.open("rb") as stream:
@@ -102,7 +102,7 @@ def write_small(path: Path, content: bytes) -> None:
 
 
 def made(folder: Path) -> Path:
-    """The folder, made if it is not there."""
+    """Return the folder, made if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -49,7 +49,7 @@ def import_files(
 def _by_role(
     spec: Spec, paths: Sequence[Path], role: str | None
 ) -> dict[str, list[tuple[Path, Source | None]]]:
-    """Which file is what, in the order in which a data set's files belong together."""
+    """Return which file is what, in the order in which a data set's files belong together."""
     if role is not None and role not in spec.roles:
         raise UsageError(f"--as {role}: {spec.id} has {', '.join(spec.roles)}")
     found: dict[str, list[tuple[Path, Source | None]]] = {}

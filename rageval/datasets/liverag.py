@@ -43,7 +43,7 @@ def _mended(row: Any) -> Any:
 
 
 def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
-    """The questions, each with its answer and the documents that hold it."""
+    """Yield the questions, each with its answer and the documents that hold it."""
     for path in paths:
         supporting = {str(known.index): _supporting(known, path) for known in _known(path, limits)}
         for question in read_questions(_reading.lines(path, (), limits, _mended), limits):
@@ -52,7 +52,7 @@ def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
 
 
 def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
-    """The documents that hold the answers, each once."""
+    """Yield the documents that hold the answers, each once."""
     seen: set[str] = set()
     for path in paths:
         for known in _known(path, limits):
@@ -63,7 +63,7 @@ def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
 
 
 def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
-    """The documents that a question was made from, as relevant."""
+    """Yield the documents that a question was made from, as relevant."""
     for path in paths:
         for known in _known(path, limits):
             for name in dict.fromkeys(found.doc_id for found in _supporting(known, path)):
@@ -71,7 +71,7 @@ def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
 
 
 def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
-    """The claims of the answers; `group` is direct, useful or useless."""
+    """Yield the claims of the answers; `group` is direct, useful or useless."""
     for path in paths:
         for known in _known(path, limits):
             claims = _in_json(known.claims, dict[str, list[str] | None], known, path) or {}
@@ -90,7 +90,7 @@ def _supporting(known: _Known, path: Path) -> list[_Supporting]:
 
 
 def _in_json(value: Any, kind: Any, known: _Known, path: Path) -> Any:
-    """The value, or what it holds if it is JSON in a text."""
+    """Return the value, or what it holds if it is JSON in a text."""
     if not isinstance(value, str):
         return value
     try:
@@ -100,7 +100,7 @@ def _in_json(value: Any, kind: Any, known: _Known, path: Path) -> Any:
 
 
 def query(question: Question) -> LiveRagQuery:
-    """The question as ir_datasets hands it out."""
+    """Return the question as ir_datasets hands it out."""
     facts = dict(question.facts)
     gold = "".join(question.gold[:1])
     return LiveRagQuery(

@@ -47,23 +47,23 @@ class Dataset:
         return self.id
 
     def questions(self) -> Iterator[Question]:
-        """The questions, with the answers that are right and what else is known of them."""
+        """Yield the questions, with the answers that are right and what else is known of them."""
         return self._content("questions")
 
     def documents(self) -> Iterator[Any]:
-        """The documents, one at a time, with `doc_id` and `text`."""
+        """Yield the documents, one at a time, with `doc_id` and `text`."""
         return self._content("documents")
 
     def qrels(self) -> Iterator[Qrel]:
-        """The judgements of documents; a nugget is the `iteration`."""
+        """Yield the judgements of documents; a nugget is the `iteration`."""
         return self._content("qrels")
 
     def nuggets(self) -> Iterator[Nugget]:
-        """What good answers hold."""
+        """Yield what good answers hold."""
         return self._content("nuggets")
 
     def qrels_iter(self) -> Iterator[Qrel]:
-        """The judgements, as `rageval.evaluate` and ir_datasets call them."""
+        """Yield the judgements, as `rageval.evaluate` and ir_datasets call them."""
         return self.qrels()
 
     def document_store(self) -> Any:
@@ -78,7 +78,7 @@ class Dataset:
         return self.content(what)
 
     def lacks(self, what: str) -> InputError:
-        """The error that there is nothing of this kind."""
+        """Return the error that there is nothing of this kind."""
         return InputError(f"{self.id}: this data set has no {what}; it has {', '.join(self.holds)}")
 
 
@@ -89,7 +89,7 @@ def load(
     limits: Sequence[str] = (),
     transport: Transport | None = None,
 ) -> Dataset:
-    """The data set of this id; its files are fetched when something of them is asked for.
+    """Return the data set of this id; its files are fetched when something of them is asked for.
 
     `limits` are words such as `"record=128M"`. An id that is not ours is looked for in packages with an entry
     point `rageval.datasets`, then in ir_datasets.
@@ -104,7 +104,7 @@ def load(
 def own(
     benchmark: Benchmark, spec: Spec, files: Callable[[str], Sequence[Any]], limits: Sequence[str] = ()
 ) -> Dataset:
-    """One of our data sets, read from the files that `files` has for a role."""
+    """Return one of our data sets, read from the files that `files` has for a role."""
     reader = reader_of(benchmark.name)
     raised = DEFAULT._replace(**spec.limits).changed(tuple(limits))
 
@@ -130,7 +130,7 @@ def own(
 
 
 def reader_of(benchmark: str) -> Reader:
-    """The reader of one of our benchmarks."""
+    """Return the reader of one of our benchmarks."""
     from importlib import import_module
 
     reader: Reader = import_module(f"rageval.datasets.{benchmark.replace('-', '_')}").READER
@@ -140,7 +140,7 @@ def reader_of(benchmark: str) -> Reader:
 def _of_split(
     found: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[Any], limits: Limits
 ) -> Iterator[Any]:
-    """What belongs to the questions of the split, if the data set is one."""
+    """Yield what belongs to the questions of the split, if the data set is one."""
     if spec.split is None:
         return found
     if what == "questions":
@@ -152,7 +152,7 @@ def _of_split(
 
 
 def _referred(spec: Spec) -> Any:
-    """The collection at ir_datasets that the judgements refer to."""
+    """Return the collection at ir_datasets that the judgements refer to."""
 
     ir_datasets = ir_datasets_or_error(f"the documents of {spec.id}")
     try:
@@ -166,7 +166,7 @@ def _referred(spec: Spec) -> Any:
 
 
 def _of_a_plugin(dataset: str) -> Dataset | None:
-    """The data set of another package. Its entry point is called as its ids begin, and takes an id."""
+    """Return the data set of another package. Its entry point is called as its ids begin, and takes an id."""
     make = plugin("datasets", dataset.partition("/")[0].lower().replace("-", "_"))
     if make is None:
         return None
@@ -189,7 +189,7 @@ _NUGGET_FIELDS = ("subtopic_id", "nugget_id")  # TREC's `iteration` names rounds
 
 
 def ir_datasets_or_error(purpose: str) -> Any:
-    """The package, imported."""
+    """Return the package, imported."""
     try:
         import ir_datasets
     except ImportError:
@@ -198,7 +198,7 @@ def ir_datasets_or_error(purpose: str) -> Any:
 
 
 def _loaded(dataset: str) -> Any:
-    """The data set of this id; None if ir_datasets does not know it."""
+    """Return the data set of this id; None if ir_datasets does not know it."""
     ir_datasets = ir_datasets_or_error(f"{dataset} (an id of ir_datasets?)")
     try:
         return ir_datasets.load(dataset)
@@ -207,7 +207,7 @@ def _loaded(dataset: str) -> Any:
 
 
 def _holds_of(dataset: Any) -> tuple[str, ...]:
-    """What there is of questions, documents, qrels and nuggets."""
+    """Return what there is of questions, documents, qrels and nuggets."""
     there = {
         "questions": dataset.has_queries(),
         "documents": dataset.has_docs(),
@@ -219,12 +219,12 @@ def _holds_of(dataset: Any) -> tuple[str, ...]:
 
 
 def _store_of(dataset: Any) -> Any:
-    """What makes its store of documents; None if it has none."""
+    """Return what makes its store of documents; None if it has none."""
     return dataset.docs_store if dataset.has_docs() else None
 
 
 def read_foreign(dataset: Any, what: str) -> Iterator[Any]:
-    """The content as our records; documents stay as they are."""
+    """Yield the content as our records; documents stay as they are."""
     if what == "documents":
         return iter(dataset.docs_iter())
     return {"questions": _questions, "qrels": _qrels, "nuggets": _nuggets}[what](dataset)
@@ -246,7 +246,7 @@ def _qrels(dataset: Any) -> Iterator[Qrel]:
 
 
 def _nuggets(dataset: Any) -> Iterator[Nugget]:
-    """The subtopics of a diversity task."""
+    """Yield the subtopics of a diversity task."""
     for query in dataset.queries_iter():
         for subtopic in query.subtopics:
             yield Nugget(query.query_id, str(subtopic.number), subtopic.text)
@@ -302,19 +302,19 @@ class DocumentStore:
             database.commit()
 
     def get(self, doc_id: str, field: str | None = None) -> Any:
-        """The document, or one of its fields; a KeyError if there is none of this id."""
+        """Return the document, or one of its fields; a KeyError if there is none of this id."""
         found = self.get_many([doc_id], field)
         if doc_id not in found:
             raise KeyError(doc_id)
         return found[doc_id]
 
     def get_many(self, doc_ids: Iterable[str], field: str | None = None) -> dict[str, Any]:
-        """Those that there are, by id."""
+        """Return those that there are, by id."""
         found = {document.doc_id: document for document in self.get_many_iter(doc_ids)}
         return {name: getattr(document, field) for name, document in found.items()} if field else found
 
     def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[Any]:
-        """Those that there are."""
+        """Yield those that there are."""
         self.build()
         names = list(doc_ids)
         with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:

@@ -49,7 +49,7 @@ class TopicQuery(NamedTuple):
     text: str
 
     def default_text(self) -> str:
-        """The question."""
+        """Return the question."""
         return self.text
 
 
@@ -61,7 +61,7 @@ class StackOverflowQuery(NamedTuple):
     answer: str
 
     def default_text(self) -> str:
-        """The question."""
+        """Return the question."""
         return self.text
 
 
@@ -80,7 +80,7 @@ class CragQuery(NamedTuple):
     query_time: str
 
     def default_text(self) -> str:
-        """The question."""
+        """Return the question."""
         return self.text
 
 
@@ -94,5 +94,5 @@ class LiveRagQuery(NamedTuple):
     difficulty: str
 
     def default_text(self) -> str:
-        """The question."""
+        """Return the question."""
         return self.text

@@ -48,7 +48,7 @@ def _made(name: str, parts: Any) -> Any:
 
 
 def _handlers(dataset: Dataset) -> Any:
-    """The data set as ir_datasets knows them."""
+    """Return the data set as ir_datasets knows them."""
     import ir_datasets
 
     parts: list[Any] = []
@@ -168,7 +168,7 @@ class _QrelsPart(_PartOfDataset):
         return {}
 
     def qrels_dict(self) -> dict[str, dict[str, int]]:
-        """The highest grade that any nugget gives a document: a dict has no place for nuggets."""
+        """Return the highest grade that any nugget gives a document: a dict has no place for nuggets."""
         found: dict[str, dict[str, int]] = {}
         for qrel in self._dataset.qrels():
             grades = found.setdefault(qrel.query_id, {})

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def looks_like_id(word: str) -> bool:
-    """Whether a word that names no file may be the id of a data set."""
+    """Tell whether a word that names no file may be the id of a data set."""
     return "/" in word and not word.startswith(("/", ".")) and "@" not in word
 
 
 def standing_for(source: Any, what: str) -> Source | Dataset:
-    """The file of this name, or the data set of this id if there is none, which must hold `what`.
+    """Return the file of this name, or the data set of this id if there is none, which must hold `what`.
 
     What is neither a path nor an id (an open file, a data set) stays as it is.
     """
@@ -32,7 +32,7 @@ def standing_for(source: Any, what: str) -> Source | Dataset:
 
 
 def dataset_of(name: str, what: str) -> Dataset:
-    """The data set of this id; `InputError` says that it is no file either, or holds no such thing."""
+    """Return the data set of this id; `InputError` says that it is no file either, or holds no such thing."""
     from rageval.datasets.catalogue import UnknownDataset
     from rageval.datasets.loading import load
 

@@ -16,19 +16,19 @@ from rageval.records import Nugget, Qrel, Question
 
 
 def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
-    """The topics: lines of `id<TAB>text`, or JSON."""
+    """Yield the topics: lines of `id<TAB>text`, or JSON."""
     for path in paths:
         yield from read_questions(_reading.lines(path, (), limits), limits)
 
 
 def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
-    """The nuggets, or the criteria of the rubrics."""
+    """Yield the nuggets, or the criteria of the rubrics."""
     for path in paths:
         yield from read_nuggets(_reading.lines(path, (), limits), limits)
 
 
 def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
-    """The judgements of the passages, by query and document."""
+    """Yield the judgements of the passages, by query and document."""
     from rageval.scoring.sources import read_qrels
 
     for path in paths:

@@ -24,7 +24,7 @@ _MOST_PAIRS = 10
 
 
 def by_judge(grades: Judgements) -> dict[str, Judged]:
-    """The judgements of each judge, by what they are about."""
+    """Return the judgements of each judge, by what they are about."""
     found: dict[str, dict[Place, Record]] = {}
     for _, line in grades.each():
         place = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
@@ -49,7 +49,7 @@ def beside(judged: Mapping[str, Judged], gold: Judged | None) -> list[tuple[str,
 
 
 def disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
-    """What two judges gave different verdicts on, the farthest apart first."""
+    """Return what two judges gave different verdicts on, the farthest apart first."""
     found = []
     for place, judgement in one.items():
         theirs = other.get(place)
@@ -61,12 +61,12 @@ def disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
 
 
 def judging(pairs: list[tuple[str, Judged, str, Judged]], notes: JudgesNotes) -> list[Record]:
-    """A record a pair of judges."""
+    """Return a record a pair of judges."""
     return [_compared(*pair, notes) for pair in pairs]
 
 
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
-    """The places whose notes are needed."""
+    """Return the places whose notes are needed."""
     return {place for _, one, _, other in pairs for place, _ in disagreements(one, other)[:_MOST]}
 
 
@@ -92,14 +92,14 @@ def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: Jud
 
 
 def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: Place) -> Record:
-    """A verdict with its reason: the file's own, or what the notes know."""
+    """Return a verdict with its reason: the file's own, or what the notes know."""
     said: Record = {key: judgement[key] for key in ("label", "grade") if judgement.get(key) is not None}
     own = said_in(judgement.get("evidence"), judgement.get("reason"))
     return said | (own or notes.said_of(place, str(judgement.get("judge", ""))))
 
 
 def spending(grades: Judgements, notes: JudgesNotes) -> Iterator[Record]:
-    """What each judge did, what failed, and what it took."""
+    """Yield what each judge did, what failed, and what it took."""
     said = grades.said.words
     counts: dict[int, Counter[str]] = {judge: Counter() for judge in range(len(grades.judges.words))}
     for answer, number in enumerate(grades.judge):
@@ -134,7 +134,7 @@ def _verdict(judgement: Mapping[str, Any]) -> Any:
 
 
 def _gap(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """How far apart two verdicts are; 0 where their labels have no known worth."""
+    """Return how far apart two verdicts are; 0 where their labels have no known worth."""
     gap = abs(_grade(one) - _grade(other))
     return gap if math.isfinite(gap) else 0.0
 

@@ -60,7 +60,7 @@ class JudgesNotes:
     spent: dict[str, list[int]] = field(default_factory=dict)  # judge -> calls, input, output
 
     def said_of(self, key: Key, judge: str | None = None) -> dict[str, str]:
-        """What this judge (or whoever did) said of it."""
+        """Return what this judge (or whoever did) said of it."""
         found = self.said.get(key, {})
         return found.get(judge, {}) if judge is not None else next(iter(found.values()), {})
 
@@ -68,7 +68,7 @@ class JudgesNotes:
 def read_notes(
     sources: Iterable[Source], is_wanted: Callable[[Key], bool], limits: Limits = DEFAULT
 ) -> JudgesNotes:
-    """What files of judgements say of the keys that are wanted; the tokens are those of all."""
+    """Return what files of judgements say of the keys that are wanted; the tokens are those of all."""
     notes = JudgesNotes()
     for source in sources:
         if not can_read_again(source) or kind_of(source, limits) != "judgements":
@@ -91,13 +91,13 @@ def _add(notes: JudgesNotes, line: _NoteLine, is_wanted: Callable[[Key], bool]) 
 
 
 def said_in(evidence: Any, reason: Any, detail: Any = None) -> dict[str, str]:
-    """The texts that are there, shortened."""
+    """Return the texts that are there, shortened."""
     texts = {"evidence": evidence, "reason": reason, "detail": detail}
     return {name: shortened(str(text)) for name, text in texts.items() if text}
 
 
 def shortened(text: str) -> str:
-    """The text, cut where it is too long for a page."""
+    """Return the text, cut where it is too long for a page."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
@@ -110,7 +110,7 @@ ANSWER = "answer"
 def rankings(
     source: RunSource, queries: Sequence[str], order: Order, depth: int
 ) -> Mapping[str, Sequence[str]]:
-    """The first documents of some queries, best first; the file is read once more for it."""
+    """Return the first documents of some queries, best first; the file is read once more for it."""
     wanted = {query.encode("utf-8", "surrogatepass") for query in queries}
 
     def some(found: Iterator[Documents]) -> dict[str, Sequence[str]]:
@@ -178,7 +178,7 @@ def of_answers(
 
 
 def fitting(matrices: Mapping[str, Record], most: int) -> dict[str, Record]:
-    """The first of them, as many as fit into so many characters of JSON; at least one."""
+    """Return the first of them, as many as fit into so many characters of JSON; at least one."""
     kept: dict[str, Record] = {}
     for query, matrix in matrices.items():
         most -= len(json.dumps(matrix, ensure_ascii=True, separators=(",", ":")))
@@ -196,7 +196,7 @@ def _empty(grades: Judgements) -> Record:
 def _support(
     queries: Sequence[str], qrels: Qrels
 ) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str, int]]]]:
-    """The nuggets of each query, and (document, nugget, grade) of everything that is supported."""
+    """Return the nuggets of each query, and (document, nugget, grade) of everything that is supported."""
     nuggets = {query: qrels.nuggets(query) for query in queries}
     support: dict[str, list[tuple[str, str, int]]] = {}
     wanted = set(queries)
@@ -218,7 +218,7 @@ def _row(query: str, name: str, bank: Bank, item: str = ANSWER, importance: str 
 
 
 def _verdict(line: JudgementLine) -> Record:
-    """What was said, or why nothing was."""
+    """Return what was said, or why nothing was."""
     verdict: Record = {}
     if line.label is not None:
         verdict["label"] = line.label

@@ -31,7 +31,7 @@ _ONLY_MEANS = (
 
 
 def is_earlier(start: bytes) -> bool:
-    """Whether a file that begins like this is the JSON of an earlier command.
+    """Tell whether a file that begins like this is the JSON of an earlier command.
 
     >>> is_earlier(b'{"results": ['), is_earlier(b'{"query_id": "q"')
     (True, False)
@@ -40,7 +40,7 @@ def is_earlier(start: bytes) -> bool:
 
 
 def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:
-    """One report on everything that the files say."""
+    """Return one report on everything that the files say."""
     report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []
     for file in files:
@@ -57,7 +57,7 @@ def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside
 
 
 def _read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
-    """The one JSON object of a file."""
+    """Return the one JSON object of a file."""
     try:
         text = b"".join(chunks(file, limits.for_records()))
         found = json.loads(text, parse_constant=_refused)
@@ -159,7 +159,7 @@ def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
 
 
 def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The pairs as they are printed today, and which values are good by each measure."""
+    """Return the pairs as they are printed today, and which values are good by each measure."""
     better = {name: _direction(name, found.get("better", {})) for name in found["measures"]}
     pairs = []
     for pair in found["pairs"]:
@@ -232,7 +232,7 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
 
 
 def _together(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The values a query that two files have."""
+    """Return the values a query that two files have."""
     ids = list(dict.fromkeys([*one["ids"], *other["ids"]]))
     values: dict[str, dict[str, str]] = {}
     for part in (one, other):

@@ -70,7 +70,7 @@ def report_of_runs(
     extra: Beside,
     refined: Callable[[Comparison], Comparison] = lambda found: found,
 ) -> Report:
-    """The report on runs that were just scored; `refined` has the last word on what may be claimed."""
+    """Return the report on runs that were just scored; `refined` has the last word on what may be claimed."""
     lacking = absent(sources, qrels.query_ids)
     report = measured(results, settings, lacking, alike(sources, orders), refined)
     queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
@@ -86,7 +86,7 @@ def report_of_runs(
 def report_of_answers(
     results: Sequence[Scores], settings: Settings, grades: Judgements, files: Sequence[Source], extra: Beside
 ) -> Report:
-    """The report on judged answers that were just scored."""
+    """Return the report on judged answers that were just scored."""
     report = measured(results, settings)
     queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
     gold = read(extra.gold) if extra.gold is not None else None
@@ -179,7 +179,7 @@ def measured(
 
 
 def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> Record:
-    """The pairs of a comparison and how they were tested."""
+    """Return the pairs of a comparison and how they were tested."""
     record = {"signature": found["signature"], "pairs": found["pairs"]}
     if settings is not None:
         record |= {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
@@ -202,7 +202,7 @@ def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str
 
 
 def _columns(results: Sequence[Scores]) -> Record:
-    """The values of every query, a packed column a measure and run."""
+    """Return the values of every query, a packed column a measure and run."""
     ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
     place = {query: at for at, query in enumerate(ids)}
     values: dict[str, dict[str, str]] = {}
@@ -215,7 +215,7 @@ def _columns(results: Sequence[Scores]) -> Record:
 
 
 def _comparable(results: Sequence[Scores]) -> list[Scores]:
-    """The runs with the measures that can be compared: scored for each, and averaged over queries."""
+    """Return the runs with the measures that can be compared: scored for each, and averaged over queries."""
     names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
     shared = set.intersection(*names) if names else set()
     if not shared:
@@ -251,7 +251,7 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
 
 
 def _interval(score: Score, settings: Settings) -> tuple[float, float]:
-    """The interval of a run that is compared with none."""
+    """Return the interval of a run that is compared with none."""
     if score.groups is not None or not has_interval(score.measure):
         return float("nan"), float("nan")
     drawn = sample([score], settings.clusters)
@@ -261,7 +261,7 @@ def _interval(score: Score, settings: Settings) -> tuple[float, float]:
 
 
 def _said_of(score: Score) -> Record:
-    """What is known of some scores only."""
+    """Return what is known of some scores only."""
     record: Record = {}
     if score.bounds:
         record["bounds"] = [plain(bound) for bound in score.bounds]
@@ -276,7 +276,7 @@ Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 
 
 def _sliced(results: Sequence[Scores], groups: Groups) -> list[dict[str, Any]]:
-    """A record a run, measure and slice."""
+    """Return a record a run, measure and slice."""
     return [
         {
             "run": scores.run,
@@ -314,7 +314,7 @@ Input = tuple[str, Source]  # what it is, and where
 
 
 def provenance(command: Sequence[str], inputs: Iterable[Input]) -> dict[str, Any]:
-    """Everything a stranger needs to make this report again."""
+    """Return everything a stranger needs to make this report again."""
     return {
         "made": _now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": shlex.join(command),
@@ -328,7 +328,7 @@ def provenance(command: Sequence[str], inputs: Iterable[Input]) -> dict[str, Any
 
 
 def _now() -> datetime:
-    """The time, or the one that reproducible builds set."""
+    """Return the time, or the one that reproducible builds set."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
 

@@ -33,7 +33,7 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
-    """The page that shows this report."""
+    """Return the page that shows this report."""
     environment = _environment(places)
     charts = asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
     scripts = [charts, "\n".join(['"use strict";', *map(asset, _SCRIPTS)])]
@@ -50,7 +50,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
 
 
 def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
-    """The page of a report that may come from a file: `InputError` if that lacks what a page shows."""
+    """Return the page of a report that may come from a file: `InputError` if that lacks what a page shows."""
     from jinja2 import UndefinedError
 
     read = [each["name"] for each in report["provenance"]["inputs"] if each["role"] == EARLIER]
@@ -66,7 +66,7 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
 
 
 def as_block(report: Mapping[str, Any]) -> str:
-    r"""The report as JSON in which nothing can end the block it stands in.
+    r"""Return the report as JSON in which nothing can end the block it stands in.
 
     >>> as_block({"title": "</script>"})
     '{"title":"\\u003c/script\\u003e"}'
@@ -78,7 +78,7 @@ def as_block(report: Mapping[str, Any]) -> str:
 
 
 def policy(scripts: list[str], style: str) -> str:
-    """What the browser may do: run these scripts, use this style; load nothing, send nothing."""
+    """Return what the browser may do: run these scripts, use this style; load nothing, send nothing."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -94,7 +94,7 @@ def policy(scripts: list[str], style: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """A file that goes into the page."""
+    """Return a file that goes into the page."""
     return (files("rageval.pages") / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -120,7 +120,7 @@ def _environment(places: int) -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """What a template prints: nothing for None, and every hidden character of a text."""
+    """Return what a template prints: nothing for None, and every hidden character of a text."""
     if value is None:
         return ""
     return visible(value) if type(value) is str else value
@@ -176,9 +176,9 @@ def _tables(report: Record) -> dict[str, Any]:
 
 
 def _letters(runs: Sequence[str]) -> dict[str, str]:
-    """a, b, …, z, aa, … for the runs.
+    """Return a, b, …, z, aa, … for the runs.
 
-    >>> letters(["one", "two"])
+    >>> _letters(["one", "two"])
     {'one': 'a', 'two': 'b'}
     """
     found = {}
@@ -189,7 +189,7 @@ def _letters(runs: Sequence[str]) -> dict[str, str]:
 
 
 def _heat_maps(slices: Sequence[Record]) -> list[dict[str, Any]]:
-    """A map a measure: a row a slice, a column a run, each cell with its shade from 0 to `SHADES`."""
+    """Return a map a measure: a row a slice, a column a run, each cell with its shade from 0 to `SHADES`."""
     maps = []
     for measure in dict.fromkeys(found["measure"] for found in slices):
         of_measure = [found for found in slices if found["measure"] == measure]

@@ -23,12 +23,12 @@ Column = list[float | None]
 
 
 def packed(values: NDArray[np.float64]) -> str:
-    """The numbers as text; NaN stands for a value that is not defined."""
+    """Return the numbers as text; NaN stands for a value that is not defined."""
     return b64encode(values.astype("<f8").tobytes()).decode()
 
 
 def unpacked(text: str) -> Column:
-    """The numbers again, None where nothing is defined.
+    """Return the numbers again, None where nothing is defined.
 
     >>> unpacked(packed(np.array([0.1, np.nan])))
     [0.1, None]
@@ -41,7 +41,7 @@ def unpacked(text: str) -> Column:
 
 
 def with_columns(report: Mapping[str, Any], turn: Callable[[Any], Any]) -> dict[str, Any]:
-    """The report with every column of values turned: packed or unpacked."""
+    """Return the report with every column of values turned: packed or unpacked."""
     queries = report.get("queries")
     if not queries:
         return dict(report)
@@ -53,17 +53,17 @@ def with_columns(report: Mapping[str, Any], turn: Callable[[Any], Any]) -> dict[
 
 
 def repacked(column: Column) -> str:
-    """A column that was unpacked, packed again."""
+    """Return a column that was unpacked, packed again."""
     return packed(np.array(column, np.float64))
 
 
 def plain(value: float | None) -> float | None:
-    """The number as JSON can hold it."""
+    """Return the number as JSON can hold it."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """Everything the page shows, columns of values as lists with None where nothing is defined."""
+    """Return everything the page shows, columns of values as lists with None where nothing is defined."""
     try:
         text = Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -24,13 +24,13 @@ OF_ANSWERS = ("nuggetizer",)
 
 
 def peer_named(name: str) -> Peer:
-    """The tool, which is imported only when it is asked for values."""
+    """Return the tool, which is imported only when it is asked for values."""
     peer: Peer = getattr(import_module(f"rageval.conformance.peers.{_HOME[name]}"), name.upper())
     return peer
 
 
 def installed() -> dict[str, str]:
-    """The tools that are there, and their versions."""
+    """Return the tools that are there, and their versions."""
     found = {}
     for name in PEERS:
         peer = peer_named(name)

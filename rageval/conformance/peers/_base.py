@@ -24,7 +24,7 @@ def run_rows(vector: RunVector) -> list[tuple[str, str, float]]:
 
 
 def run_of(vector: RunVector) -> _Run:
-    """The run as a mapping, which holds a document once."""
+    """Return the run as a mapping, which holds a document once."""
     found: _Run = {}
     for query, doc, score in run_rows(vector):
         found.setdefault(query, {})[doc] = score
@@ -32,7 +32,7 @@ def run_of(vector: RunVector) -> _Run:
 
 
 def document_grades(vector: RunVector) -> _Grades:
-    """The highest grade of each document over the nuggets; what is below 0 is worth 0."""
+    """Return the highest grade of each document over the nuggets; what is below 0 is worth 0."""
     found: _Grades = {}
     for query, _, doc, grade in vector.qrels:
         grades = found.setdefault(query, {})
@@ -41,12 +41,12 @@ def document_grades(vector: RunVector) -> _Grades:
 
 
 def queries_of(vector: RunVector) -> list[str]:
-    """The judged queries."""
+    """Return the judged queries."""
     return list(dict.fromkeys(query for query, *_ in vector.qrels))
 
 
 def only(values: Iterable[tuple[str, float]], vector: RunVector) -> dict[str, float]:
-    """The values of judged queries."""
+    """Return the values of judged queries."""
     judged = set(queries_of(vector))
     return {query: float(value) for query, value in values if query in judged}
 
@@ -81,7 +81,7 @@ class Peer:
 
 
 def with_cutoff(names: Mapping[str, str], measure: Measure, pattern: str) -> str | None:
-    """The tool's name for a measure of ours at its cut-off, if it has one."""
+    """Return the tool's name for a measure of ours at its cut-off, if it has one."""
     name = names.get(measure.name)
     return None if name is None or measure.k is None else pattern.format(name, measure.k)
 
@@ -91,7 +91,7 @@ class ProgramFailed(Exception):
 
 
 def output(words: Sequence[str], files: Iterable[Iterable[str]]) -> str:
-    """What the program prints, asked with these words and then the paths of files with these lines."""
+    """Return what the program prints, asked with these words and then the paths of files with these lines."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for at, lines in enumerate(files):

@@ -27,7 +27,7 @@ _OTHERS = {"rel", "normalise"}
 
 
 def _has(measure: Measure) -> bool:
-    """What its providers compute; of those of novelty, as ndeval normalises them."""
+    """Tell whether its providers compute the measure; one of novelty, as ndeval normalises it."""
     if measure.called_by("ir_measures") is None:
         return False
     if set(measure.changed) - _PARAMETERS.get(measure.name, _OTHERS):
@@ -38,7 +38,7 @@ def _has(measure: Measure) -> bool:
 
 
 def _values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """All in one call. Documents are judged once, unless it is about those that are not."""
+    """Return the values, all asked for in one call; documents are judged once, unless it is about that."""
     import ir_measures
 
     names = {str(measure): ir_measures.parse_measure(_name(measure, vector)) for measure in measures}

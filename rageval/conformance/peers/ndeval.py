@@ -23,20 +23,20 @@ _P_PARAMETERS = {"alpha", "beta", "rel", "normalise"}
 
 
 def _pyndeval_has(measure: Measure) -> bool:
-    """Only what it normalises as we are asked to, with a greedy ideal."""
+    """Tell whether it has the measure, normalised as we are asked to, with a greedy ideal."""
     return (
         _pyndeval_name(measure) is not None and set(measure.changed) <= _P_PARAMETERS and normalised(measure)
     )
 
 
 def normalised(measure: Measure) -> bool:
-    """Whether ndeval divides as this measure says; at rank 1 it does not divide."""
+    """Tell whether ndeval divides as this measure says; at rank 1 it does not divide."""
     rule = measure.parameters.get("normalise", "ndeval")
     return rule == "ndeval" or (rule == "independent" and (measure.k != 1 or measure.name == "err_ia"))
 
 
 def _pyndeval_values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """All in one call, with the parameters of the first."""
+    """Return the values, all asked for in one call, with the parameters of the first."""
     import pyndeval
 
     rows = [(query, nugget, doc, grade) for query, nugget, doc, grade in vector.qrels]
@@ -67,12 +67,12 @@ _LARGEST = 99_999  # the largest number of a topic or subtopic that it can hold
 
 
 def _ndeval_has(measure: Measure) -> bool:
-    """What it prints, at three cut-offs."""
+    """Tell whether it prints the measure; it knows three cut-offs."""
     return _printed_name(measure) is not None and set(measure.changed) <= _PARAMETERS and normalised(measure)
 
 
 def _ndeval_by_rank(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """All in one call, with the parameters of the first."""
+    """Return the values, all asked for in one call, with the parameters of the first."""
     return _asked(["ndeval"], measures, vector)
 
 
@@ -103,7 +103,7 @@ def _asked(words: Sequence[str], measures: Sequence[Measure], vector: RunVector)
 
 
 def _numbers(ids: Iterable[str]) -> dict[str, str]:
-    """It reads whole numbers: those that are stay as they are, if all are."""
+    """Return ids as the whole numbers that it reads: those that are stay as they are, if all are."""
     names = list(dict.fromkeys(ids))
     if all(
         name.isascii() and name.isdigit() and str(int(name)) == name and int(name) <= _LARGEST
@@ -114,7 +114,7 @@ def _numbers(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _printed_name(measure: Measure) -> str | None:
-    """What it calls the measure, if it prints it."""
+    """Return what it calls the measure, if it prints it."""
     if measure.k is None:
         return WITHOUT_CUTOFF.get(measure.name)
     name = WITH_CUTOFF.get(measure.name)
@@ -122,7 +122,7 @@ def _printed_name(measure: Measure) -> str | None:
 
 
 def _version() -> str:
-    """It tells nobody; all that are about are 4.5."""
+    """Return no number: it tells nobody, and all that are about are 4.5."""
     return "(C)"
 
 

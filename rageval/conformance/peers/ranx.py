@@ -25,7 +25,7 @@ def _has(measure: Measure) -> bool:
 
 
 def _values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """All in one call; queries that the run lacks are filled in by itself."""
+    """Return the values, all asked for in one call; queries that the run lacks are filled in by itself."""
     from ranx import Qrels, Run, evaluate
 
     run = Run(run_of(vector))

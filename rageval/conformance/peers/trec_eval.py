@@ -31,7 +31,7 @@ def _has(measure: Measure) -> bool:
 
 
 def _pytrec_eval_values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """All in one call."""
+    """Return the values, all asked for in one call."""
     import pytrec_eval
 
     names = {str(measure): _name(measure) or "" for measure in measures}
@@ -61,7 +61,7 @@ def _version() -> str:
 
 
 def _trec_eval_values(measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """All in one call, at the lowest grade of the first."""
+    """Return the values, all asked for in one call, at the lowest grade of the first."""
     asked = [part for measure in measures for part in ("-m", _asked(measure))]
     words = [_PROGRAM, "-q", "-l", str(measures[0].rel or 1), *asked]
     words += ["-J"] if vector.options.get("judged_only") else []
@@ -79,12 +79,12 @@ def _trec_eval_values(measures: Sequence[Measure], vector: RunVector) -> ByMeasu
 
 
 def _asked(measure: Measure) -> str:
-    """The measure as one asks for it: `ndcg_cut.10`."""
+    """Return the measure as one asks for it: `ndcg_cut.10`."""
     return WITHOUT_CUTOFF[measure.name] if measure.k is None else f"{WITH_CUTOFF[measure.name]}.{measure.k}"
 
 
 def _printed(measure: Measure) -> str:
-    """The measure as it prints it: `ndcg_cut_10`."""
+    """Return the measure as it prints it: `ndcg_cut_10`."""
     return _asked(measure).replace(".", "_")
 
 
