@@ -121,6 +121,52 @@ def test_the_table_names_every_room_and_no_other() -> None:
     assert {room(path) for path in modules()} == set(LAYERS)
 
 
+def all_imports(path: Path) -> set[str]:
+    """Modules of rageval that a module imports anywhere, within functions too, but not for type checkers."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left_out = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    ]
+    skipped = {id(inner) for node in left_out for inner in ast.walk(node)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and id(node) not in skipped:
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in NAMES else node.module for name in names}
+    return found & NAMES.keys()
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+NAMES = {dotted(path): path for path in modules()}
+# Found by name when they are unpickled or asked for, never while the modules are loaded.
+CIRCLES = {
+    frozenset({"rageval.measures.base", "rageval.measures.foreign", "rageval.measures.parsing"}),
+    frozenset({"rageval.cli._output", "rageval.cli.datasets"}),
+}
+
+
+def test_a_file_with_an_underscore_is_for_its_own_room() -> None:
+    for name, path in NAMES.items():
+        for other in all_imports(path):
+            if other.rpartition(".")[2].startswith("_"):
+                assert room(path) == room(NAMES[other]), f"{name} imports {other}"
+
+
+def test_no_imports_go_round_in_a_circle() -> None:
+    reach = {name: all_imports(path) - {name} for name, path in NAMES.items()}
+    for through in NAMES:
+        for found in reach.values():
+            if through in found:
+                found |= reach[through]
+    circles = {frozenset(other for other in reach[name] if name in reach[other]) for name in NAMES}
+    assert circles - {frozenset()} <= CIRCLES
+
+
 def modules_loaded_by(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

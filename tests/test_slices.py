@@ -19,7 +19,7 @@ import rageval
 from rageval import InputError, evaluate_answers, recall
 from rageval.comparison.intervals import bootstrap
 from rageval.comparison.slices import FEW, slices
-from rageval.scoring.groups import checked_weights, groups_by
+from rageval.scoring.scores import checked_weights, groups_by
 from test_bad_input import Outcome, command, process
 
 Row = dict[str, Any]

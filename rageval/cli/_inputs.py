@@ -203,7 +203,7 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
     from pathlib import Path
 
     from rageval.files.questions import fields_of, read_facts, read_groups
-    from rageval.scoring.groups import groups_by, require_groups
+    from rageval.scoring.scores import groups_by, require_groups
 
     if os.path.isfile(field):
         groups = read_groups(Path(field))

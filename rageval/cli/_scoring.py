@@ -251,7 +251,7 @@ def _groups(grades: Judgements, sources: list[Any], options: dict[str, Any]) -> 
 
     from rageval.cli._inputs import groups_of
     from rageval.files.questions import read_weights
-    from rageval.scoring.groups import checked_weights
+    from rageval.scoring.scores import checked_weights
 
     by, path = options["group_by"], options["weights"]
     if by is None and path is None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rageval.scoring.scores import mean
 from rageval.statistics.agreement import tau_ap, tau_b
 
 _Places = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
@@ -116,13 +117,13 @@ class RankedAlike(NamedTuple):
 def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
     """Return how far two judges agree on which systems are better."""
     systems = sorted(judged.keys() & gold.keys())
-    mine, theirs = (np.array([_mean(values[name].values()) for name in systems]) for values in (judged, gold))
+    mine, theirs = (np.array([mean(values[name].values()) for name in systems]) for values in (judged, gold))
     known = ~(np.isnan(mine) | np.isnan(theirs))
     mine, theirs = mine[known], theirs[known]
     if len(mine) < 2:
         return RankedAlike(len(mine), math.nan, math.nan, math.nan, 0)
     of_topics = [tau for tau in _by_topic(judged, gold, systems) if not math.isnan(tau)]
-    return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), _mean(of_topics), len(of_topics))
+    return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), mean(of_topics), len(of_topics))
 
 
 def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
@@ -131,8 +132,7 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
     for query, system, grade in judgements:
         grades.setdefault(system, {}).setdefault(query, []).append(grade)
     return {
-        system: {query: _mean(found) for query, found in queries.items()}
-        for system, queries in grades.items()
+        system: {query: mean(found) for query, found in queries.items()} for system, queries in grades.items()
     }
 
 
@@ -159,8 +159,3 @@ def _by_topic(judged: Values, gold: Values, systems: list[str]) -> Iterable[floa
         table = np.array(values, np.float64).reshape(-1, 2)
         table = table[~np.isnan(table).any(axis=1)]
         yield tau_b(table[:, 0], table[:, 1]) if len(table) > 1 else math.nan
-
-
-def _mean(values: Iterable[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return math.fsum(known) / len(known) if known else math.nan

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rageval.measures.parsing import AnyMeasure
-from rageval.scoring.groups import require_groups
-from rageval.scoring.scores import Score
+from rageval.scoring.scores import Score, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.statistics.samples import Int, Sample

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
+from rageval.comparison.verdicts import SLACK
 from rageval.files.judgements import Judgements
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document, difference
@@ -28,7 +29,6 @@ from rageval.statistics.samples import Float
 from rageval.text import visible
 
 Rankings = Mapping[str, Sequence[str]]
-_SLACK = 1e-12
 
 
 class Sensitivity(NamedTuple):
@@ -68,7 +68,7 @@ def turned(change: str, names: Sequence[str], before: Float, after: Float) -> Se
 
 
 def _sign(difference: Float) -> Float:
-    sign: Float = np.where(np.abs(difference) <= _SLACK, 0.0, np.sign(difference))
+    sign: Float = np.where(np.abs(difference) <= SLACK, 0.0, np.sign(difference))
     return sign
 
 
@@ -173,7 +173,7 @@ def certain_verdict(
         lows.append(ends.low)
         highs.append(ends.high)
     low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
-    return HIGHER if low > _SLACK else LOWER if high < -_SLACK else UNDECIDED
+    return HIGHER if low > SLACK else LOWER if high < -SLACK else UNDECIDED
 
 
 def numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:

@@ -46,7 +46,7 @@ _NOT_JUDGED = -1
 Marked = Collection[int]
 
 
-class Group(NamedTuple):
+class TieGroup(NamedTuple):
     """Documents of equal score: `before` stand above them; `documents` are those that are judged."""
 
     before: int
@@ -64,7 +64,7 @@ class TiedRanking(Ranking):
     What it says of a cut-off is a mean over all orders; `depth_limit` is how deep rankings count at all.
     """
 
-    def __init__(self, ranking: Ranking, groups: Sequence[Group], depth_limit: int | None = None) -> None:
+    def __init__(self, ranking: Ranking, groups: Sequence[TieGroup], depth_limit: int | None = None) -> None:
         super().__init__(ranking.topic, ranking.ranks, ranking.documents, ranking.retrieved)
         self.groups = groups
         self.depth_limit = depth_limit
@@ -90,7 +90,7 @@ class TiedRanking(Ranking):
             seen.update(here)
         return found
 
-    def marks(self, marked: Marked) -> list[tuple[Group, int]]:
+    def marks(self, marked: Marked) -> list[tuple[TieGroup, int]]:
         """Return how many documents of each group are marked."""
         return [(group, sum(doc in marked for doc in group.documents)) for group in self.groups]
 
@@ -304,7 +304,7 @@ def orders(tied: TiedRanking, k: int | None) -> Iterator[Ranking] | None:
     return _all_orders(tied, groups)
 
 
-def _all_orders(tied: TiedRanking, groups: list[tuple[Group, int]]) -> Iterator[Ranking]:
+def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterator[Ranking]:
     ways = []
     for group, inside in groups:
         unjudged = [_NOT_JUDGED] * (group.size - len(group.documents))
@@ -342,7 +342,7 @@ def extreme(
 
 
 def _by_key(
-    tied: TiedRanking, group: Group, key: Callable[[Hit | None, int], float], rel: int, best: bool
+    tied: TiedRanking, group: TieGroup, key: Callable[[Hit | None, int], float], rel: int, best: bool
 ) -> list[int]:
     hits = {doc: Hit(0, doc, tied.topic.grades[doc], ()) for doc in group.documents}
     unjudged = [_NOT_JUDGED] * (group.size - len(group.documents))
@@ -350,7 +350,7 @@ def _by_key(
 
 
 def _extreme(
-    group: Group,
+    group: TieGroup,
     kinds: Mapping[int, Nuggets],
     above: Mapping[int, int],
     worth: Worth,

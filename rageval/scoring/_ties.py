@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rageval.errors import MeasureError
 from rageval.measures.base import POOL, Measure
 from rageval.measures.ranking import Ranking, Share
-from rageval.measures.ties import MOST_ORDERS, Group, TiedRanking, extreme, orders
+from rageval.measures.ties import MOST_ORDERS, TiedRanking, TieGroup, extreme, orders
 from rageval.scoring.ordering import Documents
 from rageval.scoring.qrels import Qrels
 from rageval.text import visible
@@ -125,17 +125,17 @@ def tied(
         for before, size in several:
             inside = [docs.pop(rank) for rank in range(before + 1, before + size + 1) if rank in docs]
             if inside:
-                groups.append(Group(before, size, tuple(inside)))
+                groups.append(TieGroup(before, size, tuple(inside)))
         if groups:
-            groups = sorted([*groups, *(Group(rank - 1, 1, (doc,)) for rank, doc in docs.items())])
+            groups = sorted([*groups, *(TieGroup(rank - 1, 1, (doc,)) for rank, doc in docs.items())])
             found[query] = TiedRanking(seen[query], _condensed(groups) if judged_only else groups, depth)
     return found
 
 
-def _condensed(groups: list[Group]) -> list[Group]:
+def _condensed(groups: list[TieGroup]) -> list[TieGroup]:
     """Return the groups without what nobody judged."""
     found, before = [], 0
     for group in groups:
-        found.append(Group(before, len(group.documents), group.documents))
+        found.append(TieGroup(before, len(group.documents), group.documents))
         before += len(group.documents)
     return found

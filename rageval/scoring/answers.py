@@ -20,8 +20,7 @@ from rageval.measures.ranking import Share
 from rageval.measures.scales import Scale
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
 from rageval.scoring.banks import judged_by
-from rageval.scoring.groups import checked_weights, require_groups
-from rageval.scoring.scores import Score, Scores, combined
+from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups
 from rageval.text import visible
 from rageval.version import __version__
 

@@ -23,11 +23,10 @@ from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
 from rageval.scoring import compat
-from rageval.scoring.groups import require_groups
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import Score, Scores, require_groups
 from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
