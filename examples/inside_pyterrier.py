@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import ir_measures
 import pandas as pd
 import pyterrier as pt
 
 import rageval
-from rageval import interop
+from rageval import alpha_ndcg, coverage, measures
 
 DATA = Path(__file__).parent / "data"
 NAMES = ("run.trec", "baseline.trec")
@@ -23,15 +22,14 @@ def run(name: str) -> pt.Transformer:
 
 
 def main() -> None:
-    interop.install()
     # The column `iteration` names the nugget; PyTerrier hands it on to the measures.
     qrels = pd.DataFrame(
         rageval.read_qrels(DATA / "qrels.nugget"), columns=["qid", "docno", "label", "iteration"]
     )
     topics = pd.DataFrame({"qid": qrels["qid"].unique(), "query": "as you ask it"})
-    measures = [ir_measures.parse_measure(name) for name in ("coverage@20", "alpha_ndcg@10", "rr")]
-    table = pt.Experiment([run(name) for name in NAMES], topics, qrels, measures, names=NAMES)
-    columns = ["name", *map(str, measures)]
+    wanted = [coverage @ 20, alpha_ndcg @ 10, measures.rr]
+    table = pt.Experiment([run(name) for name in NAMES], topics, qrels, wanted, names=NAMES)
+    columns = ["name", *map(str, wanted)]
     print(table[columns].round(4).to_csv(index=False, lineterminator="\n"), end="")
 
 

@@ -1,4 +1,4 @@
-"""Compare and judge in one call each: what `rageval.compare` and `rageval.judge` are."""
+"""Compare, report and judge in one call each: what `rageval.compare`, `report` and `judge` are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rageval.names import suggestion
 from rageval.scoring.scores import Scores
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rageval.comparison import Comparison
     from rageval.judges import Model, Rubric
     from rageval.typing import (
@@ -63,10 +65,55 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
         _refuse(options, [*Rules.__dataclass_fields__, *fields])
         return comparison.compare_runs(measures, runs, qrels, settings, **options)
     _refuse(options, fields)
-    scores = list(measures.values() if isinstance(measures, Mapping) else measures)
-    if not all(isinstance(each, Scores) for each in scores):
+    if isinstance(measures, str):
         raise UsageError("compare: expected measures, runs and judgements, or several Scores")
-    return comparison.compare(scores, settings)
+    return comparison.compare(_several(measures), settings)
+
+
+def report(
+    scores: Scores | Mapping[str, Scores] | Iterable[Scores],
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Evaluation report",
+    questions: FileLike | None = None,
+    groups: Mapping[str, Mapping[str, str]] | None = None,
+    **options: Unpack[ComparisonOptions],
+) -> Path:
+    """Write a page with everything there is to say of scores, and return where it is.
+
+    The page needs no network. `questions` is a file with their texts; `groups` are slices,
+    `{field: {query: value}}`; the options are those of `rageval.comparison.Settings`. The command
+    `rageval report` also shows what was found where, which takes the files themselves.
+
+    >>> import rageval, tempfile
+    >>> scores = rageval.evaluate("rr", {"q": {"a": 1.0}}, {"q": {"a": 1}})
+    >>> rageval.report(scores, tempfile.mkdtemp() + "/report.html").name
+    'report.html'
+    """
+    from pathlib import Path
+
+    from rageval.comparison import Settings
+    from rageval.files.writing import whole_file
+    from rageval.pages.gathering import Beside, finished, measured, provenance
+    from rageval.pages.page import page
+
+    _refuse(options, Settings.__dataclass_fields__)
+    extra = Beside(title=title, questions=questions, groups=groups or {})
+    found = finished(measured(_several(scores), Settings(**options)), _several(scores), extra)
+    found["provenance"] = provenance(["rageval.report(…)"], ())
+    with whole_file(Path(path)) as stream:
+        stream.write(page(found).encode())
+    return Path(path)
+
+
+def _several(scores: Any) -> list[Scores]:
+    """Return the scores of all runs in any of the forms that they are handed over in."""
+    if isinstance(scores, Scores):
+        return [scores]
+    found = list(scores.values() if isinstance(scores, Mapping) else scores)
+    if not all(isinstance(each, Scores) for each in found):
+        raise UsageError("expected Scores, such as evaluate returns, or several of them")
+    return found
 
 
 def judge(

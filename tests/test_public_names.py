@@ -46,6 +46,7 @@ PROMISED = [
     "read_qrels",
     "read_run",
     "recall",
+    "report",
 ]
 
 

@@ -11,6 +11,7 @@ TESTS = Path(__file__).parent
 _READS = re.compile(r"read_run|read_qrels|\.evaluate\(|Evaluator\(|run\.trec|\"run\", \"qrels\"")
 OTHERS = {  # which read or score runs on the way to something else, and would take long
     *(
+        "test_shown",
         "test_answer_bad_input",
         "test_answer_laws",
         "test_answer_measures",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
+from rageval.showing import Grid, latex_lines, table_lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -62,23 +63,6 @@ def _mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-Grid = Sequence[Sequence[str]]  # the first row is the header
-
-
-def table_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """Columns for reading; the first `labels` columns are text, the others numbers."""
-    shown = [[visible(cell) for cell in row] for row in grid]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for at, row in enumerate(shown):
-        cells = [
-            cell.ljust(width) if column < labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
-        if at == 0:
-            yield "  ".join("─" * width for width in widths)
-
-
 def table_width(grid: Grid) -> int:
     """How many characters wide the table is."""
     return sum(max(len(visible(cell)) for cell in column) + 2 for column in zip(*grid, strict=True)) - 2
@@ -91,19 +75,6 @@ def md_lines(grid: Grid, labels: int) -> Iterator[str]:
     yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
     for row in body:
         yield "| " + " | ".join(map(md_text, row)) + " |"
-
-
-def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """A LaTeX tabular for booktabs."""
-    head, *body = grid
-    yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
-    yield "\\toprule"
-    yield " & ".join(map(latex_text, head)) + r" \\"
-    yield "\\midrule"
-    for row in body:
-        yield " & ".join(map(latex_text, row)) + r" \\"
-    yield "\\bottomrule"
-    yield "\\end{tabular}"
 
 
 def csv_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
@@ -157,29 +128,6 @@ def md_line(text: str) -> str:
     if block is None:
         return shown
     return "\\" + shown if block[1] else f"{block[2]}\\{shown[len(block[2]) :]}"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
-_LIGATURE = r"(?<=-)-|(?<=')'|(?<=`)`|(?<=[!?])`|(?<=,),"  # two characters that print as one
-_AFTER_ROW = r"\s*[\[*]"  # at the end of the row before, it would be an option of that
-
-
-def latex_text(cell: str) -> str:
-    """Text as LaTeX prints it."""
-    parted = re.sub(_LIGATURE, "{}\\g<0>", "".join(map(_latex, visible(cell))))
-    return "{}" + parted if re.match(_AFTER_ROW, parted) else parted
-
-
-def _latex(character: str) -> str:
-    return _LATEX.get(character, character)
 
 
 class Layout(NamedTuple):

@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import Command, output_option, shared
-from rageval.cli._output import (
-    csv_line,
-    latex_text,
-    md_code,
-    md_line,
-    md_lines,
-    on_terminal,
-    print_lines,
-    table_lines,
-)
+from rageval.cli._output import csv_line, md_code, md_line, md_lines, on_terminal, print_lines
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
+from rageval.showing import latex_text, table_lines
 from rageval.text import visible
 
 if TYPE_CHECKING:

@@ -256,7 +256,7 @@ def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
 
 
 def _table(found: Report, places: int) -> Iterator[str]:
-    from rageval.cli._output import table_lines
+    from rageval.showing import table_lines
 
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
     rows = [["run", *found["measures"]]]

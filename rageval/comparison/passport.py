@@ -31,6 +31,7 @@ from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
 from rageval.measures.scales import ALL, FAULTS
 from rageval.records import Qrel
+from rageval.showing import Displayed, Grid
 from rageval.statistics.agreement import Agreement, agreement, levels_of, table_of
 from rageval.statistics.samples import Float
 from rageval.text import problem_of_id
@@ -40,14 +41,31 @@ _USUAL = (("item_id", "answer"), ("aspect", "0"), ("status", "ok"))  # where a l
 _ANSWER = itemgetter(0, 1)  # of a place: query and run
 
 
-@dataclass(frozen=True, slots=True)
-class Passport:
+@dataclass(frozen=True, slots=True, repr=False)
+class Passport(Displayed):
     """The comparison of a judge with gold judgements; `confusion[i][j]` counts judge's label i, gold's j."""
 
     coefficients: Sequence[Agreement]
     labels: Sequence[str]
     confusion: Sequence[Sequence[int]]
     facts: Mapping[str, Any]
+
+    def _title(self) -> str:
+        counted = sum(map(sum, self.confusion))
+        return f"how far a judge agrees with gold on {counted:,.0f} judgements"
+
+    def _grid(self) -> Grid:
+        rows = [
+            [each.name, f"{each.value:.3f}", f"[{each.low:.3f}, {each.high:.3f}]"]
+            for each in self.coefficients
+        ]
+        return [["coefficient", "value", "interval"], *rows]
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [
+            {"coefficient": each.name, "value": each.value, "low": each.low, "high": each.high}
+            for each in self.coefficients
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program."""

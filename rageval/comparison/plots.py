@@ -32,6 +32,16 @@ def checked_path(path: str | Path) -> Path:
 
 
 def plot_scores(results: Sequence[Scores], path: Path) -> None:
+    """Write the figure of scores."""
+    _save(figure_of_scores(results), path)
+
+
+def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) -> None:
+    """Write the figure of a comparison."""
+    _save(figure_of_comparison(found, results), path)
+
+
+def figure_of_scores(results: Sequence[Scores]) -> Any:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
     families: dict[str, list[int]] = {}
     for at, score in enumerate(results[0].scores):
@@ -44,12 +54,12 @@ def plot_scores(results: Sequence[Scores], path: Path) -> None:
             _curves(axis, results, columns)
         else:
             _means(axis, results, columns)
-    _save(figure, path)
+    return figure
 
 
-def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) -> None:
-    """Draw means with intervals, a panel a measure; then the differences by query of the first pairs."""
-    pairs = found.pairs[:_MOST_PAIRS]
+def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> Any:
+    """Draw means with intervals, a panel a measure; then, of scores, the differences of the first pairs."""
+    pairs = found.pairs[:_MOST_PAIRS] if results else []
     figure, axes = _figure(len(found.measures) + len(pairs))
     for axis, measure in zip(axes, found.measures, strict=False):
         cells = [found.cell(run, measure) for run in found.runs]
@@ -66,7 +76,7 @@ def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) ->
         axis.set_xticks([])
         axis.set_xlabel(f"{len(gaps):,} queries", fontsize=8)
         axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}"), fontsize=9)
-    _save(figure, path)
+    return figure
 
 
 def _titled(measure: str, better: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
+from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
 from rageval.statistics.power import POWER
@@ -152,12 +153,15 @@ class Pair:
         return self.verdict in (HIGHER, LOWER, BETTER, WORSE)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Displayed):
     """All runs by all measures, and the pairs that were compared.
 
-    `better` says of each measure which values are good: `higher`, `lower` or `neither`.
+    `better` says of each measure which values are good: `higher`, `lower` or `neither`. Printed (and in a
+    notebook) it is a table of the pairs, and a DataFrame by `to_pandas`.
     """
+
+    _labels = 3
 
     runs: Sequence[str]
     measures: Sequence[str]
@@ -188,6 +192,25 @@ class Comparison:
         """How it was compared, in one line."""
         return self.settings.signature
 
+    def plot(self) -> Any:
+        """Return a figure of matplotlib's: the means with their intervals, a panel a measure."""
+        from rageval.comparison.plots import figure_of_comparison
+
+        return figure_of_comparison(self)
+
+    def _title(self) -> str:
+        level = f"{self.settings.level:.3g}"
+        return (
+            f"{len(self.runs):,} runs; intervals {level}, p by {self.settings.test}, {self.settings.adjust}"
+        )
+
+    def _grid(self) -> Grid:
+        head = ["measure", "run", "against", "difference", "p", "verdict"]
+        return [head, *map(_row, self.pairs)]
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [asdict(pair) for pair in self.pairs]
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
         return {
@@ -199,6 +222,12 @@ class Comparison:
             "pairs": [_plain(asdict(pair)) for pair in self.pairs],
             "remarks": list(self.remarks),
         }
+
+
+def _row(pair: Pair) -> list[str]:
+    low, high = f"{pair.low:+.3f}", f"{pair.high:+.3f}"
+    p = f"{pair.adjusted:.1e}" if pair.adjusted < 0.001 else f"{pair.adjusted:.4f}"
+    return [pair.measure, pair.run, pair.other, f"{pair.difference:+.3f} [{low}, {high}]", p, pair.verdict]
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MeasureError
 from rageval.names import suggestion
+from rageval.showing import Displayed, Grid, frame
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ def _name(function: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Scores(Mapping[Any, Score]):
+class Scores(Displayed, Mapping[Any, Score]):
     """The scores of one run: a mapping from measures, in any spelling, to `Score` objects.
 
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
@@ -192,20 +194,31 @@ class Scores(Mapping[Any, Score]):
     def __len__(self) -> int:
         return len(self.scores)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """A DataFrame with a row a query and measure: run, query_id, measure, value."""
-        try:
-            import pandas
-        except ImportError:
-            from rageval.errors import MissingPackage
+    def plot(self) -> Any:
+        """Return a figure of matplotlib's: means with 95 % intervals, or curves over the cut-offs."""
+        return import_module("rageval.comparison.plots").figure_of_scores([self])  # it stands above this room
 
-            raise MissingPackage("pandas", "to_pandas()", extra="pandas") from None
+    def _title(self) -> str:
+        return self.run
+
+    def _grid(self) -> Grid:
+        head = ["measure", "value", "queries", "signature"]
         rows = [
-            (self.run, query, str(score.measure), value)
+            [str(score.measure), f"{score.value:.4f}", f"{score.queries:,}", score.signature]
+            for score in self.scores
+        ]
+        return [head, *rows]
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        return (
+            {"run": self.run, "query_id": query, "measure": str(score.measure), "value": value}
             for score in self.scores
             for query, value in score.by_query.items()
-        ]
-        return pandas.DataFrame(rows, columns=["run", "query_id", "measure", "value"])
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a DataFrame with a row a query and measure: run, query_id, measure, value."""
+        return frame(self._records(), ["run", "query_id", "measure", "value"])
 
     def __str__(self) -> str:
         names = [str(score.measure) for score in self.scores]
@@ -219,17 +232,6 @@ class Scores(Mapping[Any, Score]):
         return "\n".join([head, *rows])
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><td>{escape(str(score.measure))}</td><td>{score.value:.4f}</td>"
-            f"<td>{score.queries:,}</td><td><code>{escape(score.signature)}</code></td></tr>"
-            for score in self.scores
-        )
-        head = "<tr><th>measure</th><th>value</th><th>queries</th><th>signature</th></tr>"
-        return f"<table><caption>{escape(visible(self.run))}</caption>{head}{rows}</table>"
 
 
 def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:

@@ -1,0 +1,114 @@
+"""Objects that people look at: on a terminal, in a notebook, in LaTeX, as a DataFrame, as a figure."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval
+from rageval.comparison import Comparison
+from rageval.comparison.passport import Passport, passport
+from rageval.showing import Displayed
+from snippets import ROOT
+
+HOSTILE = 'run<script>&"$x_1\x1b[31m'
+QRELS = {str(query): {"a": 1} for query in range(8)}
+
+
+def scored(name: str, score: float) -> rageval.Scores:
+    run = {str(query): {"a": 1.0, "b": score} for query in range(8)}
+    return rageval.evaluate("rr,ndcg@5", rageval.Run.from_dict(run, name), QRELS)
+
+
+def compared(long: str = "") -> Comparison:
+    return rageval.compare([scored(HOSTILE + long, 0.0), scored("other" + long, 2.0)])
+
+
+def trusted() -> Passport:
+    rows = [("q1", 1.0), ("q2", 0.0), ("q3", 1.0), ("q4", 0.0)]
+    judged = {
+        (query, "r", "answer", "0"): {"query_id": query, "run_id": "r", "grade": grade, "status": "ok"}
+        for query, grade in rows
+    }
+    return passport(judged, judged)
+
+
+@pytest.mark.parametrize("make", [lambda: scored(HOSTILE, 0.0), compared, trusted])
+def test_every_form_of_what_is_shown(make: Any) -> None:
+    found: Displayed = make()
+    assert repr(found) == str(found)
+    assert "\x1b" not in str(found)
+    html = found._repr_html_()
+    assert "<script>" not in html
+    assert "\x1b" not in html
+    assert html.count("<tr>") == html.count("</tr>") > 1
+    latex = found.to_latex()
+    assert latex.startswith("\\begin{tabular}")
+    assert latex.endswith("\\end{tabular}")
+    assert len(found.to_pandas()) >= 1
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_comparison_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = str(compared("-with-a-name-that-goes-on-and-on-and-on-and-on-and-on")).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert any("…" in line for line in lines)
+    assert "…" not in str(rageval.compare([scored("a", 0.0), scored("b", 2.0)]))
+
+
+def test_values_in_frames_are_whole() -> None:
+    found = compared()
+    rows = found.to_pandas()
+    assert rows["difference"].tolist() == [pair.difference for pair in found.pairs]
+    scores = scored("a", 2.0)
+    values = scores.to_pandas().groupby("measure")["value"].mean().to_dict()
+    assert values == pytest.approx({name: score.value for name, score in scores.items()}, abs=1e-15)
+
+
+def test_figures() -> None:
+    pytest.importorskip("matplotlib")
+    titles = [axis.get_title() for axis in compared().plot().axes]
+    assert titles == ["rr", "ndcg@5"]
+    assert [axis.get_title() for axis in scored("a", 2.0).plot().axes] == ["rr", "ndcg@5"]
+
+
+def test_a_notebook_gets_from_a_run_to_a_figure_in_six_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(ROOT / "examples")
+    cells = json.loads(Path("six_cells.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert len(cells) == 6
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in cells:
+        *rest, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(rest, []), "cell", "exec"), names)
+        if isinstance(last, ast.Expr):
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+        else:
+            exec(compile(ast.Module([last], []), "cell", "exec"), names)
+    assert re.findall(r"<th>(\w+)</th>", shown[0]._repr_html_())[:2] == ["measure", "value"]
+    assert type(shown[-1]).__name__ == "Figure"
+
+
+def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    groups = {"half": {query: str(int(query) % 2) for query in QRELS}}
+    path = rageval.report([scored("one", 0.0), scored("two", 2.0)], tmp_path / "page.html", groups=groups)
+    from rageval.pages.reading import read_report
+
+    found = read_report(str(path))
+    assert found["runs"] == ["one", "two"]
+    assert len(found["slices"]) == 8
+    assert found["comparison"]["pairs"][0]["verdict"] == "lower"
+    with pytest.raises(rageval.RagevalError, match="unknown option 'levels'; did you mean level"):
+        rageval.report(scored("one", 0.0), tmp_path / "no.html", levels=0.9)  # type: ignore[call-arg]
+    with pytest.raises(rageval.RagevalError, match="expected Scores"):
+        rageval.report(["a.json"], tmp_path / "no.html")  # type: ignore[list-item]
+    assert not (tmp_path / "no.html").exists()
