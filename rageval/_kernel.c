@@ -254,13 +254,12 @@ static int by_nuggets(const void *left, const void *right) /* those with the sam
     return sign ? sign : by_id(one, other);
 }
 
-static int waits_before(const Kind *one, const Kind *other)
+static inline int waits_before(const Kind *one, const Kind *other)
 {
-    if (one->gain != other->gain)
-        return one->gain > other->gain;
-    if (one->key != other->key)
-        return one->key > other->key;
-    return by_id(one->next, other->next) < 0;
+    int equal = one->gain == other->gain;
+    if (equal && one->key == other->key)
+        return by_id(one->next, other->next) < 0;
+    return (one->gain > other->gain) | (equal & (one->key > other->key)); /* no branch: nobody can foresee it */
 }
 
 static void sift(Kind *heap, size_t length, size_t at)
@@ -270,8 +269,8 @@ static void sift(Kind *heap, size_t length, size_t at)
         size_t child = 2 * at + 1;
         if (child >= length)
             break;
-        if (child + 1 < length && waits_before(&heap[child + 1], &heap[child]))
-            child++;
+        if (child + 1 < length)
+            child += (size_t)waits_before(&heap[child + 1], &heap[child]);
         if (!waits_before(&heap[child], &moved))
             break;
         heap[at] = heap[child];

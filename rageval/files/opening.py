@@ -19,7 +19,7 @@ from rageval.files import remote
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.remote import Stamp, is_remote
 
-CHUNK = 2**20  # fits the processor's cache with all that is computed from it
+CHUNK = 2**18  # fits the processor's cache with all that is computed from it
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
@@ -258,7 +258,7 @@ def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Itera
                     yield b"".join(rest)  # the reader reports the line as too long, with its number
                     return
                 continue
-            yield b"".join([*rest, block[:cut]])
+            yield b"".join([*rest, memoryview(block)[:cut]])
             rest = [block[cut:]]
         if any(rest):
             yield b"".join(rest)
