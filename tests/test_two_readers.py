@@ -170,3 +170,20 @@ def values(run: Any, judged: Any) -> Any:
         return [[x for x in score.by_query.values() if not math.isnan(x)] for score in scores]
 
     return outcome(found)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 8, 33])
+@pytest.mark.parametrize("part", [b" ", b"\t", b" \t "])
+def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: int, part: bytes) -> None:
+    reading = Reading(limits=Limits(id=limit), tabbed=b"\t" in part)
+    for before in range(2 * limit + 1):
+        for length in {1, limit, limit + 1, 2 * limit, 3 * limit + 1}:
+            doc = b"d" * length
+            if b"\t" in part and length > 2:
+                doc = b"d" + b" " * (length - 2) + b"d"  # between tabs blanks are part of an id
+            rows = (
+                (b"q", b"Q0", b"a", b"1", b"2.5", b"t" * (before + 1)),
+                (b"q", b"Q0", doc, b"2", b"1.5", b"t"),
+            )
+            columns = trec.ordinary(b"".join(part.join(row) + b"\n" for row in rows), RUN, reading)
+            assert (columns is None) == (length > limit), (before, length)

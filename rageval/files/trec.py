@@ -339,19 +339,21 @@ def ordinary(content: bytes, kind: LineForm, reading: Reading) -> Columns | None
     """Return the columns of lines that are all as most are, or None if that is not plain to see."""
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n")
-    if content.count(b"\n") * 2 * kind.width > len(content) + 1:
+    content = content.removesuffix(b"\n")
+    ends = content.count(b"\n")
+    if (ends + 1) * 2 * kind.width > len(content) + 2:
         return None  # some lines are too short to hold all fields
     if content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
         return None
     if b"#" in content and reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):
         return None
-    columns = _evenly_parted(content, kind.width) or _parted(content, kind.width, bool(reading.tabbed))
+    columns = _evenly_parted(content, ends, kind.width) or _parted(content, kind.width, bool(reading.tabbed))
     if columns is None or _too_long(content, columns, kind, reading.limits):
         return None
     return with_numbers(columns, kind, reading.limits)
 
 
-def _evenly_parted(content: bytes, width: int) -> Columns | None:
+def _evenly_parted(content: bytes, ends: int, width: int) -> Columns | None:
     """Return the columns if single blanks, or single tabs, part all fields; None where it is otherwise.
 
     The whole text is cut at once: then every seventh piece of a run has to be the end of a line.
@@ -360,9 +362,7 @@ def _evenly_parted(content: bytes, width: int) -> Columns | None:
         if b" " in content:
             return None
         content = content.replace(b"\t", b" ")
-    content = content.removesuffix(b"\n")
     pieces = content.replace(b"\n", b" \n ").split(b" ")
-    ends = content.count(b"\n")
     if pieces[width :: width + 1].count(b"\n") < ends or len(pieces) != (ends + 1) * (width + 1) - 1:
         return None
     if b"" in pieces:
@@ -372,7 +372,7 @@ def _evenly_parted(content: bytes, width: int) -> Columns | None:
 
 def _parted(content: bytes, width: int, tabbed: bool) -> Columns | None:
     """Return the columns of lines that all have as many fields as they should; None where one has not."""
-    lines = content.removesuffix(b"\n").split(b"\n")
+    lines = content.split(b"\n")
     by_tabs = tabbed and b" " in content
     try:
         columns = list(zip(*map(_parts if by_tabs else bytes.split, lines), strict=True))
@@ -388,7 +388,15 @@ def _parts(line: bytes) -> list[bytes]:
 def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) -> bool:
     if len(content) > limits.line and len(max(content.split(b"\n"), key=len)) > limits.line:
         return True
+    if b"\t" not in content and _often_blank(content, limits.id // 2):
+        return False
     return any(max(map(len, columns[at])) > limits.id for at in kind.ids)
+
+
+def _often_blank(content: bytes, width: int) -> bool:
+    """Whether a blank is in each stretch of so many bytes, so that no field is twice as long."""
+    starts = range(0, len(content) - width + 1, width or 1)
+    return width > 0 and all(content.find(b" ", at, at + width) >= 0 for at in starts)
 
 
 def with_numbers(columns: Columns, kind: LineForm, limits: Limits) -> Columns | None:

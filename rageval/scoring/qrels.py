@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from itertools import accumulate, chain, compress, pairwise
+from itertools import accumulate, chain, compress, pairwise, repeat
 from operator import sub
 from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -221,7 +221,7 @@ class Qrels:
         places = self._places.get(query)
         if places is None:
             places = self._places[query] = self._places_of(query)
-        return [places.get(doc, NOT_JUDGED) for doc in docs]
+        return list(map(places.get, docs, repeat(NOT_JUDGED)))
 
     def compiled(self) -> Any:
         """Return these judgements as the compiled reader looks documents up in; None where there is none."""
