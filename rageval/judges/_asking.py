@@ -22,7 +22,7 @@ from typing import Generic, TextIO, TypeVar, cast
 
 from rageval.errors import OutputError, StoreLost, UsageError
 from rageval.judges._database import BEAT
-from rageval.judges.base import Model, Request
+from rageval.judges.base import OK, Model, Reply, Request
 from rageval.judges.spending import Budget
 from rageval.judges.store import Store, refuse_credentials
 from rageval.text import visible
@@ -317,6 +317,35 @@ def _span(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@dataclass(eq=False)
+class Job:
+    """One go at many requests, within one event loop: what live ones and those in batches share."""
+
+    _model: Model
+    _store: Store
+    _budget: Budget
+    _is_refreshing: bool
+    _progress: JobProgress
+    _patience: Patience
+
+    def __post_init__(self) -> None:
+        self._job = self._budget.job if self._is_refreshing else None
+        self._tally = JobTally(self._progress.total)
+
+    def _counted(self, reply: Reply) -> Reply:
+        """The reply, which settles its request."""
+        self._tally.answered += 1
+        if reply.status != OK:
+            self._tally.failed[reply.status] += 1
+        self._show()
+        return reply
+
+    def _show(self) -> None:
+        self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
+        self._tally.guessed = self._budget.guessed
+        self._progress.update(self._tally)
 
 
 def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_Item]:

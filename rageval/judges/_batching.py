@@ -14,6 +14,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,8 +22,8 @@ from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges._asking import (
     GRACE,
     USUAL,
+    Job,
     JobProgress,
-    JobTally,
     Patience,
     Shard,
     backoff,
@@ -36,7 +37,6 @@ from rageval.judges._asking import (
 from rageval.judges.base import (
     ENDED,
     ERROR,
-    OK,
     BatchModel,
     Fatal,
     Lost,
@@ -82,41 +82,29 @@ def ask_in_batches(
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
     check(model, budget, shard)
-    job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
-    job.rebuys = rebuy
+    job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy)
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
 
 
-class _BatchJob:
+@dataclass(eq=False)
+class _BatchJob(Job):
     """One go at a list of requests, within one event loop."""
 
-    def __init__(
-        self,
-        model: BatchModel,
-        store: Store,
-        budget: Budget,
-        refresh: bool,
-        progress: JobProgress,
-        patience: Patience,
-    ) -> None:
-        self._model = model
-        self._who = f"{model.name} {model.endpoint}".strip()
-        self._store = store
-        self._budget = budget
-        self._job = budget.job if refresh else None
-        self._progress = progress
-        self._patience = patience
-        self._tally = JobTally()
-        self._asked: dict[str, Request] = {}
-        self._unsettled: dict[str, Request] = {}
-        self._reserved: dict[str, Reservation] = {}
-        self._rounds: Counter[str] = Counter()
-        self._failed: dict[str, Reply] = {}  # after the last round
-        self._own: set[str] = set()  # ids of batches handed over here, and of intents
-        self._looks: Counter[str] = Counter()  # by intent
-        self.rebuys = False
-        self._taken: set[str] = set()  # ids of batches whose replies were taken here
-        self._no_money: BudgetReached | None = None
+    _model: BatchModel
+    _rebuys: bool = False
+    _asked: dict[str, Request] = field(init=False, default_factory=dict)
+    _unsettled: dict[str, Request] = field(init=False, default_factory=dict)
+    _reserved: dict[str, Reservation] = field(init=False, default_factory=dict)
+    _rounds: Counter[str] = field(init=False, default_factory=Counter)
+    _failed: dict[str, Reply] = field(init=False, default_factory=dict)  # after the last round
+    _own: set[str] = field(init=False, default_factory=set)  # ids of batches handed over here, and of intents
+    _looks: Counter[str] = field(init=False, default_factory=Counter)  # by intent
+    _taken: set[str] = field(init=False, default_factory=set)  # ids of batches whose replies were taken here
+    _no_money: BudgetReached | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._who = f"{self._model.name} {self._model.endpoint}".strip()
 
     async def stream(
         self, requests: Iterator[tuple[int, str, Request]], poll_every: float
@@ -288,7 +276,7 @@ class _BatchJob:
         try:
             found = await self._patiently(lambda: _looked_for(self._model, intent, known))
         except Unclear as unclear:
-            if not self.rebuys:
+            if not self._rebuys:
                 said = _wait_or_fail(intent, unclear)
                 if not self._looks[intent.id]:
                     self._progress.say(said)
@@ -298,7 +286,7 @@ class _BatchJob:
         self._looks[intent.id] += 1
         if found is not None:
             self._accepted(intent.id, found, intent.keys)
-        elif self.rebuys or self._looks[intent.id] >= LOOKS:
+        elif self._rebuys or self._looks[intent.id] >= LOOKS:
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
@@ -343,10 +331,7 @@ class _BatchJob:
                 return
             self._failed[key] = reply
         del self._unsettled[key]
-        self._tally.answered += 1
-        if reply.status != OK:
-            self._tally.failed[reply.status] += 1
-        self._show()
+        self._counted(reply)
 
     async def _patiently(self, work: Callable[[], Awaitable[_Item]]) -> _Item:
         """What comes of the work, tried again after failures that pass."""
@@ -372,11 +357,6 @@ class _BatchJob:
 
     def _way_on(self) -> str:
         return f"replies and open batches are in {self._store.path}: the same command goes on from there"
-
-    def _show(self) -> None:
-        self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
-        self._tally.guessed = self._budget.guessed
-        self._progress.update(self._tally)
 
     async def _end(self, beating: asyncio.Task[None]) -> None:
         """Leave no claim and no connection behind; a batch that is still open will cost what it may."""

@@ -12,6 +12,7 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,8 +21,8 @@ from rageval.judges._asking import (
     GRACE,
     USUAL,
     CallGate,
+    Job,
     JobProgress,
-    JobTally,
     Patience,
     Shard,
     backoff,
@@ -31,7 +32,7 @@ from rageval.judges._asking import (
     keep_beating,
     shared,
 )
-from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
+from rageval.judges.base import ERROR, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.spending import Budget, Reservation
 from rageval.judges.store import STORABLE, Store
 
@@ -66,7 +67,7 @@ def ask_all(
         raise UsageError(f"concurrency={concurrency!r}: expected at least 1")
     budget = budget or Budget()
     check(model, budget, shard)
-    job = _Job(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
+    job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, _size(requests)))
 
 
@@ -75,31 +76,17 @@ def _size(requests: Any) -> int | None:
     return len(requests) if hasattr(requests, "__len__") else None
 
 
-class _Job:
+@dataclass(eq=False)
+class _LiveJob(Job):
     """One go at a stream of requests, within one event loop."""
 
-    def __init__(
-        self,
-        model: Model,
-        store: Store,
-        budget: Budget,
-        refresh: bool,
-        progress: JobProgress,
-        patience: Patience,
-    ) -> None:
-        self._model = model
-        self._store = store
-        self._budget = budget
-        self._job = budget.job if refresh else None
-        self._progress = progress
-        self._patience = patience
-        self._tally = JobTally(progress.total)
-        self._ahead: deque[tuple[int, asyncio.Task[Reply] | Reply]] = deque()
-        self._tasks: dict[str, asyncio.Task[Reply]] = {}  # by key: the same question is asked once
-        self._flying: set[asyncio.Task[Any]] = set()  # whose call is under way
-        self._failing: set[str] = set()  # keys that failed since the last reply
-        self._trouble: BaseException | None = None  # what ends the job
-        self._stored_in_a_row = 0
+    _ahead: deque[tuple[int, asyncio.Task[Reply] | Reply]] = field(init=False, default_factory=deque)
+    # By key: the same question is asked once.
+    _tasks: dict[str, asyncio.Task[Reply]] = field(init=False, default_factory=dict)
+    _flying: set[asyncio.Task[Any]] = field(init=False, default_factory=set)  # whose call is under way
+    _failing: set[str] = field(init=False, default_factory=set)  # keys that failed since the last reply
+    _trouble: BaseException | None = field(init=False, default=None)  # what ends the job
+    _stored_in_a_row: int = field(init=False, default=0)
 
     async def stream(
         self, requests: Iterator[tuple[int, str, Request]], concurrency: int, total: int | None
@@ -197,7 +184,7 @@ class _Job:
                         self._note(key, error)
                         tries += not (error.throttled or isinstance(error, Unreachable))
                         if tries >= self._patience.tries or loop.time() > until:
-                            return self._settle(Reply(ERROR, detail=str(error)))
+                            return self._counted(Reply(ERROR, detail=str(error)))
                         pause = 0.0 if error.throttled else backoff(max(tries, 1), self._patience.first_pause)
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
@@ -223,7 +210,7 @@ class _Job:
                 who = (self._model.name, self._model.endpoint, self._budget.job)
                 put = partial(self._store.put, key, request, reply, *who)
                 reply = await self._commits.do(put, even_if_left=True)
-            return self._settle(reply)
+            return self._counted(reply)
         except Transient as error:
             settle = settle if error.throttled or isinstance(error, Unreachable) else unknown
             raise
@@ -282,18 +269,6 @@ class _Job:
 
     def _way_on(self) -> str:
         return f"what was answered is stored in {self._store.path}: the same command goes on from there"
-
-    def _settle(self, reply: Reply) -> Reply:
-        self._tally.answered += 1
-        if reply.status != OK:
-            self._tally.failed[reply.status] += 1
-        self._show()
-        return reply
-
-    def _show(self) -> None:
-        self._tally.spent, self._tally.unpriced = self._budget.spent, self._budget.unpriced
-        self._tally.guessed = self._budget.guessed
-        self._progress.update(self._tally)
 
     def _stop(self, error: BaseException) -> None:
         """End the job: at once, but for the calls under way."""
