@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         | HasRun
         | Iterable[RetrievedRecord | AnyRecord]
     )
+    RunsLike: TypeAlias = Sequence[str | os.PathLike[str] | Run] | Mapping[str, str | os.PathLike[str] | Run]
     QrelsLike: TypeAlias = (
         FileLike
         | Qrels

@@ -112,3 +112,20 @@ def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:
     with pytest.raises(rageval.RagevalError, match="expected Scores"):
         rageval.report(["a.json"], tmp_path / "no.html")  # type: ignore[list-item]
     assert not (tmp_path / "no.html").exists()
+
+
+def test_several_runs_at_once(tmp_path: Path) -> None:
+    for name, score in (("one", 0.0), ("two", 2.0)):
+        lines = [f"{query} Q0 a 1 1 r\n{query} Q0 b 2 {score} r\n" for query in QRELS]
+        (tmp_path / name).write_text("".join(lines))
+    paths = [tmp_path / "one", str(tmp_path / "two")]
+    found = rageval.evaluate("rr", paths, QRELS)
+    assert {name: scores["rr"].value for name, scores in found.items()} == {"one": 1.0, "two": 0.5}
+    assert [scores.run for scores in found.values()] == ["one", "two"]
+    named = rageval.evaluate("rr", {"x": paths[0], "y": rageval.read_run(paths[1])}, QRELS)
+    assert {name: scores["rr"].value for name, scores in named.items()} == {"x": 1.0, "y": 0.5}
+    assert rageval.compare(found).pairs[0].verdict == "lower"
+    with pytest.raises(rageval.RagevalError, match="two runs are called 'one'; name them"):
+        rageval.evaluate("rr", [paths[0], paths[0]], QRELS)
+    with pytest.raises(rageval.RagevalError):
+        rageval.evaluate("rr", [], QRELS)

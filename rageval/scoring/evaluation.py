@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import and_
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import Measure
@@ -26,6 +27,7 @@ from rageval.scoring import compat
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores, require_groups
 from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.text import visible
@@ -33,7 +35,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
-    from rageval.typing import Executor, MeasuresLike, QrelsLike, RunLike, RunOptions
+    from rageval.typing import Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -423,19 +425,42 @@ def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> d
     return found
 
 
-def evaluate(
+@overload
+def evaluate(  # type: ignore[overload-overlap]  # text is one run, though a sequence of texts
     measures: MeasuresLike,
     run: RunLike,
     qrels: QrelsLike,
     *,
     executor: Executor | None = None,
     **rules: Unpack[RunOptions],
-) -> Scores:
-    """Score one run against judgements.
+) -> Scores: ...
+
+
+@overload
+def evaluate(
+    measures: MeasuresLike,
+    run: RunsLike,
+    qrels: QrelsLike,
+    *,
+    executor: Executor | None = None,
+    **rules: Unpack[RunOptions],
+) -> dict[str, Scores]: ...
+
+
+def evaluate(
+    measures: MeasuresLike,
+    run: RunLike | RunsLike,
+    qrels: QrelsLike,
+    *,
+    executor: Executor | None = None,
+    **rules: Unpack[RunOptions],
+) -> Scores | dict[str, Scores]:
+    """Score a run, or several, against judgements.
 
     `measures` is a measure, its name, several names in one text, or a list of these; `run` and `qrels` are
     paths, tables (`Run`, `Qrels`), dicts, DataFrames or records; the options are those of `Rules`. With an
-    `executor` (of `concurrent.futures`) a large file is read in parts.
+    `executor` (of `concurrent.futures`) a large file is read in parts. A list of runs that have names (paths,
+    or `Run`), or `{name: run}` of these, gives `{name: Scores}`.
 
     >>> scores = evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
     >>> scores["coverage@1"].value
@@ -444,7 +469,27 @@ def evaluate(
     evaluator = Evaluator(measures, qrels, **rules)
     for remark in evaluator.remarks:
         warnings.warn(remark, stacklevel=2)
-    return evaluator.evaluate(run, executor)
+    several = _several(run)
+    if several is None:
+        return evaluator.evaluate(run, executor)  # type: ignore[arg-type]  # what is left is one run
+    return {name: evaluator.evaluate(each, executor) for name, each in several.items()}
+
+
+def _several(runs: Any) -> dict[str, RunSource] | None:
+    """Return runs by name where several were handed over, None for one."""
+    if not isinstance(runs, list | tuple | Mapping):
+        return None
+    given = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
+    if not given or not all(isinstance(each, str | os.PathLike | Run) for each in given.values()):
+        return None
+    found: dict[str, RunSource] = {}
+    for key, each in given.items():
+        source = replace(run_source(each))
+        source.name = str(key) if isinstance(runs, Mapping) else source.name
+        if source.name in found:
+            raise UsageError(f"two runs are called {visible(source.name)!r}; name them: {{name: run}}")
+        found[source.name] = source
+    return found
 
 
 def _frames_of_ours() -> int:

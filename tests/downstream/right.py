@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,7 +42,9 @@ def every_form(folder: Path) -> Iterator[dict[str, float]]:
     yield table((documents, measures.p @ 5), rageval.read_run("run.trec"), rageval.read_qrels("qrels"))
 
 
-def many(runs: Sequence[Path]) -> list[float]:
+def many(runs: list[Path]) -> list[float]:
+    by_name: dict[str, Scores] = rageval.evaluate("rr", runs, "qrels.nugget", depth=10)
+    by_name |= rageval.evaluate("rr", {"bm25": "bm25.run"}, "qrels.nugget")
     evaluator = rageval.Evaluator("alpha_ndcg@10", "qrels.nugget", rel=2, nothing_judged="error")
     return [evaluator.evaluate(run)["alpha_ndcg@10"].value for run in runs]
 
