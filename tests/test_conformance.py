@@ -24,12 +24,11 @@ from rageval.conformance import (
     AnswerVector,
     RunVector,
     answer_vectors,
-    asking,
     fuzzing,
     run_vectors,
     verdicts,
 )
-from rageval.conformance.asking import PeerProcess, PeerQuestion, PeerReply, reply_to
+from rageval.conformance._asking import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
 from rageval.conformance.peers import PEERS, installed, peer_named
 from rageval.conformance.reasons import REASONS, TOPICS
 from rageval.conformance.vectors import text_of
@@ -208,7 +207,7 @@ class TestAsking:
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not limited")
     def test_memory_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        write_peer(tmp_path, monkeypatch, f"taken = bytearray({asking._MEMORY})")
+        write_peer(tmp_path, monkeypatch, f"taken = bytearray({_MEMORY})")
         assert self.ask().failure.startswith("MemoryError")
 
 

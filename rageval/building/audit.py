@@ -22,7 +22,7 @@ from rageval.scoring.answers import evaluate_answers
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import wilson
 
-RUN = "collection"
+_RUN = "collection"
 NUGGETS, PAIRS = "nugget-quality", "audit"  # the rubrics of the two parts
 LABELS = ("relevant", "partially_relevant", "non_relevant")
 _ASKED = {
@@ -84,7 +84,7 @@ def sampled(
 
 def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, Any]) -> str:
     """Return a judgement with its place left open; the file keeps null, which people replace."""
-    place = {"query_id": query, "run_id": RUN, "item_id": item, "aspect": aspect, "rubric": rubric}
+    place = {"query_id": query, "run_id": _RUN, "item_id": item, "aspect": aspect, "rubric": rubric}
     if rubric == PAIRS:
         record = {**place, **shown, "ask": " | ".join(LABELS), "label": None}
     else:
@@ -123,7 +123,7 @@ def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
     """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
         figures = [measure for measure in answer_measures().values() if measure.called_by("freshstack")]
-        for score in evaluate_answers(figures, list(judgements))[RUN].scores:
+        for score in evaluate_answers(figures, list(judgements))[_RUN].scores:
             name = str(score.measure.called_by("freshstack"))
             yield Figure(name, score.value, *bootstrap(score.measure, score.numbers), score.queries)
     labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]

@@ -16,7 +16,7 @@ from rageval.scoring.runs import Run
 from rageval.text import visible
 
 DEPTHS = (5, 10, 20, 50, 100)
-EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
+_EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
 _LIKE_A_NUGGET = "A nugget says one thing that a good answer to the question has to hold, in a few words."
 _LETTERS_A_TOKEN = 4
 
@@ -67,12 +67,12 @@ def _row(
     row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
     if texts is None:
         return row
-    requests = requests_of(pool, rubric, questions, banks, texts)
+    requests = _requests_of(pool, rubric, questions, banks, texts)
     letters = sum(len(request.system) + len(request.user) for request in requests)
     return [*row, f"{letters // _LETTERS_A_TOKEN:,}", *(_price(requests, spec) for spec in priced)]
 
 
-def requests_of(
+def _requests_of(
     pool: Pool,
     rubric: Rubric,
     questions: Mapping[str, Question],
@@ -85,7 +85,7 @@ def requests_of(
 
 
 def _placeholders() -> list[Nugget]:
-    return [Nugget("", str(at), _LIKE_A_NUGGET) for at in range(EXPECTED_NUGGETS)]
+    return [Nugget("", str(at), _LIKE_A_NUGGET) for at in range(_EXPECTED_NUGGETS)]
 
 
 def _price(requests: Sequence[Request], spec: str) -> str:

@@ -24,7 +24,7 @@ from rageval.scoring.runs import Run
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20
-WINDOW = 20  # documents that a call judges
+_WINDOW = 20  # documents that a call judges
 Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> source -> rank
 
 
@@ -59,7 +59,7 @@ def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
     return pool
 
 
-def size(pool: Mapping[str, Iterable[str]], window: int = WINDOW) -> Size:
+def size(pool: Mapping[str, Iterable[str]], window: int = _WINDOW) -> Size:
     """Return the size of a pool."""
     numbers = [len(list(docs)) for docs in pool.values()]
     return Size(len(numbers), sum(numbers), sum(-(-number // window) for number in numbers))

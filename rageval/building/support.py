@@ -23,7 +23,7 @@ from rageval.text import problem_of_id, visible
 
 RUBRIC = "nugget-support"
 THRESHOLD = 1.0
-GRADED = ("ok", "repaired")
+_GRADED = ("ok", "repaired")
 Banks = Mapping[str, Sequence[Nugget]]
 Pair = tuple[str, str, str]  # query, nugget, document
 
@@ -65,7 +65,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
         grade = said.grade
         if grade is None and said.label is not None:
             grade = SUPPORT.labels.get(said.label)
-        if said.status in GRADED and grade is None:
+        if said.status in _GRADED and grade is None:
             labels = ", ".join(SUPPORT.labels)
             raise InputError(
                 f"{name_of(source)}:{line}: expected a grade, or one of the labels {labels};"
@@ -81,7 +81,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
 def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESHOLD) -> Iterator[Qrel]:
     """Yield a judgement of 1 where the grade reaches the threshold, else of 0; none where judging failed."""
     for said in judgements:
-        if said.get("status", "ok") in GRADED:
+        if said.get("status", "ok") in _GRADED:
             grade = int(float(said["grade"]) >= threshold)
             yield Qrel(str(said["query_id"]), str(said["item_id"]), grade, str(said["aspect"]))
 
@@ -91,7 +91,7 @@ def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[Pair]:
     return {
         (str(said["query_id"]), str(said["aspect"]), str(said["item_id"]))
         for said in judgements
-        if said.get("status", "ok") not in GRADED
+        if said.get("status", "ok") not in _GRADED
     }
 
 

@@ -110,7 +110,7 @@ def no_blanks(path: str) -> Rule:
     return rule
 
 
-def references_of(record: Record) -> list[Any]:
+def _references_of(record: Record) -> list[Any]:
     """Return the list as it is; empty if there is none."""
     found = record.get("references")
     return found if isinstance(found, list) else []
@@ -118,7 +118,7 @@ def references_of(record: Record) -> list[Any]:
 
 def references_are_texts(record: Record) -> Iterator[Remark]:
     """Require that every reference is an id in a text."""
-    for at, reference in enumerate(references_of(record)):
+    for at, reference in enumerate(_references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
             yield error(f"expected the id of a document as references[{at}], found {shown(reference)}")
 
@@ -127,7 +127,7 @@ def at_most_references(limit: int) -> Rule:
     """Require no more references than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        count = len(references_of(record))
+        count = len(_references_of(record))
         if count > limit:
             yield error(f"expected at most {limit} references, found {count:,}")
 
@@ -139,7 +139,7 @@ def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
     fits = re.compile(pattern).fullmatch
 
     def rule(record: Record) -> Iterator[Remark]:
-        odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
+        odd = [found for found in _references_of(record) if isinstance(found, str) and not fits(found)]
         if odd:
             more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
             yield Remark(level, f"expected {what} as references, found {shown(odd[0])}{more}")
@@ -150,7 +150,7 @@ def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
 def no_reference_twice(record: Record) -> Iterator[Remark]:
     """Require that no document stands in the list twice."""
     first: dict[str, int] = {}
-    for at, reference in enumerate(references_of(record)):
+    for at, reference in enumerate(_references_of(record)):
         if isinstance(reference, str) and first.setdefault(reference, at) != at:
             yield error(
                 f"references[{at}] is references[{first[reference]}] again: {shown(reference)};"
@@ -161,7 +161,7 @@ def no_reference_twice(record: Record) -> Iterator[Remark]:
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
+def _sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
     """Yield (place, sentence) of every sentence that is one."""
     found = record.get("answer")
     for at, sentence in enumerate(found if isinstance(found, list) else []):
@@ -169,16 +169,16 @@ def sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
             yield at, sentence
 
 
-def texts_of(record: Record) -> Iterator[tuple[int, str]]:
+def _texts_of(record: Record) -> Iterator[tuple[int, str]]:
     """Yield (place, text) of every sentence that has a text."""
-    for at, sentence in sentences_of(record):
+    for at, sentence in _sentences_of(record):
         if isinstance(sentence.get("text"), str):
             yield at, sentence["text"]
 
 
-def citations_of(record: Record) -> Iterator[tuple[int, list[Any]]]:
+def _citations_of(record: Record) -> Iterator[tuple[int, list[Any]]]:
     """Yield (place, citations) of every sentence that has a list of them."""
-    for at, sentence in sentences_of(record):
+    for at, sentence in _sentences_of(record):
         if isinstance(sentence.get("citations"), list):
             yield at, sentence["citations"]
 
@@ -201,7 +201,7 @@ def says_something(record: Record) -> Iterator[Remark]:
     """Require that the answer is not empty, and no sentence of it."""
     if not isinstance(record.get("answer"), list):
         return
-    texts = list(texts_of(record))
+    texts = list(_texts_of(record))
     if not any(text.strip() for _, text in texts):
         yield error("the answer is empty")
         return
@@ -210,16 +210,16 @@ def says_something(record: Record) -> Iterator[Remark]:
             yield warning(f"answer[{at}].text is empty")
 
 
-def length_of(record: Record, counting: str) -> int:
+def _length_of(record: Record, counting: str) -> int:
     """Count the words of the answer, by the rule of the track."""
-    return sum(RULES[counting](text) for _, text in texts_of(record))
+    return sum(RULES[counting](text) for _, text in _texts_of(record))
 
 
 def within_length(limit: int, counting: str) -> Rule:
     """Require that the answer is no longer than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        words = length_of(record, counting)
+        words = _length_of(record, counting)
         if words > limit:
             yield error(f"expected at most {limit:,} words ({counting}), found {words:,}")
 
@@ -230,7 +230,7 @@ def response_length_agrees(counting: str) -> Rule:
     """Warn where the record says another length than is counted; the track corrects it."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        said, words = record.get("response_length"), length_of(record, counting)
+        said, words = record.get("response_length"), _length_of(record, counting)
         if is_number(said) and said != words:
             yield warning(f"`response_length` says {said}, counted {words} words ({counting})")
 
@@ -239,7 +239,7 @@ def response_length_agrees(counting: str) -> Rule:
 
 def no_control_characters(record: Record) -> Iterator[Remark]:
     """Warn of characters that only a terminal obeys: they do not belong in an answer."""
-    for at, text in texts_of(record):
+    for at, text in _texts_of(record):
         found = _CONTROL.search(text)
         if found:
             yield warning(f"answer[{at}].text holds the control character U+{ord(found.group()):04X}")
@@ -258,12 +258,14 @@ def known_documents(references: list[Any]) -> frozenset[str]:
     return frozenset(found for found in references if isinstance(found, str))
 
 
-def cited_documents(record: Record) -> set[str]:
+def _cited_documents(record: Record) -> set[str]:
     """Return every document that some sentence cites."""
-    references = references_of(record)
+    references = _references_of(record)
     known = known_documents(references)
     found = (
-        document_cited(citation, references, known) for _, cited in citations_of(record) for citation in cited
+        document_cited(citation, references, known)
+        for _, cited in _citations_of(record)
+        for citation in cited
     )
     return {doc for doc in found if doc is not None}
 
@@ -272,9 +274,9 @@ def citations_lead_somewhere(ids: bool) -> Rule:
     """Require that each citation is a position in the references, or (with `ids`) one of them."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        references = references_of(record)
+        references = _references_of(record)
         known = known_documents(references)
-        for at, cited in citations_of(record):
+        for at, cited in _citations_of(record):
             for citation in cited:
                 problem = _nowhere(citation, references, known, ids)
                 if problem:
@@ -299,9 +301,9 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
     """Require that no sentence cites a document twice."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        references = references_of(record)
+        references = _references_of(record)
         known = known_documents(references)
-        for at, cited in citations_of(record):
+        for at, cited in _citations_of(record):
             seen: set[str] = set()
             for citation in cited:
                 doc = document_cited(citation, references, known)
@@ -317,7 +319,7 @@ def at_most_citations(limit: int) -> Rule:
     """Require that no sentence cites more documents than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        for at, cited in citations_of(record):
+        for at, cited in _citations_of(record):
             if len(cited) > limit:
                 yield error(f"answer[{at}] has {len(cited):,} citations, expected at most {limit}")
 
@@ -326,8 +328,8 @@ def at_most_citations(limit: int) -> Rule:
 
 def use_all_references(record: Record) -> Iterator[Remark]:
     """Warn of references that no sentence cites."""
-    references = known_documents(references_of(record))
-    idle = len(references - cited_documents(record))
+    references = known_documents(_references_of(record))
+    idle = len(references - _cited_documents(record))
     if idle:
         yield warning(f"{idle:,} of {len(references):,} references are cited by no sentence")
 
@@ -420,7 +422,7 @@ class OneWayToCite:
     said: bool = False
 
     def see(self, line: int, record: Record) -> Iterator[Remark]:
-        for _, cited in citations_of(record):
+        for _, cited in _citations_of(record):
             for citation in cited:
                 if not is_number(citation) and not isinstance(citation, str):
                     continue

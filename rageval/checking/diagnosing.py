@@ -20,12 +20,12 @@ from rageval.files.opening import name_of
 from rageval.files.trec import PLAIN, Reading
 from rageval.names import near_misses, unlike
 
-CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
+_CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
 
 
 def diagnose(
     files: Sequence[tuple[Any, str | None]],
-    cutoffs: Sequence[int] = CUTOFFS,
+    cutoffs: Sequence[int] = _CUTOFFS,
     reading: Reading = PLAIN,
     unknown: list[str] | None = None,
 ) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def diagnose(
             continue
         yield from sorted(findings, key=lambda finding: finding.line)
         known.append(holds)
-    yield from diagnose_together(known)
+    yield from _diagnose_together(known)
 
 
 def _told(
@@ -149,7 +149,7 @@ _EFFECTS = {
 }
 
 
-def diagnose_together(known: list[Known]) -> Iterator[Finding]:
+def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
     """Yield the findings of all files beside one another."""
     of: dict[str, list[Known]] = {}
     for one in known:

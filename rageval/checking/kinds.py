@@ -40,7 +40,7 @@ def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     elif line.strip() == b"{":
         kind = MANIFEST if b'"rageval"' in start else _kind_of_object(start)
     else:
-        kind = LEADERBOARD if is_leaderboard(lines) else kind_of(line)
+        kind = LEADERBOARD if _is_leaderboard(lines) else kind_of(line)
     if kind is None:
         raise InputError(
             f"{path}:1: cannot tell what this is; expected a run, qrels, nuggets, answers, judgements,"
@@ -64,7 +64,7 @@ def kind_of(line: bytes) -> str | None:
     return {RUN.width: RUNS, QRELS.width: JUDGED}.get(len(line.split()))
 
 
-def is_leaderboard(lines: Sequence[bytes]) -> bool:
+def _is_leaderboard(lines: Sequence[bytes]) -> bool:
     """Tell whether lines of four columns are values of runs, by topic and measure, and no judgements.
 
     They begin with names of columns, hold means over all topics, or fractions of few measures of many runs.

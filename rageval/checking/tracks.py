@@ -39,8 +39,8 @@ from rageval.checking._rules import (
 )
 from rageval.checking.findings import ERROR, WARNING, Record, Remark, Rule, error, shown, warning
 
-SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
-SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"
+_SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
+_SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ _RULES_24 = (
     no_blanks("run_id"),
     references_are_texts,
     at_most_references(_REFERENCES_24),
-    references_match(SEGMENT, SEGMENTS),
+    references_match(_SEGMENT, _SEGMENTS),
     no_reference_twice,
     are_sentences,
     says_something,
@@ -135,7 +135,7 @@ _RULES_25 = (
     no_blanks("metadata.run_id"),
     references_are_texts,
     at_most_references(_REFERENCES_25),
-    references_match(SEGMENT, SEGMENTS, WARNING),
+    references_match(_SEGMENT, _SEGMENTS, WARNING),
     no_reference_twice,
     are_sentences,
     says_something,
@@ -212,7 +212,7 @@ _QUESTIONS = 500
 _URN = re.compile(r"<urn:uuid:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}>")
 
 
-def passages_are_whole(record: Record) -> Iterator[Remark]:
+def _passages_are_whole(record: Record) -> Iterator[Remark]:
     """Require that every passage has its text and the documents it is from."""
     found = record.get("passages")
     if isinstance(found, list) and not found:
@@ -247,7 +247,7 @@ _RULES_LIVERAG = (
         field("answer", TEXT),
     ),
     no_other_fields("", "id question passages final_prompt answer"),
-    passages_are_whole,
+    _passages_are_whole,
 )
 
 

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 
 # Around the borders of eight-byte words, composed and decomposed, in several scripts, prefixes of others.
-IDS = [
+_IDS = [
     "d",
     "d0",
     "d00",
@@ -26,7 +26,7 @@ IDS = [
     "x" * 17,
     "x" * 99,
 ]
-IDS += [
+_IDS += [
     "clueweb12-0000tw-05-12114",
     "clueweb12-0000tw-05-12115",
     "a#b",
@@ -49,18 +49,18 @@ class Case:
 def case(rng: random.Random) -> Case:
     """Return a small case: few documents and nuggets, so that nearly every draw has ties."""
     queries = [f"q{at}" for at in range(rng.randint(1, 3))]
-    qrels = {query: judgements(rng) for query in queries}
-    run = {query: ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
+    qrels = {query: _judgements(rng) for query in queries}
+    run = {query: _ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
     if rng.random() < 0.3:
         run["only_in_run"] = {"d": 1.0}
     if not set(run) & set(qrels):
-        run[queries[0]] = ranking(rng, qrels[queries[0]])
+        run[queries[0]] = _ranking(rng, qrels[queries[0]])
     return Case(run, qrels)
 
 
-def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
+def _judgements(rng: random.Random) -> dict[str, dict[str, int]]:
     """Return one query's: by nugget, the grades of documents."""
-    docs = rng.sample(IDS, rng.randint(1, 7))
+    docs = rng.sample(_IDS, rng.randint(1, 7))
     nuggets = [f"n{at}" for at in range(rng.randint(1, 6))]
     if rng.random() < 0.5:  # sets of one size: the greedy ideal must choose among equals
         size = rng.randint(1, len(nuggets))
@@ -77,7 +77,7 @@ def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
     return kept or {"n0": {docs[0]: 0}}
 
 
-def ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
+def _ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
     """Return some of the judged documents and some others, on few levels of scores or on many."""
     known = sorted({doc for docs in judged.values() for doc in docs})
     docs = rng.sample(known, rng.randint(1, len(known))) + rng.sample(

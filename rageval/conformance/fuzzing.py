@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from rageval.conformance.asking import PeerProcess
+from rageval.conformance._asking import PeerProcess
 from rageval.conformance.drawing import case
 from rageval.conformance.peers import peer_named
 from rageval.conformance.peers._base import Peer

@@ -9,7 +9,7 @@ from itertools import product
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from rageval.conformance.asking import PeerProcess, PeerReply
+from rageval.conformance._asking import PeerProcess, PeerReply
 from rageval.conformance.peers import peer_named
 from rageval.conformance.peers._base import Peer
 from rageval.conformance.reasons import reasons_of
@@ -19,7 +19,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
 from rageval.version import __version__
 
-RAGEVAL = "rageval"
+_RAGEVAL = "rageval"
 _TOLERANCE = 1e-12
 _DEEPEST = 20
 AGREES, COMPATIBLE, DIFFERS, FAILS, WRONG = "agrees", "compat", "differs", "fails", "wrong"
@@ -48,7 +48,7 @@ def of_rageval(vector: Vector) -> Iterator[ToolVerdict]:
         said = found[measure]
         fault = _fault(expected, said)
         values = None if isinstance(said, RagevalError) else said
-        yield ToolVerdict(RAGEVAL, measure, vector.name, WRONG if fault else AGREES, fault, values)
+        yield ToolVerdict(_RAGEVAL, measure, vector.name, WRONG if fault else AGREES, fault, values)
 
 
 def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
@@ -161,7 +161,7 @@ class VerdictsTable:
 
     def own(self) -> str:
         """Return how rageval itself did."""
-        found = [verdict for verdict in self._verdicts if verdict.tool == RAGEVAL]
+        found = [verdict for verdict in self._verdicts if verdict.tool == _RAGEVAL]
         right = sum(verdict.verdict == AGREES for verdict in found)
         vectors = len({verdict.vector for verdict in found})
         return f"rageval {__version__}: {right:,} of {len(found):,} right, on {vectors:,} golden vectors"
@@ -169,15 +169,15 @@ class VerdictsTable:
     def grid(self) -> list[list[str]]:
         """Return a row a measure that some tool has, besides rageval."""
         cells = self._cells()
-        shared = dict.fromkeys(name for name, tool in cells if tool != RAGEVAL)
+        shared = dict.fromkeys(name for name, tool in cells if tool != _RAGEVAL)
         rows = [[name, *(_cell(cells.get((name, tool))) for tool in self._versions)] for name in shared]
         return [["measure", *self._versions], *rows]
 
     def alone(self) -> Iterator[str]:
         """Yield the measures that no tool here has, besides rageval."""
         cells = self._cells()
-        shared = {name for name, tool in cells if tool != RAGEVAL}
-        lonely = [name for name, tool in cells if tool == RAGEVAL and name not in shared]
+        shared = {name for name, tool in cells if tool != _RAGEVAL}
+        lonely = [name for name, tool in cells if tool == _RAGEVAL and name not in shared]
         if lonely:
             yield f"Of rageval alone, as far as these tools go: {', '.join(lonely)}."
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.datasets._registering import register
     from rageval.datasets.fetching import fetch
     from rageval.datasets.importing import import_files
     from rageval.datasets.loading import load
-    from rageval.datasets.registering import register
 
-_HOME = {"fetch": "fetching", "import_files": "importing", "load": "loading", "register": "registering"}
+_HOME = {"fetch": "fetching", "import_files": "importing", "load": "loading", "register": "_registering"}
 
 __all__ = ["fetch", "import_files", "load", "register"]
 

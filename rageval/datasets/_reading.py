@@ -47,7 +47,7 @@ def lines(
 ) -> Source:
     """Return a small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
     if _is_parquet(path):
-        rows: Iterator[Any] = parquet_rows(path, columns, limits)
+        rows: Iterator[Any] = _parquet_rows(path, columns, limits)
     elif head(path, limits.for_records()).lstrip().startswith(b"["):
         rows = iter(_array(path, limits))
     elif mended is None:
@@ -66,14 +66,14 @@ def records(
         for _, record in read_records(source, form, expected, limits):
             yield record
         return
-    for number, row in enumerate(parquet_rows(path, columns, limits), 1):
+    for number, row in enumerate(_parquet_rows(path, columns, limits), 1):
         try:
             yield msgspec.convert(row, form)
         except msgspec.ValidationError as error:
             raise InputError(f"{path}:{number}: expected {expected}; {error}") from None
 
 
-def parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[_Row]:
+def _parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[_Row]:
     """Yield the rows of a parquet file, with those of the columns that it has (all, if none is named)."""
     try:
         import pyarrow

@@ -48,7 +48,7 @@ def beside(judged: Mapping[str, Judged], gold: Judged | None) -> list[tuple[str,
     return list(islice(shared, _MOST_PAIRS))
 
 
-def disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
+def _disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
     """Return what two judges gave different verdicts on, the farthest apart first."""
     found = []
     for place, judgement in one.items():
@@ -67,12 +67,12 @@ def judging(pairs: list[tuple[str, Judged, str, Judged]], notes: JudgesNotes) ->
 
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
     """Return the places whose notes are needed."""
-    return {place for _, one, _, other in pairs for place, _ in disagreements(one, other)[:_MOST]}
+    return {place for _, one, _, other in pairs for place, _ in _disagreements(one, other)[:_MOST]}
 
 
 def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: JudgesNotes) -> Record:
     found = passport(one, other).as_dict()
-    differing = disagreements(one, other)
+    differing = _disagreements(one, other)
     return {
         "judge": name,
         "other": other_name,

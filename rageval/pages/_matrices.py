@@ -104,7 +104,7 @@ def shortened(text: str) -> str:
 Record = dict[str, Any]
 Bank = Mapping[tuple[str, str], Nugget]  # by query and nugget id
 DEPTH = 20  # documents of a ranking that are shown, at most
-ANSWER = "answer"
+_ANSWER = "answer"
 
 
 def rankings(
@@ -206,10 +206,10 @@ def _support(
     return nuggets, support
 
 
-def _row(query: str, name: str, bank: Bank, item: str = ANSWER, importance: str | None = None) -> Record:
+def _row(query: str, name: str, bank: Bank, item: str = _ANSWER, importance: str | None = None) -> Record:
     nugget = bank.get((query, name))
     row: Record = {"id": name}
-    if item != ANSWER:
+    if item != _ANSWER:
         row["item"] = item
     if nugget is not None:
         row["text"] = shortened(nugget.text)

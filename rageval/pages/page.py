@@ -42,7 +42,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
         report={**_OPTIONAL, **report},
         tables=_tables(report),
         places=places,
-        policy=policy(scripts, style),
+        policy=_policy(scripts, style),
         style=_trusted(style),
         scripts=[_trusted(script) for script in scripts],
         block=_trusted(OPENING + as_block(report) + CLOSING),
@@ -77,7 +77,7 @@ def as_block(report: Mapping[str, Any]) -> str:
     return text
 
 
-def policy(scripts: list[str], style: str) -> str:
+def _policy(scripts: list[str], style: str) -> str:
     """Return what the browser may do: run these scripts, use this style; load nothing, send nothing."""
     return "; ".join(
         [

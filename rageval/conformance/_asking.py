@@ -1,6 +1,6 @@
 """A peer in a process of its own: some crash, hang, or take all memory, which is an answer, too.
 
-python -m rageval.conformance.asking pyndeval      # questions in, replies out, a line of JSON each
+python -m rageval.conformance._asking pyndeval      # questions in, replies out, a line of JSON each
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PeerProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         environment = os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
         return subprocess.Popen(
-            [sys.executable, "-m", "rageval.conformance.asking", self._name],
+            [sys.executable, "-m", "rageval.conformance._asking", self._name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
