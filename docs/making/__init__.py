@@ -22,7 +22,7 @@ PARTS = {
     "papers": papers.everything,
     "programs": programs.everything,
 }
-LAZY = ("rageval.building", "rageval.datasets", "rageval.judges")
+LAZY = ("rageval.building", "rageval.comparison", "rageval.datasets", "rageval.judges")
 
 
 class Untrue(SphinxError):

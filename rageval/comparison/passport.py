@@ -122,18 +122,12 @@ def passport(
     """Return how far the judge agrees with gold on what both judged.
 
     Systems are ranked by `measure`, for which `nuggets` know importance and weights, or by their mean grade;
-    `lengths` are those of the answers, by query and
-    system, for seeing whether the judge leans on them.
+    `lengths` are those of the answers, by query and system, for seeing whether the judge leans on them.
     """
     shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
     compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
     if not compared:
-        failed = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
-        why = f", of which {failed[0]:,} and {failed[1]:,} failed" if any(failed) else ""
-        raise InputError(
-            f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
-            " expected the same query_id, run_id, item_id and aspect"
-        )
+        raise InputError(_nothing_in_both(judged, gold))
     both, *sides = map(list, zip(*compared, strict=True))
     one, other = (np.array(list(map(_grade, side))) for side in sides)
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
@@ -156,6 +150,15 @@ def passport(
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
+
+
+def _nothing_in_both(judged: Judged, gold: Judged) -> str:
+    failed = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
+    why = f", of which {failed[0]:,} and {failed[1]:,} failed" if any(failed) else ""
+    return (
+        f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
+        " expected the same query_id, run_id, item_id and aspect"
+    )
 
 
 def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]:
