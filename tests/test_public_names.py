@@ -141,3 +141,14 @@ def test_one_class_name_means_one_thing() -> None:
                 places[node.name].append(path.name)
     twice = {name: files for name, files in places.items() if len(files) > 1}
     assert set(twice) <= TWICE, {name: files for name, files in twice.items() if name not in TWICE}
+
+
+def test_the_tour_of_the_house_leads_to_rooms_that_are_there() -> None:
+    tour = (PAGE.parent / "architecture.md").read_text(encoding="utf-8")
+    root = Path(str(rageval.__file__)).parent
+    named = set(re.findall(r"`([\w/]+\.(?:py|c)|(?:\w+/)+)`", tour))
+    assert len(named) > 40
+    lost = {name for name in named if not (root / name).exists() and not (root.parent / name).exists()}
+    assert not lost
+    rooms = {path.name for path in root.iterdir() if (path / "__init__.py").exists()}
+    assert rooms - set(re.findall(r"(\w+)(?=[/`])", tour)) <= {"testing"}
