@@ -107,7 +107,7 @@ def read_judgements(
     nuggets: NuggetsLike | None = None,
     limits: Limits = DEFAULT,
 ) -> Judgements:
-    """The table of judgements in files or dicts, with the answers and nuggets they speak of, if given."""
+    """Read judgements from files or dicts, with the answers and nuggets they speak of, if given."""
     if isinstance(judgements, Judgements):
         return _weighed(judgements, nuggets, limits)
     found = _listed(judgements)
@@ -136,7 +136,7 @@ def _weighed(grades: Judgements, nuggets: Any, limits: Limits) -> Judgements:
 
 
 def measures_of_answers(measures: object) -> list[Measure]:
-    """The measures, all of them of answers."""
+    """Return the measures, all of them of answers."""
     found = parse_measures(measures)
     if not found:
         raise MeasureError("no measure named; expected something like v_strict or crag_score")
@@ -147,7 +147,7 @@ def measures_of_answers(measures: object) -> list[Measure]:
 
 
 def evaluate_all(measures: Sequence[Measure], grades: Judgements, rules: AnswerRules) -> list[Scores]:
-    """The scores of every system; `MissingJudgements` tells of all that are missing, if that is an error."""
+    """Score every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
     for number, run in enumerate(grades.runs.words):
@@ -178,7 +178,7 @@ def by_judge(
     filling: str | float = "skip",
     compat: str | None = None,
 ) -> list[Found]:
-    """The values of a system by each judge who said anything on the scales of a measure."""
+    """Return the values of a system by each judge who said anything on the scales of a measure."""
     found = [Found(measure) for measure in measures]
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, filling, only_here=compat == "nuggetizer")
@@ -205,7 +205,7 @@ def by_judge(
 
 
 def _counted_0(value: float, measure: Measure, has_record: bool) -> float:
-    """What nuggetizer makes of an undefined value: 0, where it has a record of the answer."""
+    """Return what nuggetizer makes of an undefined value: 0, where it has a record of the answer."""
     if not has_record:
         return value
     return Share(0, 0) if measure.gives_shares else 0.0
@@ -237,7 +237,7 @@ def _score(found: Found, grades: Judgements, run: int, rules: AnswerRules) -> Sc
 
 
 def _over_judges(found: Found) -> list[float]:
-    """The mean over the judges whose value is defined; shares that are pooled are pooled over judges, too."""
+    """Return the mean over the judges whose value is defined; pooled shares are pooled over judges, too."""
     if len(found.values) == 1:
         return list(*found.values.values())
     of_queries = zip(*found.values.values(), strict=True)
@@ -252,7 +252,7 @@ def _pooled(shares: Sequence[Any]) -> Share:
 
 
 def _ends(measure: Measure) -> list[str | float]:
-    """What all missing judgements are taken for, in turn, to see between what values the measure lies."""
+    """Return what missing judgements are taken for, in turn, to see between what values a measure lies."""
     counted = measure.parameters.get("label", measure.parameters.get("level"))
     return ["worst", "best"] + ([] if counted in (None, "accurate") else [counted])
 

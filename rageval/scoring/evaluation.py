@@ -114,7 +114,7 @@ class Rules:
         return self.intersection or (self.compat in compat.OF_THE_RUN and not self.complete)
 
     def signature(self, measure: AnyMeasure, view: View) -> str:
-        """The measure's signature under these rules."""
+        """Return the measure's signature under these rules."""
         context = {
             name: getattr(self, name)
             for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")
@@ -179,7 +179,7 @@ class Evaluator:
         return []
 
     def evaluate(self, run: RunLike, executor: Executor | None = None) -> Scores:
-        """The scores of one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records.
+        """Score one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records.
 
         The workers of an `executor` (of `concurrent.futures`, or one that is alike) read a file in parts.
         """
@@ -224,7 +224,7 @@ class Evaluator:
         return Scores(source.name, tuple(scores), notes, judged)
 
     def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
-        """That no document of a run is judged, by what its ids differ from those that are, and the way on."""
+        """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""
         common = {
             query for query, judged in zip(self.qrels.query_ids, notes.judged, strict=True) if judged >= 0
         }
@@ -248,7 +248,7 @@ class Evaluator:
         return qrels.without_nuggets() if self.rules.nuggets_in_qrels is False else qrels
 
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
-        """The measure at the rules' grade, unless it names its own."""
+        """Return the measure at the rules' grade, unless it names its own."""
         rel = self.rules.rel
         if rel is not None and isinstance(measure, ForeignMeasure):
             return measure.at(rel)
@@ -306,13 +306,13 @@ class Evaluator:
         return [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
 
     def _counted(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
-        """Which queries a measure's mean is over."""
+        """Return which queries a measure's mean is over."""
         if self.rules.zero_rel != "skip":
             return included
         return list(map(and_, included, self._has_relevant(measure)))
 
     def _has_relevant(self, measure: AnyMeasure | None = None) -> list[bool]:
-        """Whether each query's judgements hold anything that is relevant to the measure."""
+        """Return whether each query's judgements hold anything that is relevant to the measure."""
         own, ruled = measure.rel if measure is not None else None, self.rules.rel
         rel = own if own is not None else ruled if ruled is not None else 1
         found: list[bool] = self._keep(
@@ -367,7 +367,7 @@ class Evaluator:
         return [self._defined(measure, [end[at] for end in ends]) for at in (0, 1)]
 
     def rankings(self, source: RunSource) -> dict[str, Sequence[str]]:
-        """The documents of every query, best first, as far as they count."""
+        """Return the documents of every query, best first, as far as they count."""
         order, depth = Order(self.rules.ties), self.rules.depth
         return {query: docs[:depth] for query, docs in source.run().ranked(order)}
 
@@ -412,7 +412,7 @@ class Evaluator:
 
 
 def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> dict[str, list[str]]:
-    """The documents of the wanted queries, as they stand in the run, until there are many."""
+    """Return the documents of the wanted queries, as they stand in the run, until there are many."""
     found: dict[str, list[str]] = {}
     left = _LOOKED_AT
     for documents in queries:
@@ -493,7 +493,7 @@ def _several(runs: Any) -> dict[str, RunSource] | None:
 
 
 def _frames_of_ours() -> int:
-    """How many calls up the code stands that called rageval, seen from the caller of this."""
+    """Return how many calls up the code stands that called rageval, seen from the caller of this."""
     level, frame = 1, sys._getframe(1).f_back
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "rageval":
         level, frame = level + 1, frame.f_back

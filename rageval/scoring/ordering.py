@@ -60,7 +60,7 @@ class Documents(NamedTuple):
     ranks: Sequence[bytes] | None = None
 
     def where(self, row: int) -> str:
-        """`file:line` of a row, for error messages."""
+        """Return `file:line` of a row, for error messages."""
         return f"{self.source}:{self.lines[row]}"
 
 
@@ -151,7 +151,7 @@ class Ranked(NamedTuple):
     keys: Sequence[float]
 
     def tied_at(self, cutoff: int) -> bool:
-        """Whether the documents right above and right below a cut-off have equal scores."""
+        """Return whether the documents right above and right below a cut-off have equal scores."""
         return len(self.keys) > cutoff and self.keys[cutoff - 1] == self.keys[cutoff]
 
 
@@ -244,7 +244,7 @@ _COUNTED = [[b"%d" % rank for rank in range(start, 1002)] for start in (0, 1)]
 
 
 def contradicts(found: Documents, ranked: Ranked) -> bool:
-    """Whether two neighbouring rows have ranks that say the opposite of their scores.
+    """Return whether two neighbouring rows have ranks that say the opposite of their scores.
 
     Only ranks that are whole numbers say anything.
     """

@@ -32,7 +32,7 @@ class Run:
 
     @classmethod
     def of_rows(cls, name: str, stretches: Iterable[RunRows], dedup: str | None = None) -> Run:
-        """A run of rows in any order."""
+        """Make a run of rows in any order."""
         kept = list(stretches)
         try:
             return cls(name, whole_queries(kept, dedup))
@@ -41,7 +41,7 @@ class Run:
 
     @classmethod
     def from_dict(cls, ranking: Mapping[Any, Mapping[Any, float]], name: str = "run") -> Run:
-        """A run from `{query_id: {doc_id: score}}`."""
+        """Make a run of `{query_id: {doc_id: score}}`."""
         rows = (
             (query, doc, score)
             for query, docs in mappings(ranking, name, "{doc: score}")
@@ -51,12 +51,12 @@ class Run:
 
     @classmethod
     def from_records(cls, records: Iterable[Any], name: str = "run", dedup: str | None = None) -> Run:
-        """A run from records (or dicts) with `query_id`, `doc_id` and `score`, such as ir_measures'."""
+        """Make a run of records (or dicts) with `query_id`, `doc_id` and `score`, such as ir_measures'."""
         return cls._from_columns(columns_of(records, _FIELDS), name, dedup)
 
     @classmethod
     def from_pandas(cls, frame: Any, name: str = "run", dedup: str | None = None) -> Run:
-        """A run from a DataFrame with the columns `query_id`, `doc_id` and `score`.
+        """Make a run of a DataFrame with the columns `query_id`, `doc_id` and `score`.
 
         PyTerrier's `qid` and `docno` are read, too. Whole numbers as ids are read as their digits.
         """
@@ -87,7 +87,7 @@ class Run:
                 yield ScoredDoc(query, _text(doc), score)
 
     def ranked(self, order: Order | None = None) -> Iterator[tuple[str, list[str]]]:
-        """Every query with its documents, best first."""
+        """Return every query with its documents, best first."""
         return documents_of(self.queries, order)
 
     def __repr__(self) -> str:

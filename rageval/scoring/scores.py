@@ -75,13 +75,13 @@ class Score:
         return dict(zip(self.query_ids, map(float, self.numbers), strict=True))
 
     def by_group(self, groups: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
-        """The values of the queries of each group, as arrays of numpy's."""
+        """Return the values of the queries of each group, as arrays of numpy's."""
         import numpy as np
 
         return {group: np.array(found, np.float64) for group, found in self.numbers_by(groups).items()}
 
     def numbers_by(self, groups: Mapping[str, str]) -> dict[str, list[float]]:
-        """The numbers of the queries of each group."""
+        """Return the numbers of the queries of each group."""
         found: dict[str, list[float]] = {}
         for query, value in zip(self.query_ids, self.numbers, strict=True):
             found.setdefault(groups[query], []).append(value)
@@ -183,7 +183,7 @@ class Scores(Displayed, Mapping[Any, Score]):
         return found
 
     def _find(self, name: str) -> Score | None:
-        """The score of the measure of this name, or of the one that was asked for by this name."""
+        """Return the score of the measure of this name, or of the one that was asked for by this name."""
         named = [score for score in self.scores if str(score.measure) == name]
         asked = [score for score in self.scores if str(score.asked) == name]
         return next(iter(named + asked), None)

@@ -111,7 +111,7 @@ class RunSource:
                 raise
 
     def run(self) -> Run:
-        """The run, in memory."""
+        """Return the run, in memory."""
         if self.table is None:
             if self.path is None:
                 raise UsageError(f"{self.name}: nothing to read")
@@ -119,7 +119,7 @@ class RunSource:
         return self.table
 
     def in_memory(self) -> RunSource:
-        """The same run, read now."""
+        """Return the same run, read now."""
         self.run()
         return self
 
@@ -165,7 +165,7 @@ def read_run(
     limits: Any = None,
     reading: Reading | None = None,
 ) -> Run:
-    """A run from a TREC or Parquet file: a path, `-` for standard input, or a file open in binary mode.
+    """Read a run from a TREC or Parquet file: a path, `-` for standard input, or a file open in binary mode.
 
     JSON is read, too: candidates by query, or `{query: {doc: score}}`.
 
@@ -192,7 +192,7 @@ def read_qrels(
     reading: Reading | None = None,
     floor: int = EVERYTHING,
 ) -> Qrels:
-    """Judgements from a file of `qid nugget docid grade` lines: nugget qrels, or plain ones with 0 as nugget.
+    """Read judgements from lines `qid nugget docid grade`: nugget qrels, or plain ones with 0 as nugget.
 
     JSON is read, too: `{query: {doc: grade}}`.
 
@@ -254,7 +254,7 @@ def _fed(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrel
 
 
 def whole_qrels(qrels: Qrels) -> Qrels:
-    """The judgements with those below their floor, too, where they can be read again."""
+    """Return the judgements with those below their floor, too, where they can be read again."""
     if qrels.floor == EVERYTHING or qrels.origin is None:
         return qrels
     source, reading = qrels.origin
@@ -262,7 +262,7 @@ def whole_qrels(qrels: Qrels) -> Qrels:
 
 
 def portable(qrels: Qrels) -> Qrels:
-    """The judgements as they can be sent to another machine."""
+    """Return the judgements as they can be sent to another machine."""
     if qrels.can_travel:
         return qrels
     source, reading = qrels.origin
@@ -272,14 +272,14 @@ def portable(qrels: Qrels) -> Qrels:
 
 
 def is_columnar(source: Source) -> bool:
-    """Whether this is Parquet."""
+    """Return whether this is Parquet."""
     from rageval.files import columnar
 
     return columnar.is_columnar(source)
 
 
 def run_source(run: Any) -> RunSource:
-    """Any form of a run that `evaluate` takes."""
+    """Return a run in any form that `evaluate` takes as what can be scored."""
     if isinstance(run, RunSource):
         return run
     if isinstance(run, str | os.PathLike):
@@ -289,7 +289,7 @@ def run_source(run: Any) -> RunSource:
 
 
 def is_retrieved(source: Any, reading: Reading) -> bool:
-    """Whether the file holds what was retrieved (or grades) as JSON.
+    """Return whether the file holds what was retrieved (or grades) as JSON.
 
     One that lies far away is looked into only if its name says so: each look is a request.
     """
@@ -303,7 +303,7 @@ def is_retrieved(source: Any, reading: Reading) -> bool:
 
 
 def source_of_run(name: str, path: Any, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
-    """A file to be read as it is scored; one of JSON is read now, as a whole."""
+    """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
     if is_retrieved(path, reading):
         return source.in_memory()
@@ -327,7 +327,7 @@ def _run_table(run: Any) -> Run:
 
 
 def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
-    """Any form of judgements that `evaluate` takes."""
+    """Return judgements in any form that `evaluate` takes."""
     if isinstance(qrels, Qrels):
         return qrels
     if isinstance(qrels, str | os.PathLike):
@@ -346,7 +346,7 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
 
 
 def run_name(source: Source) -> str:
-    """A run is called after its file."""
+    """Return a name for a run: it is called after its file."""
     name = name_of(source)
     if is_remote(source):
         name = name.partition("?")[0]
