@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -117,15 +116,6 @@ def test_each_room_imports_only_what_it_may(path: Path) -> None:
             assert rest.partition(".")[0] in rooms | {room(path)}, f"{path.name} imports {name}"
         elif head in FOREIGN:
             assert head in packages, f"{path.name} imports {name}"
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_room_imports_a_file_that_another_keeps_to_itself(path: Path) -> None:
-    """A file whose name begins with `_` is its room's own, also for imports inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rageval."):
-            _, home, *files = [*str(node.module).split("."), *(alias.name for alias in node.names)]
-            assert home == room(path) or not any(re.match("_[^_]", file) for file in files), ast.unparse(node)
 
 
 def test_the_table_names_every_room_and_no_other() -> None:

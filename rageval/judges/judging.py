@@ -210,16 +210,16 @@ def is_quoted(evidence: str, text: str) -> bool:
     (False, False, True)
     """
     pieces = [piece.strip() for piece in _LEFT_OUT.split(evidence) if piece.strip()]
-    shown = folded(text)
+    shown = as_quoted(text)
     return 0 < len(pieces) <= _MOST_PIECES and all(
-        piece in text or (folded(piece) or "\n") in shown for piece in pieces
+        piece in text or (as_quoted(piece) or "\n") in shown for piece in pieces
     )
 
 
-def folded(text: str) -> str:
+def as_quoted(text: str) -> str:
     """Fold text as quotes are compared: without case, marks and blanks that copying changes.
 
-    >>> folded("It’s  SAFE.") == folded("it's safe")
+    >>> as_quoted("It’s  SAFE.") == as_quoted("it's safe")
     True
     """
     return re.sub(r"\W+", " ", compatible(text).casefold()).strip()

@@ -115,7 +115,7 @@ def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> _R
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _Window:
     """A sentence, or what stands in several."""
 
     text: str
@@ -198,10 +198,10 @@ def _wanted_stems(nugget: str) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _sentences(text: str) -> tuple[_Stretch, ...]:
+def _sentences(text: str) -> tuple[_Window, ...]:
     parts = (part.strip() for part in _SENTENCE_END.split(text))
     return tuple(
-        _Stretch(part, frozenset(_stems(part)), frozenset(numbers_in(part))) for part in parts if part
+        _Window(part, frozenset(_stems(part)), frozenset(numbers_in(part))) for part in parts if part
     )
 
 
@@ -216,12 +216,12 @@ def _weigher(text: str, weights: Mapping[str, float] | None) -> Callable[[str], 
     return lambda stem: known.get(stem, unknown)
 
 
-def _windows(text: str) -> Iterator[_Stretch]:
+def _windows(text: str) -> Iterator[_Window]:
     """Each stretch of neighbouring sentences, as one place."""
     sentences = _sentences(text)
     for at in range(max(len(sentences) - _WINDOW, 0) + 1):
         near = sentences[at : at + _WINDOW]
-        yield _Stretch(
+        yield _Window(
             " ".join(place.text for place in near),
             frozenset().union(*(place.stems for place in near)),
             frozenset().union(*(place.numbers for place in near)),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FENCE = "{{fence}}"  # stands in stored requests where a call has its random fence
-FENCE_BYTES = 16
+_FENCE_BYTES = 16
 # What JSON leaves as it is, but some reader takes for the end of a line, hides, or turns around.
 _UNSEEN = re.compile(
     "[\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
@@ -57,7 +57,7 @@ class Fences:
 
     def _of(self, mark: Mark) -> str:
         while mark.number not in self._drawn:
-            fence = secrets.token_hex(FENCE_BYTES)
+            fence = secrets.token_hex(_FENCE_BYTES)
             if fence not in self._text and fence not in self._drawn.values():
                 self._drawn[mark.number] = fence
         return self._drawn[mark.number]

@@ -124,7 +124,7 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
     sdk_finds_it = trusted and provider.finds_keys and key_from is None
     return Home(
         parts.geturl(),
-        key_from or (provider.key_variable if trusted else key_variable(parts.geturl())),
+        key_from or (provider.key_variable if trusted else _key_variable(parts.geturl())),
         trusted,
         key_needed=key_from is not None or (official and not sdk_finds_it),
         without_key=None if sdk_finds_it else _PLACEHOLDER,
@@ -132,10 +132,10 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
     )
 
 
-def key_variable(url: str) -> str:
+def _key_variable(url: str) -> str:
     """Name the environment variable for the key of a host that is not the provider's.
 
-    >>> key_variable("http://127.0.0.1:8000/v1"), key_variable("https://my-llm.example/v1")
+    >>> _key_variable("http://127.0.0.1:8000/v1"), _key_variable("https://my-llm.example/v1")
     ('RAGEVAL_API_KEY_127_0_0_1_8000', 'RAGEVAL_API_KEY_MY__LLM_EXAMPLE')
     """
     scheme, host, port = _origin(urlsplit(url))
