@@ -33,6 +33,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "gold",
     ),
     "score groups": (*RUNS, "-m", "recall@5", "--group-by", "groups", "--weights", "groups"),
+    "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
     "report show": ("report", "show", "page.html"),
     "report answers": (

@@ -78,7 +78,7 @@ NO_FILES = {
         "--price",
         "--shard",
     ),
-    *("--title", "--measure", "-m", "key", "name", "dataset"),
+    *("--title", "--measure", "-m", "--sort", "--names", "key", "name", "dataset"),
 }
 EVERY = pytest.mark.parametrize("which", JOBS, ids=" ".join)
 

@@ -20,9 +20,10 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from rageval.cli._output import csv_line, latex_lines, latex_text, md_code, md_line, md_lines, table_lines
+from rageval.cli._output import csv_line, md_code, md_line, md_lines, table_lines
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
+from rageval.showing import latex_lines, latex_text
 from rageval.text import visible
 from test_bad_input import command
 

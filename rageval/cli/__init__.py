@@ -73,10 +73,18 @@ class Commands(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
-            if hint := _meant(args[0]):
+            hint = "" if ctx.resilient_parsing else _meant(args[0])
+            if hint:
                 raise UsageError(f"{args[0]}: no such command, no file and no measure{hint}")
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Return the commands that begin so, and what the default command takes."""
+        from rageval.cli import _completion
+
+        found = super().shell_complete(ctx, incomplete)
+        return found if incomplete.startswith("-") else [*found, *_completion.scored(incomplete)]
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and leave with the documented exit code: no traceback for anything a user can cause."""

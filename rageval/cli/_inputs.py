@@ -65,12 +65,57 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
     return inputs
 
 
-def run_sources(runs: list[Any], reading: Reading, dedup: str | None) -> list[RunSource]:
-    """The runs, each with a name of its own."""
+TAG = "tag"  # of --names: what runs call themselves
+
+
+def run_sources(
+    runs: list[Any], reading: Reading, dedup: str | None, said: Sequence[str] = ()
+) -> list[RunSource]:
+    """The runs, each with a name of its own: what --names says, else after its file."""
     names = [run_name(run) for run in runs]
     if len(set(names)) < len(names):
         names = [str(run) if isinstance(run, str) else name for run, name in zip(runs, names, strict=True)]
+    if said:
+        names = _named(runs, names, said, reading)
     return [source_of_run(name, run, reading, dedup) for name, run in zip(names, runs, strict=True)]
+
+
+def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Reading) -> list[str]:
+    """The names of runs as --names has them: of single files, and of all others their tags if it says so."""
+    found = list(names)
+    if TAG in said:
+        found = [_tag(run, reading) or name for run, name in zip(runs, found, strict=True)]
+    for text in said:
+        name, _, file = text.partition("=")
+        at = [at for at, run in enumerate(runs) if isinstance(run, str) and run == file]
+        if text != TAG and (not name or not at):
+            known = ", ".join(visible(run) for run in runs if isinstance(run, str))
+            raise UsageError(f"--names {visible(text)}: expected {TAG}, or NAME=FILE, of the runs {known}")
+        for place in at:
+            found[place] = name
+    twice = {name for name in found if found.count(name) > 1}
+    if twice:
+        raise UsageError(
+            f"--names: two runs would be called {visible(min(twice))!r}; expected NAME=FILE, a name for each"
+        )
+    return found
+
+
+def _tag(run: Any, reading: Reading) -> str | None:
+    """What a run calls itself: the last column of its first line."""
+    if isinstance(run, str):
+        start = b"" if is_columnar(run) else head(run, reading.limits)
+    else:
+        start = start_of_stream(run) or b""
+    lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    if reading.comments == "skip":
+        lines = [line for line in lines if not line.startswith(b"#")]
+    if not lines:
+        return None
+    columns = lines[0].split(b"\t") if is_tabbed(lines[0], RUN.width) else lines[0].split()
+    if len(columns) != RUN.width:
+        return None
+    return columns[-1].strip().decode("utf-8", "surrogateescape") or None
 
 
 def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:

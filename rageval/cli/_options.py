@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 METAVAR = "FILE|ID"
 
 
+def completing(what: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Return what completes a word in a shell; `what` is a function of `rageval.cli._completion`."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from rageval.cli import _completion
+
+        return list(getattr(_completion, what)(incomplete))
+
+    return complete
+
+
 class FileOrId(click.ParamType):  # type: ignore[type-arg]
     """A file of this name, or the data set of this id; `what` it must hold."""
 
@@ -36,6 +47,10 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
 
         return standing_for(value, self.what)
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Return files and ids that begin so."""
+        return completing("files_and_ids")(ctx, param, incomplete)
+
 
 QUESTIONS, NUGGETS, DOCUMENTS = FileOrId("questions"), FileOrId("nuggets"), FileOrId("documents")
 ANSWERS, QRELS = FileOrId("answers"), FileOrId("qrels")
@@ -49,8 +64,26 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {
             "multiple": True,
             "metavar": "MEASURES",
+            "shell_complete": completing("measures"),
             "help": "What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack."
             " See: rageval measures.",
+        },
+    ),
+    "--sort": (
+        ("--sort",),
+        {
+            "metavar": "MEASURE",
+            "shell_complete": completing("measures"),
+            "help": "The best run by this measure first; 'run': by their names.",
+        },
+    ),
+    "--names": (
+        ("--names",),
+        {
+            "multiple": True,
+            "metavar": "NAME=FILE",
+            "help": "Call the run in FILE by this name; 'tag': call runs by their tags (default: by"
+            " their files).",
         },
     ),
     "--depth": (
@@ -206,10 +239,10 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def shared(name: str, *also: str, **said: Any) -> Callable[[Decorated], Decorated]:
+def shared(name: str, **said: Any) -> Callable[[Decorated], Decorated]:
     """Return an option that several commands take; `said` is what this command says of it."""
     names, settings = _SHARED[name]
-    return click.option(*names, *also, **{**settings, **said})
+    return click.option(*names, **{**settings, **said})
 
 
 # The sections of --help, by the names of parameters; what stands in none of them comes first.
@@ -233,7 +266,19 @@ _SECTIONS = {
     ),
     "What it may cost": ("dry_run", "max_cost", "max_calls", "price", "batch", "rebuy", "shard"),
     "What is printed or written": (
-        *("by_query", "no_summary", "by", "title", "details", "style", "places", "output", "disagreements"),
+        *(
+            "by_query",
+            "no_summary",
+            "sort",
+            "names",
+            "by",
+            "title",
+            "details",
+            "style",
+            "places",
+            "output",
+            "disagreements",
+        ),
         *("plot", "quiet"),
     ),
     "How it is done": ("jobs", "dask", "concurrency", "timeout", "patience", "poll_every", "seed"),
@@ -283,7 +328,12 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which there is."""
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+        if (
+            args
+            and not ctx.resilient_parsing
+            and self.get_command(ctx, args[0]) is None
+            and not args[0].startswith("-")
+        ):
             known = self.list_commands(ctx)
             hint = nearest_command(args[0], known) or f"; expected one of {', '.join(known)}"
             raise UsageError(f"{visible(args[0])}: no such command{hint}")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
-from rageval.showing import Grid, latex_lines, table_lines
+from rageval.showing import Grid, latex_lines
+from rageval.showing import table_lines as drawn
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -61,6 +62,81 @@ def _print(line: str | None = None) -> None:
 def _mute() -> None:
     """Let what is still buffered go nowhere, so that leaving the process does not fail once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def terminal_width() -> int | None:
+    """Return how many characters fit on a line, where somebody is looking or COLUMNS says it."""
+    if not os.environ.get("COLUMNS") and not on_terminal():
+        return None
+    import shutil
+
+    return max(_NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+
+
+def table_lines(grid: Grid, labels: int) -> Iterator[str]:
+    """Columns for reading; the first `labels` columns are text, the others numbers.
+
+    What is wider than the terminal is cut into several tables, each with the text columns.
+    """
+    width = terminal_width()
+    if width is None:
+        yield from drawn(grid, labels)
+        return
+    shown = [[visible(cell) for cell in row] for row in grid]
+    repeated = labels if labels < len(grid[0]) else 1
+    _shorten_labels(shown, repeated, width)
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for number, columns in enumerate(_fitting(widths, repeated, width)):
+        if number:
+            yield ""
+        yield from drawn([[row[at] for at in columns] for row in shown], min(labels, len(columns)))
+
+
+_USUAL_WIDTH = 100  # of a table that is not looked at
+_NARROWEST = 40  # columns: a terminal that says it has fewer is not believed
+_SHORTEST = 12  # characters that are left of a name
+
+
+def _shorten_labels(shown: list[list[str]], labels: int, width: int) -> None:
+    """Leave out the middle of names, the longest first, that leave no room for one number beside them."""
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    beside = max(widths[labels:], default=0) + 2 * labels
+    while (excess := sum(widths[:labels]) + beside - width) > 0:
+        widest = max(range(labels), key=widths.__getitem__)
+        room = max(_SHORTEST, widths[widest] - excess)
+        if room >= widths[widest]:
+            return
+        for row in shown:
+            name = row[widest]
+            if len(name) > room:
+                row[widest] = f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
+        widths[widest] = room
+
+
+def _fitting(widths: Sequence[int], labels: int, width: int) -> Iterator[list[int]]:
+    """The columns of each table: the text, and as many numbers as fit beside it."""
+    first = list(range(labels))
+    columns = first
+    for column in range(labels, len(widths)):
+        if columns != first and sum(widths[at] + 2 for at in [*columns, column]) - 2 > width:
+            yield columns
+            columns = first
+        columns = [*columns, column]
+    yield columns
+
+
+def wrapped(text: str, between: str = " ") -> Iterator[str]:
+    """Cut a line for the terminal, where `between` stands; what is not looked at stays one line."""
+    width = terminal_width()
+    line = ""
+    for part in text.split(between):
+        longer = f"{line}{between}{part}" if line else part
+        if line and width is not None and len(longer) + len(between.strip()) > width:
+            yield line + between.rstrip()
+            line = part
+        else:
+            line = longer
+    yield line
 
 
 def table_width(grid: Grid) -> int:
@@ -236,10 +312,8 @@ def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Columns for reading; a row a measure where a column each would not fit the terminal."""
-    import shutil
-
     grid = _grid_of_means(results, layout)
-    if table_width(grid) > shutil.get_terminal_size((100, 24)).columns:
+    if table_width(grid) > (terminal_width() or _USUAL_WIDTH):
         rows = _values(results, layout)
         grid = [[row.run, row.measure, row.query, layout.number(row.value)] for row in rows]
         yield from table_lines([["run", "measure", "query", "value"], *grid], 3)

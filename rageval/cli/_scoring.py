@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval.cli._inputs import Inputs, judgements, run_sources
 from rageval.errors import NothingJudged, UsageError
 from rageval.files.trec import Reading
-from rageval.measures.base import Measure
+from rageval.measures.base import LOWER, Measure
 from rageval.scoring.evaluation import EXPECTED, Evaluator, lowest_grade
 from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import RunSource
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rageval.files.judgements import Judgements
 
 
+BY_NAME = "run"  # of --sort
 _ORDERS = "over all orders of equal scores"
 _RULES = (
     *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
@@ -78,6 +79,27 @@ def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, An
     return found
 
 
+def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
+    """Return the runs in the order that --sort asks for: the best by a measure first, or by their names."""
+    if wanted is None or not results:
+        return results
+    if wanted == BY_NAME:
+        return sorted(results, key=lambda scores: scores.run)
+    from rageval.measures.parsing import parse_measure
+
+    measure = parse_measure(wanted)
+    if measure not in [score.measure for score in results[0].scores]:
+        known = ", ".join(str(score.measure) for score in results[0].scores)
+        raise UsageError(f"--sort {visible(wanted)}: is not measured; expected {BY_NAME} or one of {known}")
+    sign = 1 if measure.better == LOWER else -1
+
+    def place(scores: Scores) -> tuple[bool, float]:
+        value = scores[measure].value
+        return math.isnan(value), 0.0 if math.isnan(value) else sign * value
+
+    return sorted(results, key=place)
+
+
 def refuse(reasons: Sequence[str]) -> None:
     """End with an error for the runs of which nothing is judged, if there are any."""
     if reasons:
@@ -110,7 +132,7 @@ def prepared(
     rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
-    return evaluator, run_sources(inputs.runs, reading, options["dedup"])
+    return evaluator, run_sources(inputs.runs, reading, options["dedup"], options["names"])
 
 
 def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
@@ -187,6 +209,8 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
     for name in _FOR_RUNS:
         if options[name] is not None and options[name] is not False:
             raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
+    if options["names"]:
+        raise UsageError("--names is about runs; judged answers name their systems themselves (run_id)")
     if options["zero_rel"] != "zero":
         raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
     if options["compat"] not in (None, "nuggetizer"):

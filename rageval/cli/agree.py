@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import QRELS, Command, shared
-from rageval.cli._output import md_line, md_lines, on_terminal, print_lines
-from rageval.showing import table_lines
+from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines
 from rageval.text import visible
 
 if TYPE_CHECKING:

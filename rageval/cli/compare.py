@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, output_option, shared
-from rageval.cli._output import csv_line, md_code, md_line, md_lines, on_terminal, print_lines
+from rageval.cli._options import Command, completing, output_option, shared
+from rageval.cli._output import (
+    csv_line,
+    md_code,
+    md_line,
+    md_lines,
+    on_terminal,
+    print_lines,
+    table_lines,
+    table_width,
+    terminal_width,
+    wrapped,
+)
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
-from rageval.showing import latex_text, table_lines
+from rageval.showing import latex_text
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -31,7 +42,7 @@ FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
-_SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged"}
+_SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -42,7 +53,9 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 
 @_with_options_of_score
 @click.command(cls=Command)
-@click.argument("words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]")
+@click.argument(
+    "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")
+)
 @click.option(
     "--baseline", default="best", metavar="RUN", help="Compare with this run (default: the best, by measure)."
 )
@@ -105,7 +118,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._scoring import refuse, said_of_sets
+    from rageval.cli._scoring import best_first, refuse, said_of_sets
     from rageval.comparison.plots import checked_path, plot_comparison
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
@@ -120,6 +133,9 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     compared = _answers_compared if inputs.answers else _runs_compared
     plot = checked_path(options["plot"]) if options["plot"] else None
     found, results, remarks, refused = compared(inputs, measures, options, reading)
+    if options["sort"]:
+        results = best_first(results, options["sort"])
+        found = _in_order(found, [scores.run for scores in results])
     typed = said_of_sets([*options["measures"], *inputs.measures])
     for remark in [*typed, *remarks, *found.remarks]:
         click.echo(f"rageval: {remark}", err=True)
@@ -129,6 +145,17 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     style = options["style"] or ("table" if on_terminal() else "csv")
     print_lines(_DRAWN[style](found, places))
     refuse(refused)
+
+
+def _in_order(found: Comparison, runs: list[str]) -> Comparison:
+    """The comparison with its runs, and the pairs by each measure, in this order."""
+    from dataclasses import replace
+
+    def place(pair: Pair) -> tuple[int, int, int]:
+        return measures.index(pair.measure), runs.index(pair.run), runs.index(pair.other)
+
+    measures = list(found.measures)
+    return replace(found, runs=runs, pairs=sorted(found.pairs, key=place))
 
 
 def _runs_compared(
@@ -185,12 +212,12 @@ _ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "tukey": "Tukey HSD", "none": 
 
 def _table(found: Comparison, places: int) -> Iterator[str]:
     """Two tables for reading: the values, and the differences."""
-    yield from _two_tables(found, places, table_lines, visible)
+    yield from _two_tables(found, places, table_lines)
 
 
 def _md(found: Comparison, places: int) -> Iterator[str]:
     """The same two tables in Markdown."""
-    yield from _two_tables(found, places, md_lines, md_line)
+    yield from _two_tables(found, places, md_lines)
 
 
 def _latex(found: Comparison, places: int) -> Iterator[str]:
@@ -243,7 +270,6 @@ def _two_tables(
     found: Comparison,
     places: int,
     draw: Callable[[Sequence[Sequence[str]], int], Iterator[str]],
-    text: Callable[[str], str],
 ) -> Iterator[str]:
     letters = _letters(found)
     values = [["", "run", *found.measures]]
@@ -252,13 +278,25 @@ def _two_tables(
         values.append([letter, run, *(_shown(cell, found, places) for cell in cells)])
     yield from draw(values, 2)
     yield ""
-    yield from draw([_head(found), *(_row(pair, found, places) for pair in found.pairs)], 3)
+    pairs = [_head(found), *(_row(pair, found, places) for pair in found.pairs)]
+    width = terminal_width()
+    is_narrow = draw is table_lines and width is not None and table_width(pairs) > width
+    yield from draw(_by_letters(pairs, letters) if is_narrow else pairs, 2 if is_narrow else 3)
     yield ""
-    for pair in found.pairs:
-        if pair.why:
-            yield text(f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}")
-    yield from map(text, _legend(found))
-    yield md_code(found.signature) if draw is md_lines else visible(found.signature)
+    said = [f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}" for pair in found.pairs if pair.why]
+    said += _legend(found)
+    if draw is md_lines:
+        yield from map(md_line, said)
+        yield md_code(found.signature)
+    else:
+        yield from (line for sentence in said for line in wrapped(visible(sentence)))
+        yield from wrapped(visible(found.signature), "|")
+
+
+def _by_letters(pairs: list[list[str]], letters: dict[str, str]) -> list[list[str]]:
+    """The differences with the letters of the runs in place of their names."""
+    rows = [[measure, f"{letters[run]} - {letters[other]}", *row] for measure, run, other, *row in pairs[1:]]
+    return [[pairs[0][0], "runs", *pairs[0][3:]], *rows]
 
 
 def _letters(found: Comparison) -> dict[str, str]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval.cli._options import Command, shared
-from rageval.cli._output import md_lines, print_lines
+from rageval.cli._output import md_lines, print_lines, table_lines
 from rageval.errors import UsageError
 from rageval.names import suggestion
-from rageval.showing import table_lines
 
 if TYPE_CHECKING:
     from rageval.conformance.verdicts import ToolVerdict, Vector

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import Command, shared
-from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines
-from rageval.showing import table_lines
+from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import Corrected

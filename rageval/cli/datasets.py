@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Group, shared
+from rageval.cli._options import Group, completing, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.measures.official import OFFICIAL
@@ -50,7 +50,7 @@ def datasets(ctx: click.Context, /) -> None:
 
 
 @datasets.command()
-@click.argument("dataset", metavar="ID")
+@click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 def show(dataset: str) -> None:
     """What ID is: its content, licence, citation, and where its files come from."""
     from rageval.datasets.catalogue import find
@@ -65,7 +65,7 @@ def show(dataset: str) -> None:
 
 
 @datasets.command()
-@click.argument("dataset", metavar="ID")
+@click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.option("--only", type=click.Choice(ROLES), multiple=True, help="Only the files of this role.")
 @click.option("--again", is_flag=True, help="Also what is there already.")
 @_licence
@@ -84,7 +84,7 @@ def fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool
 
 
 @datasets.command("import")
-@click.argument("dataset", metavar="ID")
+@click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--as", "role", type=click.Choice(ROLES), help="What the files hold, if not told by their names."
@@ -99,7 +99,7 @@ def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tup
 
 
 @datasets.command()
-@click.argument("dataset", metavar="ID")
+@click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.argument("what", type=click.Choice(WHAT))
 @click.option(
     "--format", "style", type=click.Choice(("trec", "tsv", "jsonl")), help="Default: the usual one."
@@ -114,7 +114,7 @@ def export(dataset: str, what: str, style: str | None, accept_license: bool, lim
 
 
 @datasets.command()
-@click.argument("dataset", metavar="ID")
+@click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @_licence
 @_limits
 @click.pass_context

@@ -14,6 +14,7 @@ from rageval.cli._options import (
     METAVAR,
     Command,
     asking_options,
+    completing,
     output_option,
     settings_of,
     shared,
@@ -36,9 +37,16 @@ WAYS_ON = (
 
 
 @click.command(cls=Command)
-@click.argument("words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl...]")
+@click.argument("words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl...]", shell_complete=completing("rubrics"))
 @click.option("--rubric", metavar="FILE", help="The rubric, in place of the first word.")
-@click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges; may be repeated.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="JUDGE",
+    shell_complete=completing("judges"),
+    help="Who judges; may be repeated.",
+)
 @output_option("-o", "--output", metavar="FILE", help="Where judgements go.")
 @shared("--questions", help="The questions, with gold answers where the rubric needs them.")
 @shared("--nuggets", help="The nuggets.")

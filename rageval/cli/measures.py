@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from rageval.cli._options import Command
+from rageval.cli._options import Command, completing
 from rageval.cli._output import print_lines
 
 
 @click.command(cls=Command)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing("measures"))
 def measures(name: str | None) -> None:
     """List the measures, or show the page of NAME: formula, range, caveats, peers, which way is better."""
     print_lines([_page(name) if name else _listing()])

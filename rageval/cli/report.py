@@ -29,7 +29,7 @@ _SETTINGS = (
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
-_SHARED |= {"limits", "cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
+_SHARED |= {"limits", "names", "cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.pages.typed"
 _PROVENANCE = {
@@ -256,7 +256,7 @@ def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
 
 
 def _table(found: Report, places: int) -> Iterator[str]:
-    from rageval.showing import table_lines
+    from rageval.cli._output import table_lines
 
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
     rows = [["run", *found["measures"]]]

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import click
 
-from rageval.cli._options import Command
+from rageval.cli._options import Command, completing
 from rageval.cli._output import print_lines
 from rageval.text import visible
 
 
 @click.command(cls=Command)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing("rubrics"))
 def rubrics(name: str | None) -> None:
     """List the rubrics, or print one: its labels, where it comes from, its prompt.
 

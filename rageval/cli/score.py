@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.cli import _output
-from rageval.cli._options import Command, output_option, shared
+from rageval.cli._options import Command, completing, output_option, shared
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.text import visible
@@ -30,13 +30,15 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
 @click.command(cls=Command)
-@click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]")
+@click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]", shell_complete=completing("scored"))
 @shared("--measure")
 @click.option("-q", "--by-query", is_flag=True, help="Also print the value of every query.")
 @click.option("-n", "--no-summary", is_flag=True, help="Do not print the means.")
 @click.option(
     "--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else trec."
 )
+@shared("--sort")
+@shared("--names")
 @shared("--places")
 @click.option("-l", "--rel", type=int, help="The lowest grade that counts as relevant (default 1).")
 @shared("--depth")
@@ -138,7 +140,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._scoring import said_of_sets
+    from rageval.cli._scoring import best_first, said_of_sets
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
 
@@ -152,6 +154,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     else:
         from rageval.cli._scoring import run_scores as scored
     results, remarks, queries, refused = scored(inputs, measures, options, reading)
+    results = best_first(results, options["sort"])
     for remark in [*said_of_sets([*options["measures"], *inputs.measures]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
     _write(results, options)
