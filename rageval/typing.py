@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import ir_measures
 
     from rageval.datasets.loading import Dataset
-    from rageval.files.judgements import Judgements
+    from rageval.files.judgements import JudgementTable
     from rageval.measures.base import Measure
     from rageval.measures.foreign import ForeignMeasure
     from rageval.records import Nugget
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
-    JudgementsLike: TypeAlias = RecordsLike | Judgements | Iterable[FileLike]
+    JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Iterable[FileLike]
     RunLike: TypeAlias = (
         FileLike
         | Run

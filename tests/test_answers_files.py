@@ -20,7 +20,7 @@ import rageval
 from rageval.counting import RULES, length
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, read_answers, write_answers
-from rageval.files.judgements import JudgementLine, Judgements
+from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.records import Answer, Sentence
 
@@ -303,7 +303,7 @@ def test_lines_that_lie_apart_are_the_answers_they_are_together(seed: int, tmp_p
         rng.shuffle(rows)
     path = tmp_path / "judged.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    table = Judgements("x")
+    table = JudgementTable("x")
     step = rng.choice((1, 2, 100))
     for begin in range(0, len(rows), step):
         records = msgspec.convert(rows[begin : begin + step], list[JudgementLine])

@@ -130,7 +130,7 @@ def test_the_page_of_what_is_public_names_every_public_room() -> None:
 
 
 # Class names that mean two things yet. This list only ever gets shorter.
-TWICE = {"Judgements", "Settings"}
+TWICE = {"Settings"}
 
 
 def test_one_class_name_means_one_thing() -> None:

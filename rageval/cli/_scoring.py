@@ -16,7 +16,7 @@ from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.files.judgements import Judgements
+    from rageval.files.judgements import JudgementTable
 
 
 BY_NAME = "run"  # of --sort
@@ -202,7 +202,7 @@ def answer_scores(
     return results, said, grades.queries.words, []
 
 
-def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> Judgements:
+def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> JudgementTable:
     """The judgements; options that are about runs are refused first."""
     from rageval.scoring.answers import read_judgements
 
@@ -221,7 +221,7 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
 
 
 def scored_answers(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: Judgements
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: JudgementTable
 ) -> tuple[list[Scores], list[str]]:
     """The scores of every system, and what should be said of them."""
     from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers
@@ -234,7 +234,7 @@ def scored_answers(
     return results, list(_of_answers(results, grades))
 
 
-def _of_answers(results: Sequence[Scores], grades: Judgements) -> Iterator[str]:
+def _of_answers(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
     """What a careful reader would ask about."""
     from rageval.scoring.banks import differences
 
@@ -247,7 +247,7 @@ def _of_answers(results: Sequence[Scores], grades: Judgements) -> Iterator[str]:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
 
 
-def _passed_over(grades: Judgements) -> Iterator[str]:
+def _passed_over(grades: JudgementTable) -> Iterator[str]:
     """Judgements that were left out for their rubric, and say what others do."""
     from rageval.measures.scales import ALL
     from rageval.scoring.assessing import passed_over
@@ -270,7 +270,7 @@ def _of_answer_score(score: Score) -> Iterator[str]:
         yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
 
 
-def _groups(grades: Judgements, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def _groups(grades: JudgementTable, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     from pathlib import Path
 
     from rageval.cli._inputs import groups_of

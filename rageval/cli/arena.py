@@ -14,7 +14,7 @@ from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, ta
 from rageval.showing import latex_lines
 
 if TYPE_CHECKING:
-    from rageval.files.judgements import Judgements
+    from rageval.files.judgements import JudgementTable
 
 Grid = list[list[str]]
 STYLES = ("table", "md", "latex", "csv", "json")
@@ -57,14 +57,14 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
     print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv")))
 
 
-def _say_what_failed(grades: Judgements) -> None:
+def _say_what_failed(grades: JudgementTable) -> None:
     from rageval.comparison.arena import failed_sides, has_rankings
 
     if not has_rankings(grades) and (number := failed_sides(grades)):
         click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
 
 
-def _standing(grades: Judgements) -> Grid:
+def _standing(grades: JudgementTable) -> Grid:
     from rageval.comparison.arena import games, has_rankings, strengths
 
     if has_rankings(grades):
@@ -88,21 +88,21 @@ def _shown(value: float) -> str:
     return f"{round(value, 4) + 0.0:.4f}"  # no minus before zero
 
 
-def _elo(grades: Judgements) -> Grid:
+def _elo(grades: JudgementTable) -> Grid:
     from rageval.comparison.arena import elo, games
 
     ratings = sorted(elo(games(grades)).items(), key=lambda item: -item[1])
     return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
 
 
-def _values(grades: Judgements) -> dict[str, tuple[float, int]]:
+def _values(grades: JudgementTable) -> dict[str, tuple[float, int]]:
     from rageval.scoring.answers import evaluate_answers
 
     found = evaluate_answers("rank_score", grades)
     return {run: (scores["rank_score"].value, scores["rank_score"].queries) for run, scores in found.items()}
 
 
-def _matrix(grades: Judgements) -> Grid:
+def _matrix(grades: JudgementTable) -> Grid:
     from rageval.comparison.arena import games, has_rankings, outcome_matrix
     from rageval.scoring.answers import evaluate_answers
 

@@ -31,7 +31,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.comparison import Cell, Comparison, Pair, Settings
-    from rageval.files.judgements import Judgements
+    from rageval.files.judgements import JudgementTable
     from rageval.files.trec import Reading
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.scores import Scores
@@ -396,7 +396,7 @@ def _without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[
         yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, runs, values)}"
 
 
-def _among_judges(results: list[Scores], grades: Judgements) -> Iterator[str]:
+def _among_judges(results: list[Scores], grades: JudgementTable) -> Iterator[str]:
     """How often two systems would change places by another judge, and what more votes would help."""
     import numpy as np
 

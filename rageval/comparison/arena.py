@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import InputError, UsageError
-from rageval.files.judgements import Judgements
+from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessing import is_permutation, on, rankings_of, required
 from rageval.statistics.samples import Float, Int
@@ -68,7 +68,7 @@ class Strength:
     games: int
 
 
-def games(grades: Judgements) -> Games:
+def games(grades: JudgementTable) -> Games:
     """Return the games: judgements that share query, aspect and judge are the two sides of one."""
     judged = required(grades, OUTCOME, "the arena")
     comparisons: dict[tuple[int, int, int], list[_Side]] = {}
@@ -103,7 +103,7 @@ class _Side(NamedTuple):
     worth: float
 
 
-def _refuse_odd(grades: Judgements, comparisons: Mapping[tuple[int, int, int], list[_Side]]) -> None:
+def _refuse_odd(grades: JudgementTable, comparisons: Mapping[tuple[int, int, int], list[_Side]]) -> None:
     """Refuse comparisons that are not of two systems, or whose sides contradict each other."""
     ordered = sorted(comparisons.items())
     for (query, aspect, _), sides in ordered:
@@ -127,7 +127,7 @@ def _refuse_odd(grades: Judgements, comparisons: Mapping[tuple[int, int, int], l
             )
 
 
-def failed_sides(grades: Judgements) -> int:
+def failed_sides(grades: JudgementTable) -> int:
     """Return how many judgements of pairs failed: their comparisons are no games."""
     return sum(not grades.said_in(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
@@ -277,7 +277,7 @@ def elo(played: Games) -> dict[str, int]:
     return {played.systems[system]: value for system, value in rating.items()}
 
 
-def has_rankings(grades: Judgements) -> bool:
+def has_rankings(grades: JudgementTable) -> bool:
     """Return whether the table holds listwise rankings rather than comparisons of two."""
     if {"win", "tie", "loss"} & set(grades.labels()) or not on(grades, POSITION):
         return False

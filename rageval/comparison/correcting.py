@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from rageval.errors import InputError, MeasureError, UsageError
-from rageval.files.judgements import JudgementLine, Judgements
+from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import CRAG, POSITION
@@ -48,7 +48,11 @@ class Corrected(NamedTuple):
 
 
 def correct(
-    measures: Sequence[Measure], judged: Judgements, gold: Judgements, rules: AnswerRules, level: float = 0.95
+    measures: Sequence[Measure],
+    judged: JudgementTable,
+    gold: JudgementTable,
+    rules: AnswerRules,
+    level: float = 0.95,
 ) -> list[Corrected]:
     """Correct every measure of every system that people looked at.
 
@@ -79,7 +83,7 @@ def correct(
     return found
 
 
-def _failed(*both: Judgements) -> str:
+def _failed(*both: JudgementTable) -> str:
     """Return how many judgements failed, where that is why nothing was judged in both."""
     counts = [(visible(grades.name), grades.failed()) for grades in both]
     said = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
@@ -112,7 +116,7 @@ def _defined(score: Score) -> dict[str, float]:
     return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
 
 
-def _labels(grades: Judgements, run: str) -> dict[str, str]:
+def _labels(grades: JudgementTable, run: str) -> dict[str, str]:
     """Return the label of every answer of a system on CRAG's scale."""
     judged = on(grades, CRAG)
     judges = [judge for judge in range(len(grades.judges.words)) if judged.is_by(judge)]
@@ -130,7 +134,7 @@ def _labels(grades: Judgements, run: str) -> dict[str, str]:
     return found
 
 
-def remarks(found: Sequence[Corrected], judged: Judgements) -> Iterator[str]:
+def remarks(found: Sequence[Corrected], judged: JudgementTable) -> Iterator[str]:
     """Say what should be known beside the numbers."""
     left_out = [run for run in judged.runs.words if run not in {each.run for each in found}]
     if left_out:
@@ -178,9 +182,9 @@ class PartJudged(NamedTuple):
 class _Shared:
     """Judgements of a judge and of people, and both restricted to what both judged."""
 
-    def __init__(self, judged: Judgements, gold: Judgements, rules: AnswerRules) -> None:
+    def __init__(self, judged: JudgementTable, gold: JudgementTable, rules: AnswerRules) -> None:
         self.judged, self.gold, self.rules = judged, gold, rules
-        self._both: tuple[Judgements, Judgements] | None = None
+        self._both: tuple[JudgementTable, JudgementTable] | None = None
 
     def parts(self, measure: AnyMeasure, run: str) -> PartJudged:
         """Return what people judged of this system's answers, of what the measure rests on."""
@@ -199,7 +203,7 @@ class _Shared:
         return PartJudged(found.labels, found.of, partly, judge, people, share)
 
     @property
-    def both(self) -> tuple[Judgements, Judgements]:
+    def both(self) -> tuple[JudgementTable, JudgementTable]:
         """The two tables with the judgements alone that stand in both, and have not failed."""
         if self._both is None:
             judged = _places(self.judged, self.rules.filling == "skip")
@@ -207,17 +211,17 @@ class _Shared:
             self._both = _only(self.judged, common), _only(self.gold, common)
         return self._both
 
-    def _values(self, measure: Measure, run: str, grades: Judgements) -> _Values:
+    def _values(self, measure: Measure, run: str, grades: JudgementTable) -> _Values:
         rules = AnswerRules(on_missing=self.rules.filling)
         scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
         return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 
 
-def _places(grades: Judgements, graded_only: bool) -> set[_Place]:
+def _places(grades: JudgementTable, graded_only: bool) -> set[_Place]:
     return {_place(line) for row, line in grades.each() if grades.said_in(row).is_graded or not graded_only}
 
 
-def _only(grades: Judgements, places: set[_Place]) -> Judgements:
+def _only(grades: JudgementTable, places: set[_Place]) -> JudgementTable:
     return grades.only(lambda line: _place(line) in places)
 
 
@@ -225,7 +229,7 @@ def _place(line: JudgementLine) -> _Place:
     return str(line.run_id), str(line.query_id), str(line.item_id), str(line.aspect)
 
 
-def _weighed(measure: Measure, grades: Judgements, run: str, filling: str) -> dict[_Key, float]:
+def _weighed(measure: Measure, grades: JudgementTable, run: str, filling: str) -> dict[_Key, float]:
     """Return the judgements of a system that a measure rests on, each with what it counts."""
     found: dict[_Key, float] = {}
     weight = measure.about.weighs

@@ -18,7 +18,7 @@ import numpy as np
 
 from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
 from rageval.comparison.verdicts import SLACK
-from rageval.files.judgements import Judgements
+from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document, difference
 from rageval.measures.ranking import Topic
@@ -148,7 +148,7 @@ def _mean(values: Float) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def by_judge(measure: Measure, grades: Judgements, run: str) -> Mapping[str, Float]:
+def by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str, Float]:
     """Return the values of a system by each judge who said anything on the scale, NaN where undefined."""
     found = answers.by_judge([measure], grades, grades.runs[run])[0]
     return {judge: np.array(values, np.float64) for judge, values in found.values.items()}

@@ -1,6 +1,6 @@
 """rageval's own judgements: JSON lines, one judgement a line; the archive and exchange format.
 
-`Judgements` is what was read of any files that say something of answers (judgements, AutoNuggetizer's
+`JudgementTable` is what was read of any files that say something of answers (judgements, AutoNuggetizer's
 assignments, the answers themselves): small numbers that stand for words, in plain arrays, so that a million
 lines take some twenty megabytes.
 """
@@ -119,7 +119,7 @@ class _Words(dict[Any, int]):
         return self.get(word, -1)
 
 
-class Judgements:
+class JudgementTable:
     """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
 
     Answers are numbered by run, judge and query, each in order of first appearance, and rows as they are
@@ -225,7 +225,7 @@ class Judgements:
     def _ids(self) -> tuple[_Words, _Words, _Words]:
         return self.queries, self.runs, self.items
 
-    def finish(self) -> Judgements:
+    def finish(self) -> JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
         self.end = self.begin[1:]
         self.end.extend([len(self)] * bool(self.begin))
@@ -374,7 +374,7 @@ class Judgements:
             for row in self.rows(answer):
                 yield row, self.line(answer, row)
 
-    def only(self, is_kept: Callable[[JudgementLine], bool]) -> Judgements:
+    def only(self, is_kept: Callable[[JudgementLine], bool]) -> JudgementTable:
         """Return the table with some of its rows alone."""
         part = copy(self)
         part.kept = {}
@@ -419,14 +419,14 @@ class Judgements:
         return [self.said.words[code] for code in sorted(set(self.row_said))]
 
 
-def _add_judgements(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+def _add_judgements(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of judgements into the table."""
     name = name_of(source)
     for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
         table.add(name, lines, records, limits)
 
 
-def add_dicts(table: Judgements, judgements: Iterable[Mapping[str, Any]]) -> None:
+def add_dicts(table: JudgementTable, judgements: Iterable[Mapping[str, Any]]) -> None:
     """Take in judgements that are already in memory, as dicts with the keys of the file."""
     given = list(judgements)
     if not given:
@@ -540,7 +540,7 @@ class Assignment(msgspec.Struct):
     response_length: int | None = None
 
 
-def _add_assignments(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+def _add_assignments(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
     name = name_of(source)
     for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT, limits):
@@ -568,7 +568,7 @@ def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:
         )
 
 
-def _measure(table: Judgements, answer: Assignment) -> None:
+def _measure(table: JudgementTable, answer: Assignment) -> None:
     facts = table.facts_of(str(answer.run_id), str(answer.qid))
     facts.assigned = True
     if answer.answer_text is not None:
@@ -601,7 +601,7 @@ _OTHERS = {
 }
 
 
-def add_file(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+def add_file(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of any of these kinds, told apart by its first record."""
     if callable(content := getattr(source, "qrels", None)):
         add_dicts(table, map(_of_document, content()))
@@ -621,13 +621,13 @@ def _of_document(qrel: Qrel) -> dict[str, Any]:
     return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
 
 
-def add_answers(table: Judgements, source: Source, limits: Limits = DEFAULT) -> None:
+def add_answers(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
     """Read a file of answers: how long they are, and what they cite."""
     for answer in read_answers(source, limits):
         _add_answer(table, answer)
 
 
-def _add_answer(table: Judgements, answer: Answer) -> None:
+def _add_answer(table: JudgementTable, answer: Answer) -> None:
     """Let the length and the citations of an answer be known."""
     facts = table.facts_of(answer.run_id, answer.query_id)
     texts = [sentence.text for sentence in answer.sentences]

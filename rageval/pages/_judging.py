@@ -9,7 +9,7 @@ from itertools import combinations, islice
 from typing import Any
 
 from rageval.comparison.passport import Judged, passport
-from rageval.files.judgements import FAILED, GRADED, Judgements, folded
+from rageval.files.judgements import FAILED, GRADED, JudgementTable, folded
 from rageval.judges.base import Usage
 from rageval.judges.judging import Place
 from rageval.judges.spending import cost
@@ -23,7 +23,7 @@ _MOST = 200  # disagreements that are listed
 _MOST_PAIRS = 10
 
 
-def by_judge(grades: Judgements) -> dict[str, Judged]:
+def by_judge(grades: JudgementTable) -> dict[str, Judged]:
     """Return the judgements of each judge, by what they are about."""
     found: dict[str, dict[Place, Record]] = {}
     for _, line in grades.each():
@@ -98,7 +98,7 @@ def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: Place) -> Rec
     return said | (own or notes.said_of(place, str(judgement.get("judge", ""))))
 
 
-def spending(grades: Judgements, notes: JudgesNotes) -> Iterator[Record]:
+def spending(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Record]:
     """Yield what each judge did, what failed, and what it took."""
     said = grades.said.words
     counts: dict[int, Counter[str]] = {judge: Counter() for judge in range(len(grades.judges.words))}

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from rageval.files.jsonl import read_batches
-from rageval.files.judgements import FAILED, JudgementLine, Judgements, kind_of
+from rageval.files.judgements import FAILED, JudgementLine, JudgementTable, kind_of
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again
 from rageval.measures.scales import FAULTS
@@ -151,7 +151,7 @@ def of_documents(
 
 
 def of_answers(
-    queries: Sequence[str], grades: Judgements, bank: Bank, notes: JudgesNotes
+    queries: Sequence[str], grades: JudgementTable, bank: Bank, notes: JudgesNotes
 ) -> dict[str, Record]:
     """For each query everything that was judged, by system."""
     found: dict[str, Record] = {query: _empty(grades) for query in queries}
@@ -188,7 +188,7 @@ def fitting(matrices: Mapping[str, Record], most: int) -> dict[str, Record]:
     return kept
 
 
-def _empty(grades: Judgements) -> Record:
+def _empty(grades: JudgementTable) -> Record:
     columns, judges = grades.runs.words, grades.judges.words
     return {"kind": "answers", "rows": [], "columns": columns, "judges": judges, "cells": []}
 

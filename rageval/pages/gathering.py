@@ -20,7 +20,7 @@ from rageval.comparison.intervals import has_interval, sample
 from rageval.comparison.passport import read
 from rageval.comparison.slices import slices
 from rageval.comparison.verdicts import Absent, Alike
-from rageval.files.judgements import Judgements
+from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, can_read_again, name_of
@@ -84,7 +84,11 @@ def report_of_runs(
 
 
 def report_of_answers(
-    results: Sequence[Scores], settings: Settings, grades: Judgements, files: Sequence[Source], extra: Beside
+    results: Sequence[Scores],
+    settings: Settings,
+    grades: JudgementTable,
+    files: Sequence[Source],
+    extra: Beside,
 ) -> Report:
     """Return the report on judged answers that were just scored."""
     report = measured(results, settings)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.judgements import Judgements, Said, distinct
+from rageval.files.judgements import JudgementTable, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
@@ -18,7 +18,7 @@ from rageval.text import visible
 Place = tuple[int, int]  # query and aspect, by number
 
 
-def weigh(table: Judgements, source: Any, limits: Limits = DEFAULT) -> None:
+def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
     """Let judgements of nuggets have the importance and the weight that `source` says.
 
     Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
@@ -41,7 +41,7 @@ def weigh(table: Judgements, source: Any, limits: Limits = DEFAULT) -> None:
     _remark(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
 
 
-def _rows(table: Judgements) -> Iterator[tuple[int, Place]]:
+def _rows(table: JudgementTable) -> Iterator[tuple[int, Place]]:
     """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
     scales = [OnScale(table, scale, check=False) for scale in (SUPPORT, LEXICAL)]
     everything = not any(scales)
@@ -74,12 +74,12 @@ def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:
     }
 
 
-def _words(table: Judgements, place: Place) -> tuple[str, str]:
+def _words(table: JudgementTable, place: Place) -> tuple[str, str]:
     query, aspect = place
     return table.queries.words[query], table.aspects.words[aspect]
 
 
-def _join(table: Judgements, judged: Mapping[Place, Nugget | None], name: str) -> None:
+def _join(table: JudgementTable, judged: Mapping[Place, Nugget | None], name: str) -> None:
     unlike: list[tuple[int, Place]] = []
     said = table.row_said[:]
     for row, place in _rows(table):
@@ -101,7 +101,7 @@ def _join(table: Judgements, judged: Mapping[Place, Nugget | None], name: str) -
 
 
 def _conflict(
-    table: Judgements, row: int, place: Place, nugget: Nugget | None, name: str, number: int
+    table: JudgementTable, row: int, place: Place, nugget: Nugget | None, name: str, number: int
 ) -> str:
     query, aspect = map(visible, _words(table, place))
     own: Said = table.said_in(row)
@@ -117,7 +117,7 @@ def _conflict(
     )
 
 
-def _nothing_shared(table: Judgements, places: list[Place], nuggets: list[Nugget], name: str) -> str:
+def _nothing_shared(table: JudgementTable, places: list[Place], nuggets: list[Nugget], name: str) -> str:
     if not nuggets:
         return f"{visible(name)}: holds no nuggets"
     judged = "none"
@@ -133,7 +133,7 @@ def _nothing_shared(table: Judgements, places: list[Place], nuggets: list[Nugget
 
 
 def _remark(
-    table: Judgements, nuggets: list[Nugget], judged: list[Nugget], strange: list[Place], name: str
+    table: JudgementTable, nuggets: list[Nugget], judged: list[Nugget], strange: list[Place], name: str
 ) -> None:
     """Return what only one side knows, of the queries that both know."""
     if strange:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
-from rageval.files.judgements import Judgements, add_answers, add_dicts, add_file
+from rageval.files.judgements import JudgementTable, add_answers, add_dicts, add_file
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
@@ -106,13 +106,13 @@ def read_judgements(
     answers: RecordsLike | Iterable[FileLike] | None = None,
     nuggets: NuggetsLike | None = None,
     limits: Limits = DEFAULT,
-) -> Judgements:
+) -> JudgementTable:
     """Read judgements from files or dicts, with the answers and nuggets they speak of, if given."""
-    if isinstance(judgements, Judgements):
+    if isinstance(judgements, JudgementTable):
         return _weighed(judgements, nuggets, limits)
     found = _listed(judgements)
     paths = [item for item in found if not isinstance(item, Mapping)]
-    grades = Judgements(", ".join(map(str, paths)) or "judgements")
+    grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
     for path in paths:
         add_file(grades, path, limits)
     add_dicts(grades, [item for item in found if isinstance(item, Mapping)])
@@ -126,7 +126,7 @@ def read_judgements(
     return _weighed(grades.finish(), nuggets, limits)
 
 
-def _weighed(grades: Judgements, nuggets: Any, limits: Limits) -> Judgements:
+def _weighed(grades: JudgementTable, nuggets: Any, limits: Limits) -> JudgementTable:
     if nuggets is not None:
         from rageval.datasets.standing import standing_for
         from rageval.scoring._weighing import weigh
@@ -146,7 +146,7 @@ def measures_of_answers(measures: object) -> list[Measure]:
     return [measure for measure in found if isinstance(measure, Measure)]
 
 
-def evaluate_all(measures: Sequence[Measure], grades: Judgements, rules: AnswerRules) -> list[Scores]:
+def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: AnswerRules) -> list[Scores]:
     """Score every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
@@ -173,7 +173,7 @@ class Found:
 
 def by_judge(
     measures: Sequence[Measure],
-    grades: Judgements,
+    grades: JudgementTable,
     run: int,
     filling: str | float = "skip",
     compat: str | None = None,
@@ -211,7 +211,7 @@ def _counted_0(value: float, measure: Measure, has_record: bool) -> float:
     return Share(0, 0) if measure.gives_shares else 0.0
 
 
-def _score(found: Found, grades: Judgements, run: int, rules: AnswerRules) -> Score:
+def _score(found: Found, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:
     measure, values, bounds = found.measure, found.values, None
     if found.lost and not rules.compat:
         ends = [

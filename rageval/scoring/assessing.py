@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
-from rageval.files.judgements import AnswerFacts, Judgements, Said
+from rageval.files.judgements import AnswerFacts, JudgementTable, Said
 from rageval.measures.assessment import Assessment, Judgement, Needs, Place, Seen
 from rageval.measures.scales import ASPECTS, CITATION, POSITION, RUBRICS, Scale
 from rageval.text import visible
@@ -38,7 +38,7 @@ class _Form(NamedTuple):
 class OnScale:
     """The judgements on one scale, their labels and grades checked."""
 
-    def __init__(self, table: Judgements, scale: Scale, check: bool = True) -> None:
+    def __init__(self, table: JudgementTable, scale: Scale, check: bool = True) -> None:
         """Tell the rows of this scale from others; `InputError` for one that says what it does not know."""
         self.scale = scale
         self._table = table
@@ -213,7 +213,7 @@ class OnScale:
         )
 
 
-def on(table: Judgements, scale: Scale) -> OnScale:
+def on(table: JudgementTable, scale: Scale) -> OnScale:
     """Return the judgements on a scale; looked up once."""
     key = ("on", scale)
     if key not in table.kept:
@@ -222,7 +222,7 @@ def on(table: Judgements, scale: Scale) -> OnScale:
     return found
 
 
-def required(table: Judgements, scale: Scale, asker: object) -> OnScale:
+def required(table: JudgementTable, scale: Scale, asker: object) -> OnScale:
     """Return the judgements on a scale; `UsageError` if there are none that `asker` could use."""
     found = on(table, scale)
     if not found:
@@ -234,7 +234,7 @@ def required(table: Judgements, scale: Scale, asker: object) -> OnScale:
     return found
 
 
-def passed_over(table: Judgements, scale: Scale) -> dict[str, int]:
+def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
     """Return how many rows have a rubric that nobody knows, or none, and say labels of this scale alone.
 
     They do not belong to it where others name its rubric, and may have been meant to.
@@ -263,7 +263,12 @@ class JudgeOfRun:
     """
 
     def __init__(
-        self, table: Judgements, run: int, judge: int, missing: str | float = "skip", only_here: bool = False
+        self,
+        table: JudgementTable,
+        run: int,
+        judge: int,
+        missing: str | float = "skip",
+        only_here: bool = False,
     ) -> None:
         """Look up numbers of runs and judges in the table."""
         self.skips = missing == "skip"
@@ -366,7 +371,7 @@ _NONE: dict[str, int] = {}
 Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
 
 
-def rankings_of(table: Judgements, query: int) -> dict[tuple[int, int], Ranking]:
+def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int], Ranking]:
     """Return the rankings of the answers to a query, by judge and aspect."""
     key = ("rankings", query)
     if key not in table.kept:

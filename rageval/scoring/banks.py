@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rageval.files.judgements import Judgements
+from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION, SUPPORT, Scale
 from rageval.scoring.assessing import on
 from rageval.text import visible
@@ -24,7 +24,7 @@ class _Nugget(NamedTuple):
     weight: float | None
 
 
-def differences(table: Judgements) -> Iterator[str]:
+def differences(table: JudgementTable) -> Iterator[str]:
     """Yield a sentence on nuggets that only some systems were judged by, and on importances and weights."""
     systems: dict[int, int] = {}
     judged: Counter[tuple[int, int]] = Counter()
@@ -52,7 +52,7 @@ def differences(table: Judgements) -> Iterator[str]:
         yield f"{unlike:,} criteria have another weight, or none, for some systems than for others"
 
 
-def judged_by(table: Judgements, run: int, scales: Iterable[Scale]) -> JudgedBy:
+def judged_by(table: JudgementTable, run: int, scales: Iterable[Scale]) -> JudgedBy:
     """Return by what a system was judged (nuggets, opponents) where not all were judged by the same."""
     found: dict[str, frozenset[Any]] = {}
     words = table.queries.words
@@ -66,7 +66,7 @@ def judged_by(table: Judgements, run: int, scales: Iterable[Scale]) -> JudgedBy:
     return found
 
 
-def _nuggets(table: Judgements) -> dict[int, dict[int, frozenset[_Nugget]]]:
+def _nuggets(table: JudgementTable) -> dict[int, dict[int, frozenset[_Nugget]]]:
     """Return the nuggets of each system in queries where not all systems were judged by the same."""
     if "nuggets" not in table.kept:
         several = len(table.runs.words) > 1 and _speaks_of_nuggets(table)
@@ -76,7 +76,7 @@ def _nuggets(table: Judgements) -> dict[int, dict[int, frozenset[_Nugget]]]:
     return found
 
 
-def _all_alike(table: Judgements) -> bool:
+def _all_alike(table: JudgementTable) -> bool:
     """Return whether it is plain that all answers to a query were judged by the same, with all their rows."""
     first: dict[int, int] = {}
     numbers: dict[tuple[str | None, float | None], int] = {}
@@ -93,7 +93,7 @@ def _all_alike(table: Judgements) -> bool:
     return True
 
 
-def _unlike(table: Judgements) -> Iterator[tuple[int, dict[int, frozenset[_Nugget]]]]:
+def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_Nugget]]]]:
     support = on(table, SUPPORT)
     answers: dict[int, list[int]] = {}
     for answer, query in enumerate(table.query):
@@ -111,7 +111,7 @@ def _unlike(table: Judgements) -> Iterator[tuple[int, dict[int, frozenset[_Nugge
             yield query, {run: frozenset(nuggets) for run, nuggets in by_run.items()}
 
 
-def _met(table: Judgements, scale: Scale) -> dict[int, dict[int, set[str]]]:
+def _met(table: JudgementTable, scale: Scale) -> dict[int, dict[int, set[str]]]:
     """Return the systems beside which each was judged, by query."""
     key = ("met", scale)
     if key not in table.kept:
@@ -129,7 +129,7 @@ def _met(table: Judgements, scale: Scale) -> dict[int, dict[int, set[str]]]:
     return found
 
 
-def _speaks_of_nuggets(table: Judgements) -> bool:
+def _speaks_of_nuggets(table: JudgementTable) -> bool:
     labels = set(table.labels())
     named = bool(set(SUPPORT.rubrics) & table.rubrics())
     return bool(labels & SUPPORT.labels.keys()) and (named or not labels - SUPPORT.labels.keys())
