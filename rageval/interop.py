@@ -35,7 +35,7 @@ def install() -> dict[str, Measure]:
         raise MissingPackage("ir_measures", "rageval.interop.install()") from None
     registry: dict[str, Any] = ir_measures.measures.registry
     for name, measure in builtin().items():
-        registry.setdefault(name, measure)
+        registry.setdefault(name, measure())  # a copy, as PyTerrier writes to what it finds there
     return builtin()
 
 

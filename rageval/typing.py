@@ -30,6 +30,8 @@ class Frame(Protocol):
 
     def __getitem__(self, column: Any, /) -> Any: ...
 
+    def __len__(self) -> int: ...
+
 
 class RetrievedRecord(Protocol):
     """A retrieved document, such as a `ScoredDoc` of ir_measures or of ir_datasets."""

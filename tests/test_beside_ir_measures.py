@@ -130,6 +130,17 @@ def test_their_parser_knows_our_names_once_these_are_installed() -> None:
     )
 
 
+def test_pyterrier_finds_what_is_installed() -> None:
+    pytest.importorskip("pyterrier")
+    python(
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "import ir_measures, rageval.interop\nours = rageval.interop.install()\nimport pyterrier.measures\n"
+        "assert pyterrier.measures.coverage == rageval.coverage\n"
+        "assert rageval.coverage.__doc__ == rageval.coverage.page\n"
+        "assert rageval.coverage.__module__ == 'rageval.measures.base'"
+    )
+
+
 def frames() -> tuple[Any, Any, Any]:
     """Topics, judgements and a run as PyTerrier has them."""
     import pandas

@@ -322,7 +322,10 @@ def gathered(
     passages: Source | None = None,
     candidates: Iterable[tuple[str, str]] = (),
     limits: Limits = DEFAULT,
-    **design: Any,
+    *,
+    permutations: int = 10,
+    balanced: bool = False,
+    seed: int = 0,
 ) -> Material:
     """Gather the material in these files; `candidates` are (query, document) pairs to judge."""
     said = [answer for source in answers for answer in read_answers(source, limits)]
@@ -338,7 +341,7 @@ def gathered(
         pools.setdefault(query, []).append(doc)
     if passages:
         texts |= _texts(passages, said, pools, limits)
-    return Material(said, known, _banks(nuggets, limits), texts, pools, **design)
+    return Material(said, known, _banks(nuggets, limits), texts, pools, permutations, balanced, seed)
 
 
 def _texts(

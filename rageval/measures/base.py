@@ -350,8 +350,12 @@ class Measure:
         return f"{page[:place]}\n{_OVER_PAGE}\n{page[place:]}"
 
     @property
-    def __doc__(self) -> str:  # type: ignore[override]
+    def __doc__(self) -> str:
         return self.page
+
+    @__doc__.setter
+    def __doc__(self, page: str) -> None:
+        """Keep the page: PyTerrier writes to the measures of a registry what it has read of them."""
 
     # ir_measures, and PyTerrier by it, ask `isinstance(m, ir_measures.Measure)` and then for its attributes.
     # isinstance believes `__class__`, which answers once ir_measures is loaded: nobody imports it for this.

@@ -23,7 +23,10 @@ from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from typing import SupportsFloat
+
     from rageval.records import Qrel
+    from rageval.typing import AnyRecord, Frame, JudgedRecord
 
 _FIELDS = ("query_id", "doc_id", "relevance")
 _NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
@@ -89,7 +92,11 @@ class Qrels:
         self._places: dict[int, dict[bytes, int]] = {}
 
     @classmethod
-    def from_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str = "qrels") -> Qrels:
+    def from_dict(
+        cls,
+        judgements: Mapping[Any, Mapping[Any, SupportsFloat | Mapping[Any, SupportsFloat]]],
+        name: str = "qrels",
+    ) -> Qrels:
         """Judgements from `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`.
 
         A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
@@ -110,7 +117,7 @@ class Qrels:
         return qrels
 
     @classmethod
-    def from_records(cls, records: Iterable[Any], name: str = "qrels") -> Qrels:
+    def from_records(cls, records: Iterable[JudgedRecord | AnyRecord], name: str = "qrels") -> Qrels:
         """Judgements from records (or dicts) with `query_id`, `doc_id`, `relevance` and perhaps a nugget,
         called `iteration`, `subtopic_id` or `nugget_id`."""
         records = list(records)
@@ -121,7 +128,7 @@ class Qrels:
         return qrels
 
     @classmethod
-    def from_pandas(cls, frame: Any, name: str = "qrels") -> Qrels:
+    def from_pandas(cls, frame: Frame, name: str = "qrels") -> Qrels:
         """Judgements from a DataFrame with the columns `from_records` takes as fields.
 
         PyTerrier's `qid`, `docno` and `label` are read, too.

@@ -11,7 +11,10 @@ from rageval.files.trec import RunRows
 from rageval.scoring.ordering import Documents, Order, Scattered, ranked, whole_queries
 
 if TYPE_CHECKING:
+    from typing import SupportsFloat
+
     from rageval.records import ScoredDoc
+    from rageval.typing import AnyRecord, Frame, RetrievedRecord
 
 _FIELDS = ("query_id", "doc_id", "score")
 
@@ -40,7 +43,7 @@ class Run:
             return cls(name, whole_queries(together(kept), dedup))
 
     @classmethod
-    def from_dict(cls, ranking: Mapping[Any, Mapping[Any, float]], name: str = "run") -> Run:
+    def from_dict(cls, ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str = "run") -> Run:
         """Make a run of `{query_id: {doc_id: score}}`."""
         rows = (
             (query, doc, score)
@@ -50,12 +53,14 @@ class Run:
         return cls._from_columns(list(zip(*rows, strict=True)), name)
 
     @classmethod
-    def from_records(cls, records: Iterable[Any], name: str = "run", dedup: str | None = None) -> Run:
+    def from_records(
+        cls, records: Iterable[RetrievedRecord | AnyRecord], name: str = "run", dedup: str | None = None
+    ) -> Run:
         """Make a run of records (or dicts) with `query_id`, `doc_id` and `score`, such as ir_measures'."""
         return cls._from_columns(columns_of(records, _FIELDS), name, dedup)
 
     @classmethod
-    def from_pandas(cls, frame: Any, name: str = "run", dedup: str | None = None) -> Run:
+    def from_pandas(cls, frame: Frame, name: str = "run", dedup: str | None = None) -> Run:
         """Make a run of a DataFrame with the columns `query_id`, `doc_id` and `score`.
 
         PyTerrier's `qid` and `docno` are read, too. Whole numbers as ids are read as their digits.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
+from rageval.files.limits import Limits
 from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of, start_of
 from rageval.files.remote import is_remote
 from rageval.files.trec import (
@@ -162,7 +163,7 @@ def read_run(
     *,
     dedup: str | None = None,
     comments: str = "error",
-    limits: Any = None,
+    limits: Limits | None = None,
     reading: Reading | None = None,
 ) -> Run:
     """Read a run from a TREC or Parquet file: a path, `-` for standard input, or a file open in binary mode.
@@ -188,7 +189,7 @@ def read_qrels(
     source: Source,
     *,
     comments: str = "error",
-    limits: Any = None,
+    limits: Limits | None = None,
     reading: Reading | None = None,
     floor: int = EVERYTHING,
 ) -> Qrels:
