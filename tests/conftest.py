@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from rageval.testing import LlmServer
 
+collect_ignore = ["downstream"]  # a project of its own, which type checkers read and nobody runs
+
 settings.register_profile("dev", max_examples=40, deadline=None)
 settings.register_profile(
     "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
