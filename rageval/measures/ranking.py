@@ -165,11 +165,8 @@ class Topic:
 
     def best_grades(self, k: int | None = None) -> list[tuple[int, int]]:
         """Return (rank, grade) of the documents with a grade above 0, the best first, to rank k."""
-        ordered: list[tuple[int, int]] = self.keep(
-            "best grades",
-            lambda: list(enumerate(sorted((g for g in self.grades if g > 0), reverse=True), 1)),
-        )
-        return ordered[:k]
+        best = self.keep("best grades", self._best_grades)
+        return list(enumerate(best[:k], 1))
 
     def documents_of(self, rel: int = 1) -> Mapping[int, int]:
         """Return, for each nugget that any document supports, how many do."""
@@ -226,6 +223,10 @@ class Topic:
         if len(nugget) == len(self):
             return list(zip(nugget))
         return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
+
+    def _best_grades(self) -> list[int]:
+        best = sorted(self.grades, reverse=True)
+        return best if self._all_support(1) else [grade for grade in best if grade > 0]
 
     def _count(self, rel: int) -> dict[int, int]:
         count: dict[int, int] = {}

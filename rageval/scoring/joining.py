@@ -119,7 +119,7 @@ class Joining(NamedTuple):
             query = self.qrels.find(found.query)
             if query < 0:
                 continue
-            numbers = self.qrels.numbers(query, [found.docs[row] for row in order.rows])
+            numbers = self.qrels.numbers(query, list(map(found.docs.__getitem__, order.rows)))
             unjudged = numbers.count(NOT_JUDGED)
             asked.append(query)
             length.append(len(numbers))

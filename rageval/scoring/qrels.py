@@ -447,7 +447,8 @@ class _Topic:
         self.one_nugget_a_document = len(every) == self.rows
         if floor != EVERYTHING:
             above = [grade >= floor for grade in kept.grades]
-            kept = QrelsRows._make((rows.source, *(list(compress(column, above)) for column in kept[1:])))
+            docs, nuggets = list(compress(kept.docs, above)), list(compress(kept.nuggets, above))
+            kept = kept._replace(docs=docs, nuggets=nuggets, grades=list(compress(kept.grades, above)))
         self.docs = _numbered(kept.docs)
         self.below = frozenset(every - self.docs.keys()) if len(every) > len(self.docs) else frozenset()
         width = len(self.nuggets)
