@@ -49,9 +49,9 @@ GROUPS = {
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-DEFAULT_COMMAND = "score"
-INTERRUPTED = 130
-USAGE = 2
+_DEFAULT_COMMAND = "score"
+_INTERRUPTED = 130
+_USAGE = 2
 
 
 class Commands(Group):
@@ -76,7 +76,7 @@ class Commands(Group):
             hint = "" if ctx.resilient_parsing else _meant(args[0])
             if hint:
                 raise UsageError(f"{args[0]}: no such command, no file and no measure{hint}")
-            args = [DEFAULT_COMMAND, *args]
+            args = [_DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -97,10 +97,10 @@ class Commands(Group):
             code = error.exit_code
         except click.ClickException as error:
             error.show()
-            code = USAGE
+            code = _USAGE
         except (click.Abort, KeyboardInterrupt):
             _say("interrupted")
-            code = INTERRUPTED
+            code = _INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -30,12 +30,12 @@ class Inputs:
 
     @property
     def datasets(self) -> list[Any]:
-        """The data sets whose judgements these are."""
+        """Return the data sets whose judgements these are."""
         return [found.dataset for found in self.qrels if isinstance(found, _QrelsOfDataset)]
 
 
 def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
-    """Every word in its place; a stream that cannot be looked into is what is still missing."""
+    """Put every word in its place; a stream that cannot be looked into is what is still missing."""
     inputs = Inputs()
     unknown: list[Any] = []
     for word in words:
@@ -65,13 +65,13 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
     return inputs
 
 
-TAG = "tag"  # of --names: what runs call themselves
+_TAG = "tag"  # of --names: what runs call themselves
 
 
 def run_sources(
     runs: list[Any], reading: Reading, dedup: str | None, said: Sequence[str] = ()
 ) -> list[RunSource]:
-    """The runs, each with a name of its own: what --names says, else after its file."""
+    """Return the runs, each with a name of its own: what --names says, else after its file."""
     names = [run_name(run) for run in runs]
     if len(set(names)) < len(names):
         names = [str(run) if isinstance(run, str) else name for run, name in zip(runs, names, strict=True)]
@@ -83,14 +83,14 @@ def run_sources(
 def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Reading) -> list[str]:
     """The names of runs as --names has them: of single files, and of all others their tags if it says so."""
     found = list(names)
-    if TAG in said:
+    if _TAG in said:
         found = [_tag(run, reading) or name for run, name in zip(runs, found, strict=True)]
     for text in said:
         name, _, file = text.partition("=")
         at = [at for at, run in enumerate(runs) if isinstance(run, str) and run == file]
-        if text != TAG and (not name or not at):
+        if text != _TAG and (not name or not at):
             known = ", ".join(visible(run) for run in runs if isinstance(run, str))
-            raise UsageError(f"--names {visible(text)}: expected {TAG}, or NAME=FILE, of the runs {known}")
+            raise UsageError(f"--names {visible(text)}: expected {_TAG}, or NAME=FILE, of the runs {known}")
         for place in at:
             found[place] = name
     twice = {name for name in found if found.count(name) > 1}
@@ -119,7 +119,7 @@ def _tag(run: Any, reading: Reading) -> str | None:
 
 
 def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
-    """The one set of judgements."""
+    """Read the one set of judgements."""
     if len(inputs.qrels) != 1 or not inputs.runs:
         raise UsageError(_expectation(inputs))
     (qrels,) = inputs.qrels
@@ -195,13 +195,13 @@ def _kind(source: Any, word: str, reading: Reading) -> str | None:
     if isinstance(source, str):
         if is_columnar(source):
             return kind_of_columns(source)
-        return kind_of(head(source, reading.limits), word, reading)
+        return _kind_of(head(source, reading.limits), word, reading)
     start = start_of_stream(source)
-    return kind_of(start, word, reading) if start else None
+    return _kind_of(start, word, reading) if start else None
 
 
-def kind_of(start: bytes, name: str, reading: Reading) -> str:
-    """`run`, `qrels`, `umbrela` or `json`, by the first line that holds something."""
+def _kind_of(start: bytes, name: str, reading: Reading) -> str:
+    """Tell `run`, `qrels`, `umbrela` and `json` apart by the first line that holds something."""
     start = start.removeprefix(BOM)
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     if reading.comments == "skip":
@@ -240,7 +240,7 @@ def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
 
 
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
-    """The group of every query: from a file of lines `query_id group`, or from a field of the questions.
+    """Return the group of every query: from a file of lines `query_id group`, or a field of the questions.
 
     Without questions, the field is looked for in the judgements themselves, or in the data set they are of.
     The id of a data set in place of the field means the one field that its questions have.

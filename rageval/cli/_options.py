@@ -40,7 +40,7 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
         self.what = what
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The word itself, or a data set that stands for a file."""
+        """Return the word itself, or a data set that stands for a file."""
         if "/" not in str(value):  # no id, and nothing to import for it
             return value
         from rageval.datasets.standing import standing_for
@@ -351,7 +351,7 @@ def nearest_command(word: str, commands: Iterable[str]) -> str:
 
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-Words = dict[str, list[str]]  # what was typed, or is so when nothing is, by parameter
+_Words = dict[str, list[str]]  # what was typed, or is so when nothing is, by parameter
 _TEXTS = {"title"}  # what is no name of a file, whatever it says
 _BESIDE_STORE = ("", "-wal", "-shm", "-journal")
 
@@ -389,7 +389,7 @@ class OutputOption(click.Option):
 
 
 def output_option(*names: str, **settings: Any) -> Callable[[Decorated], Decorated]:
-    """An option that names a file to be written."""
+    """Return an option that names a file to be written."""
     return click.option(*names, cls=OutputOption, type=_OutputPath(), **settings)
 
 
@@ -399,7 +399,7 @@ def _words(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) 
     return [str(word) for word in every if isinstance(word, str | os.PathLike)]
 
 
-def _named(words: Words) -> Iterator[str]:
+def _named(words: _Words) -> Iterator[str]:
     """Every file that may be meant, also as in SETTING=FILE and frozen:FILE."""
     for name in words.keys() - _TEXTS:
         for word in words[name]:
@@ -410,7 +410,7 @@ def _named(words: Words) -> Iterator[str]:
                 yield from (os.path.join(word, file) for file in ALL_FILES)
 
 
-def _stores(words: Words) -> Iterator[str]:
+def _stores(words: _Words) -> Iterator[str]:
     """The files of the store that the command uses."""
     if "store" in words:
         from rageval.judges.store import default_path
@@ -447,7 +447,7 @@ def settings_of(options: dict[str, Any], *more: str) -> Settings:
 
 
 def end_if_failed(failed: int, what: str = "judgements") -> None:
-    """Exit code 3 where something is missing because judging failed."""
+    """End with exit code 3 where something is missing because judging failed."""
     if failed:
         from rageval.errors import JudgeFailed
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def on_terminal() -> bool:
-    """Whether somebody is looking."""
+    """Return whether somebody is looking."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -74,7 +74,7 @@ def terminal_width() -> int | None:
 
 
 def table_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """Columns for reading; the first `labels` columns are text, the others numbers.
+    """Yield columns for reading; the first `labels` columns are text, the others numbers.
 
     What is wider than the terminal is cut into several tables, each with the text columns.
     """
@@ -140,21 +140,21 @@ def wrapped(text: str, between: str = " ") -> Iterator[str]:
 
 
 def table_width(grid: Grid) -> int:
-    """How many characters wide the table is."""
+    """Return how many characters wide the table is."""
     return sum(max(len(visible(cell)) for cell in column) + 2 for column in zip(*grid, strict=True)) - 2
 
 
 def md_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """A Markdown table."""
+    """Yield a Markdown table."""
     head, *body = grid
-    yield "| " + " | ".join(map(md_text, head)) + " |"
+    yield "| " + " | ".join(map(_md_text, head)) + " |"
     yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
     for row in body:
-        yield "| " + " | ".join(map(md_text, row)) + " |"
+        yield "| " + " | ".join(map(_md_text, row)) + " |"
 
 
 def csv_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
-    """A line of CSV; text that a spreadsheet would compute is quoted, numbers stand as they are."""
+    """Write a line of CSV: text that a spreadsheet would compute is quoted, numbers stand as they are."""
     return ",".join([*map(_csv, cells), *numbers])
 
 
@@ -186,20 +186,20 @@ _MD_BLOCK = r"([-+=#>])|(\d+)([.)])"
 _MD_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 
-def md_text(text: str) -> str:
-    """Text as Markdown shows it: no link, no picture, no HTML, no mark-up."""
+def _md_text(text: str) -> str:
+    """Write text as Markdown shows it: no link, no picture, no HTML, no mark-up."""
     return re.sub(_MD, lambda found: _MD_ENTITIES.get(found[0], "\\" + found[0]), visible(text))
 
 
 def md_code(text: str) -> str:
-    """Text as code, to be copied as it stands."""
+    """Write text as code, to be copied as it stands."""
     shown = visible(text)
-    return md_text(shown) if "`" in shown else f"`{shown}`"
+    return _md_text(shown) if "`" in shown else f"`{shown}`"
 
 
 def md_line(text: str) -> str:
-    """A line of text for itself, which begins no list, no heading and no quotation."""
-    shown = md_text(text).lstrip()
+    """Write a line of text for itself, which begins no list, no heading and no quotation."""
+    shown = _md_text(text).lstrip()
     block = re.match(_MD_BLOCK, shown)
     if block is None:
         return shown
@@ -228,8 +228,8 @@ class _Printed(NamedTuple):
     undefined: int
 
 
-def rests_on(scores: Scores, score: Score) -> str:
-    """On how many queries a mean rests, where that is not all of the judged ones."""
+def _rests_on(scores: Scores, score: Score) -> str:
+    """Say on how many queries a mean rests, where that is not all of the judged ones."""
     notes = scores.notes
     total = len(score.query_ids)
     if notes is not None:
@@ -238,14 +238,14 @@ def rests_on(scores: Scores, score: Score) -> str:
 
 
 def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """trec_eval's line: measure, query, value; in front the run, if there are several."""
+    """Write trec_eval's line: measure, query, value; in front the run, if there are several."""
     for run, measure, query, value, *_ in _values(results, layout):
         head = f"{visible(run)}\t" if len(results) > 1 else ""
         yield f"{head}{measure:<22}\t{visible(query)}\t{value:6.{layout.places}f}"
 
 
 def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """ir_measures' line: measure and value, or query, measure and value."""
+    """Write ir_measures' line: measure and value, or query, measure and value."""
     for run, measure, query, value, *_ in _values(results, layout):
         head = f"{visible(run)}\t" if len(results) > 1 else ""
         middle = f"{visible(query)}\t" if layout.by_query else ""
@@ -253,7 +253,7 @@ def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """ndeval's table, with its names: a row a topic, then the mean as `amean`."""
+    """Write ndeval's table, with its names: a row a topic, then the mean as `amean`."""
 
     names = [_ndeval_name(score) for score in results[0].scores]
     yield csv_line(["runid", "topic", *names])
@@ -266,11 +266,11 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
             yield csv_line([scores.run, "amean"], [layout.number(score.value) for score in scores.scores])
 
 
-def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """One object with everything, at full precision."""
+def _as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """Write one object with everything, at full precision."""
     import json
 
-    found = [record_of(scores, score, layout) for scores in results for score in scores.scores]
+    found = [_record_of(scores, score, layout) for scores in results for score in scores.scores]
     topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
     yield json.dumps(
         {"results": found, **({"topics": topics} if topics else {})},
@@ -281,16 +281,16 @@ def as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """One object a line, for each run and measure."""
+    """Write one object a line, for each run and measure."""
     import json
 
     for scores in results:
         for score in scores.scores:
-            yield json.dumps(record_of(scores, score, layout), ensure_ascii=True, allow_nan=False)
+            yield json.dumps(_record_of(scores, score, layout), ensure_ascii=True, allow_nan=False)
 
 
 def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """A row a value, and on how many queries it rests; cells that a spreadsheet would compute are quoted."""
+    """Write a row a value, with how many queries it rests on; quote what a spreadsheet would compute."""
 
     yield "run,query_id,measure,value,queries,undefined"
     for row in _values(results, layout):
@@ -299,19 +299,19 @@ def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def md(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """A Markdown table, a column a measure."""
+    """Write a Markdown table, a column a measure."""
 
-    yield from md_lines(_grid_of_means(results, layout, rests_on), _label_columns(layout))
+    yield from md_lines(_grid_of_means(results, layout, _rests_on), _label_columns(layout))
 
 
 def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """A LaTeX tabular for booktabs, a column a measure."""
+    """Write a LaTeX tabular for booktabs, a column a measure."""
 
-    yield from latex_lines(_grid_of_means(results, layout, rests_on), _label_columns(layout))
+    yield from latex_lines(_grid_of_means(results, layout, _rests_on), _label_columns(layout))
 
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Columns for reading; a row a measure where a column each would not fit the terminal."""
+    """Write columns for reading; a row a measure where a column each would not fit the terminal."""
     grid = _grid_of_means(results, layout)
     if table_width(grid) > (terminal_width() or _USUAL_WIDTH):
         rows = _values(results, layout)
@@ -323,7 +323,7 @@ def table(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """The entries of FreshStack's leaderboard."""
+    """Write the entries of FreshStack's leaderboard."""
     from rageval.cli.datasets import entries
 
     yield from entries(results)
@@ -333,7 +333,7 @@ FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "trec": trec,
     "ir_measures": ir_measures,
     "ndeval": ndeval,
-    "json": as_json,
+    "json": _as_json,
     "jsonl": jsonl,
     "csv": csv,
     "md": md,
@@ -399,8 +399,8 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
             yield f"{visible(scores.run)} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
 
 
-def record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
-    """Everything there is to say of one score."""
+def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
+    """Return everything there is to say of one score."""
     record: dict[str, Any] = {
         "run": scores.run,
         "measure": str(score.measure),
@@ -461,7 +461,7 @@ _SLICE_LABELS, _SLICE_COUNT = 3, 6  # columns of text; the column of how many qu
 
 
 def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: str) -> Iterator[str]:
-    """The slices of every run and measure in this format."""
+    """Write the slices of every run and measure in this format."""
     from rageval.comparison.slices import FEW
 
     if style in ("json", "jsonl"):
@@ -528,7 +528,7 @@ def _slices_as_json(results: list[Scores], groups: _Groups, layout: Layout, styl
     records = []
     for scores in results:
         for score in scores.scores:
-            record = record_of(scores, score, layout)
+            record = _record_of(scores, score, layout)
             record["slices"] = [
                 {name: None if value != value else value for name, value in found._asdict().items()}
                 | {"small": found.is_small}
@@ -542,7 +542,7 @@ def _slices_as_json(results: list[Scores], groups: _Groups, layout: Layout, styl
 
 
 def checked_output(path: Path) -> Path:
-    """The path, if its name says a format that can be written."""
+    """Return the path, if its name says a format that can be written."""
     if path.suffix != ".parquet":
         raise UsageError(
             f"--output {visible(str(path))}: expected a name that ends in .parquet; other formats: --format"
@@ -551,7 +551,7 @@ def checked_output(path: Path) -> Path:
 
 
 def write_scores(results: list[Scores], path: Path) -> None:
-    """A row a run, measure and query, with the columns run, query_id, measure, value, signature."""
+    """Write a row a run, measure and query, with the columns run, query_id, measure, value, signature."""
     from rageval.files.columnar import write_values
 
     write_values(path, _columns_of(results))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rageval.files.judgements import JudgementTable
 
 
-BY_NAME = "run"  # of --sort
+_BY_NAME = "run"  # of --sort
 _ORDERS = "over all orders of equal scores"
 _RULES = (
     *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
@@ -27,7 +27,7 @@ _RULES = (
 )
 
 
-class ScoredRuns(NamedTuple):
+class _ScoredRuns(NamedTuple):
     """Runs that were scored, what should be said of them, and why the others have no numbers."""
 
     results: list[Scores]
@@ -39,39 +39,39 @@ class ScoredRuns(NamedTuple):
 def run_scores(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[list[Scores], list[str], list[str], list[str]]:
-    """The scores of every run, what should be said of them, the judged queries, and why runs have none."""
+    """Return the scores of runs, what should be said of them, the judged queries, and why runs have none."""
     refuse_nuggets(options)
     evaluator, sources = prepared(inputs, measures, options, reading)
     all_scores = _evaluated(evaluator, sources, options["jobs"], options["dask"])
-    found = sorted_by_judged(all_scores, sources, evaluator, options)
+    found = _sorted_by_judged(all_scores, sources, evaluator, options)
     if not found.results:
         refuse(found.refused)
     return found.results, found.said, evaluator.qrels.query_ids, found.refused
 
 
-def sorted_by_judged(
+def _sorted_by_judged(
     all_scores: Iterable[Scores],
     sources: Sequence[RunSource],
     evaluator: Evaluator,
     options: dict[str, Any],
-) -> ScoredRuns:
-    """The runs of which some document is judged, and what to say of those of which none is."""
-    found = ScoredRuns([], [], list(evaluator.remarks), [])
+) -> _ScoredRuns:
+    """Keep the runs of which some document is judged, and say why the others have no numbers."""
+    found = _ScoredRuns([], [], list(evaluator.remarks), [])
     for scores, source in zip(all_scores, sources, strict=True):
         if options["nothing_judged"] != "zero" and not scores.judged and scores.notes is not None:
             found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
             continue
         found.results.append(scores)
         found.sources.append(source)
-        found.said.extend(f"{visible(scores.run)}: {remark}" for remark in said_of(scores, evaluator))
-    found.said.extend(said_of_rules(evaluator))
+        found.said.extend(f"{visible(scores.run)}: {remark}" for remark in _said_of(scores, evaluator))
+    found.said.extend(_said_of_rules(evaluator))
     return found
 
 
-def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> ScoredRuns:
-    """Runs that are to be compared; refused if the baseline has nothing that is judged, or none is left."""
+def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> _ScoredRuns:
+    """Score runs to be compared; refuse if the baseline has nothing that is judged, or none is left."""
     sources = [source.in_memory() if source.is_stream else source for source in given]
-    found = sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
+    found = _sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
     known = {source.name for source in found.sources}
     is_lost = options["baseline"] in {source.name for source in sources} - known
     if found.refused and (is_lost or not found.results):
@@ -83,14 +83,14 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
     """Return the runs in the order that --sort asks for: the best by a measure first, or by their names."""
     if wanted is None or not results:
         return results
-    if wanted == BY_NAME:
+    if wanted == _BY_NAME:
         return sorted(results, key=lambda scores: scores.run)
     from rageval.measures.parsing import parse_measure
 
     measure = parse_measure(wanted)
     if measure not in [score.measure for score in results[0].scores]:
         known = ", ".join(str(score.measure) for score in results[0].scores)
-        raise UsageError(f"--sort {visible(wanted)}: is not measured; expected {BY_NAME} or one of {known}")
+        raise UsageError(f"--sort {visible(wanted)}: is not measured; expected {_BY_NAME} or one of {known}")
     sign = 1 if measure.better == LOWER else -1
 
     def place(scores: Scores) -> tuple[bool, float]:
@@ -107,7 +107,7 @@ def refuse(reasons: Sequence[str]) -> None:
 
 
 def refuse_nuggets(options: dict[str, Any]) -> None:
-    """Runs are scored by judgements of documents, which name the nuggets."""
+    """Refuse --nuggets: runs are scored by judgements of documents, which name the nuggets."""
     if options["nuggets"]:
         raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
 
@@ -115,7 +115,7 @@ def refuse_nuggets(options: dict[str, Any]) -> None:
 def prepared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Evaluator, list[RunSource]]:
-    """The evaluator, with the judgements read, and the runs, not read yet."""
+    """Return the evaluator, with the judgements read, and the runs, not read yet."""
     if options["on_missing"] != "error":
         raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
     if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
@@ -135,8 +135,8 @@ def prepared(
     return evaluator, run_sources(inputs.runs, reading, options["dedup"], options["names"])
 
 
-def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
-    """What should be said of one run."""
+def _said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """Say what should be known of one run."""
     yield from remarks(scores, evaluator)
     for score in scores.scores:
         if score.bounds:
@@ -147,8 +147,8 @@ def said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
             yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
 
 
-def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
-    """What should be said once of all runs."""
+def _said_of_rules(evaluator: Evaluator) -> Iterator[str]:
+    """Say once what should be known of all runs."""
     if evaluator.rules.compat == "ndeval":
         yield (
             "--compat ndeval goes by the rank column, as the C program does; what it meant before, equal"
@@ -196,14 +196,14 @@ _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 def answer_scores(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[list[Scores], list[str], list[str], list[str]]:
-    """The scores of every system, what should be said of them, the queries, and systems without scores."""
+    """Return the scores of systems, what should be said of them, the queries, and systems without scores."""
     grades = judgements_of(inputs, options, reading)
     results, said = scored_answers(inputs, measures, options, grades)
     return results, said, grades.queries.words, []
 
 
 def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> JudgementTable:
-    """The judgements; options that are about runs are refused first."""
+    """Read the judgements; refuse options that are about runs first."""
     from rageval.scoring.answers import read_judgements
 
     for name in _FOR_RUNS:
@@ -223,7 +223,7 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
 def scored_answers(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: JudgementTable
 ) -> tuple[list[Scores], list[str]]:
-    """The scores of every system, and what should be said of them."""
+    """Return the scores of every system, and what should be said of them."""
     from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers
 
     chosen = measures_of_answers(measures)
@@ -292,7 +292,7 @@ _POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, ho
 
 
 def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
-    """What sets of trec_eval's lack here."""
+    """Say what sets of trec_eval's lack here."""
     from rageval.measures.trec_eval import left_out
 
     for text in typed:
@@ -303,7 +303,7 @@ def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
 
 
 def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
-    """One sentence for each thing a careful reader would ask about."""
+    """Yield one sentence for each thing a careful reader would ask about."""
     notes = scores.notes
     if notes is None:
         return
@@ -340,7 +340,7 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
 
 
 def undefined(scores: Scores) -> Iterator[str]:
-    """On how many queries means rest that do not rest on all of them."""
+    """Say on how many queries means rest that do not rest on all of them."""
     names: dict[tuple[int, int], list[str]] = {}
     for score in scores.scores:
         if score.undefined:

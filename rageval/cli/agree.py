@@ -15,7 +15,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.comparison.passport import Passport
 
-STYLES = ("table", "md", "json")
+_STYLES = ("table", "md", "json")
 
 
 @click.command(cls=Command)
@@ -39,7 +39,7 @@ STYLES = ("table", "md", "json")
 @shared(
     "--nuggets", help="The nuggets that were judged, for a measure that needs their importance or weight."
 )
-@click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else md.")
+@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else md.")
 def agree(
     judged: Any,
     gold: Any,

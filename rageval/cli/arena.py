@@ -16,13 +16,13 @@ from rageval.showing import latex_lines
 if TYPE_CHECKING:
     from rageval.files.judgements import JudgementTable
 
-Grid = list[list[str]]
-STYLES = ("table", "md", "latex", "csv", "json")
+_Grid = list[list[str]]
+_STYLES = ("table", "md", "latex", "csv", "json")
 
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="JUDGED.jsonl...")
-@click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else csv.")
+@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else csv.")
 @click.option(
     "--compat", type=click.Choice(("ragnarok",)), help="Elo ratings as Ragnarök's arena keeps them."
 )
@@ -64,7 +64,7 @@ def _say_what_failed(grades: JudgementTable) -> None:
         click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
 
 
-def _standing(grades: JudgementTable) -> Grid:
+def _standing(grades: JudgementTable) -> _Grid:
     from rageval.comparison.arena import games, has_rankings, strengths
 
     if has_rankings(grades):
@@ -88,7 +88,7 @@ def _shown(value: float) -> str:
     return f"{round(value, 4) + 0.0:.4f}"  # no minus before zero
 
 
-def _elo(grades: JudgementTable) -> Grid:
+def _elo(grades: JudgementTable) -> _Grid:
     from rageval.comparison.arena import elo, games
 
     ratings = sorted(elo(games(grades)).items(), key=lambda item: -item[1])
@@ -102,7 +102,7 @@ def _values(grades: JudgementTable) -> dict[str, tuple[float, int]]:
     return {run: (scores["rank_score"].value, scores["rank_score"].queries) for run, scores in found.items()}
 
 
-def _matrix(grades: JudgementTable) -> Grid:
+def _matrix(grades: JudgementTable) -> _Grid:
     from rageval.comparison.arena import games, has_rankings, outcome_matrix
     from rageval.scoring.answers import evaluate_answers
 
@@ -119,7 +119,7 @@ def _matrix(grades: JudgementTable) -> Grid:
     return [["wins-ties-losses", *names], *cells]
 
 
-def _lines(grid: Grid, labels: int, style: str) -> Iterator[str]:
+def _lines(grid: _Grid, labels: int, style: str) -> Iterator[str]:
     if style == "json":
         head, *body = grid
         values = [[*row[:labels], *map(_number, row[labels:])] for row in body]

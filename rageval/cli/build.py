@@ -305,21 +305,21 @@ def _written(rubric: str, judge: str, questions: Any, options: dict[str, Any]) -
     return found.nuggets, len(found.failed)
 
 
-ALL = "all"
+_ALL = "all"
 
 
-class Steps(Group):
+class _Steps(Group):
     """Sub-commands; what names none of them is the whole way."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
             if hint := nearest_command(args[0], self.commands):
                 raise UsageError(f"{args[0]}: no such step and no file{hint}")
-            args = [ALL, *args]
+            args = [_ALL, *args]
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=Steps, no_args_is_help=True)
+@click.group(cls=_Steps, no_args_is_help=True)
 def build() -> None:
     """Build a test collection: `rageval build QUESTIONS`, or step by step.
 
@@ -331,7 +331,7 @@ def build() -> None:
     """
 
 
-@build.command(name=ALL)
+@build.command(name=_ALL)
 @click.argument("questions", metavar="QUESTIONS")
 @click.option("--corpus", metavar="FILE", required=True, help="JSON lines with an id and a text.")
 @click.option("--judge", metavar="JUDGE", help="Who writes nuggets and query variants, and judges support.")

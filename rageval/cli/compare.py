@@ -418,7 +418,7 @@ def _among_judges(results: list[Scores], grades: JudgementTable) -> Iterator[str
 def under_every_completion(
     found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[RunSource]
 ) -> Comparison:
-    """The comparison with what holds of each pair whatever the unjudged documents are."""
+    """Return the comparison with what holds of each pair whatever the unjudged documents are."""
     from dataclasses import replace
 
     from rageval.comparison.results import REFUSED, UNDECIDED

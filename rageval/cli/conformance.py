@@ -17,8 +17,8 @@ from rageval.names import suggestion
 if TYPE_CHECKING:
     from rageval.conformance.verdicts import ToolVerdict, Vector
 
-FAULT = 1  # exit code: somebody's number cannot be explained
-LEGEND = (
+_FAULT = 1  # exit code: somebody's number cannot be explained
+_LEGEND = (
     "How many inputs a tool scores as rageval does; then, by letter, how often it differs or fails, and why:"
 )
 
@@ -59,7 +59,7 @@ def conformance(
     versions = _chosen(peers)
     faults = _fuzzed(versions, fuzz, seed) if fuzz is not None else _compared(versions, form)
     if faults:
-        raise click.exceptions.Exit(FAULT)
+        raise click.exceptions.Exit(_FAULT)
 
 
 def _chosen(names: tuple[str, ...]) -> dict[str, str]:
@@ -109,7 +109,7 @@ def _report(found: list[ToolVerdict], versions: dict[str, str], form: str) -> It
     comparison = VerdictsTable(found, letters_of(found), versions)
     yield comparison.own()
     if versions:
-        yield from ["", LEGEND, ""]
+        yield from ["", _LEGEND, ""]
         grid = comparison.grid()
         yield from md_lines(grid, len(grid[0])) if form == "md" else table_lines(grid, len(grid[0]))
         yield from comparison.reasons()

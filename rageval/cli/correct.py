@@ -15,7 +15,7 @@ from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, ta
 if TYPE_CHECKING:
     from rageval.comparison.correcting import Corrected
 
-STYLES = ("table", "md", "csv", "json")
+_STYLES = ("table", "md", "csv", "json")
 
 
 @click.command(cls=Command)
@@ -27,7 +27,7 @@ STYLES = ("table", "md", "csv", "json")
 @shared("--on-missing", help="The judge's judgements that failed or are not there.")
 @shared("--level", help="Of the intervals.")
 @shared("--places", default=4, show_default=True)
-@click.option("--format", "style", type=click.Choice(STYLES), help="Default: table on a terminal, else csv.")
+@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else csv.")
 def correct(judged: tuple[str, ...], **options: Any) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rageval.scoring.scores import Scores
 
 
-DISAGREES = 1
-WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
-ROLES = ("questions", "documents", "qrels", "nuggets")
+_DISAGREES = 1
+_WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
+_ROLES = ("questions", "documents", "qrels", "nuggets")
 
 _limits = shared("--limit")
 _licence = click.option(
@@ -66,7 +66,7 @@ def show(dataset: str) -> None:
 
 @datasets.command()
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-@click.option("--only", type=click.Choice(ROLES), multiple=True, help="Only the files of this role.")
+@click.option("--only", type=click.Choice(_ROLES), multiple=True, help="Only the files of this role.")
 @click.option("--again", is_flag=True, help="Also what is there already.")
 @_licence
 @_http
@@ -87,7 +87,7 @@ def fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--as", "role", type=click.Choice(ROLES), help="What the files hold, if not told by their names."
+    "--as", "role", type=click.Choice(_ROLES), help="What the files hold, if not told by their names."
 )
 @_limits
 def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tuple[str, ...]) -> None:
@@ -100,7 +100,7 @@ def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tup
 
 @datasets.command()
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-@click.argument("what", type=click.Choice(WHAT))
+@click.argument("what", type=click.Choice(_WHAT))
 @click.option(
     "--format", "style", type=click.Choice(("trec", "tsv", "jsonl")), help="Default: the usual one."
 )
@@ -124,7 +124,7 @@ def check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tup
 
     counts = checked(_loaded(dataset, accept_license, limits))
     print_lines(_columns([("count", "expected", "found", ""), *map(_row, counts)]))
-    ctx.exit(0 if all(count.agrees for count in counts) else DISAGREES)
+    ctx.exit(0 if all(count.agrees for count in counts) else _DISAGREES)
 
 
 @datasets.command()
@@ -236,7 +236,7 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 MEASURES = {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}  # as it calls them
-TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")
+_TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")
 _UNKNOWN = "-"
 _EXPECTED = (
     f"expected {{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(MEASURES)}}}}}}}]}}"
@@ -244,7 +244,7 @@ _EXPECTED = (
 
 
 def entries(results: list[Scores]) -> Iterator[str]:
-    """The entries of FreshStack's leaderboard_data.json: one a run, where - is for you to fill in."""
+    """Write the entries of FreshStack's leaderboard_data.json: one a run, where - is for you to fill in."""
     topic = _topic()
     found = [_entry(scores, topic) for scores in results]
     yield json.dumps({"leaderboardData": found}, indent=2, ensure_ascii=True, allow_nan=False)
@@ -275,7 +275,7 @@ def _topic() -> str:
 
 
 def merged(files: Sequence[str]) -> str:
-    """The entries of these files, those of one name as one; with all five topics it has their average."""
+    """Merge the entries of these files, those of one name as one; add the average of all five topics."""
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
         for entry in _entries(file):
@@ -291,8 +291,8 @@ def merged(files: Sequence[str]) -> str:
 
 def _average(datasets: dict[str, dict[str, float]]) -> None:
     datasets.pop("average", None)
-    if all(topic in datasets for topic in TOPICS):
-        means = {name: sum(datasets[topic][name] for topic in TOPICS) / len(TOPICS) for name in MEASURES}
+    if all(topic in datasets for topic in _TOPICS):
+        means = {name: sum(datasets[topic][name] for topic in _TOPICS) / len(_TOPICS) for name in MEASURES}
         datasets["average"] = means
 
 

@@ -17,7 +17,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.checking.findings import Finding
 
-FOUND_ERRORS = 1
+_FOUND_ERRORS = 1
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 
@@ -69,7 +69,7 @@ def doctor(
     for finding in found:  # whoever reads the lines may have had enough; the exit code is of all
         counts[finding.level] += 1
     print_lines([_summary(counts, len(every))])
-    ctx.exit(InputError.exit_code if unknown else FOUND_ERRORS if counts["error"] else 0)
+    ctx.exit(InputError.exit_code if unknown else _FOUND_ERRORS if counts["error"] else 0)
 
 
 def _expanded(files: Iterable[str]) -> Iterator[str]:

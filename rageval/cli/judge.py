@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
 
-GRADED = ("ok", "repaired")
-WAYS_ON = (
+_GRADED = ("ok", "repaired")
+_WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
     " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
     " (--judge frozen:judged.jsonl), or a judge that needs no model (--judge exact, --judge lexical)"
@@ -92,7 +92,7 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
         raise UsageError("no rubric named; expected one of those that `rageval rubrics` lists, or a file")
     rubric, answers = (rubric, words) if rubric is not None else (words[0], words[1:])
     if not judges:
-        raise UsageError(WAYS_ON)
+        raise UsageError(_WAYS_ON)
     if options["resume"] and options["refresh"]:
         raise UsageError(
             "--resume takes what is stored and --refresh asks for it again; expected one of them"
@@ -156,7 +156,7 @@ def _lines(
         yield from _nuggets(rubric, material, judges, settings, failed)
         return
     judgements = _judgements(rubric, material, judges, settings, options["disagreements"])
-    failed.update(said["status"] for said in judgements if said["status"] not in GRADED)
+    failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
     if rubric.file.unit == "bank":
         from rageval.files.nuggets import write_nuggets
         from rageval.judges.judging import rated

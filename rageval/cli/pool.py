@@ -18,7 +18,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.scoring.runs import Run
 
-DEPTHS = (5, 10, 20, 50, 100)
+_DEPTHS = (5, 10, 20, 50, 100)
 _SHOWN = 5
 
 
@@ -94,7 +94,7 @@ def _lines(run: Run, judged: Mapping[str, set[str]], depth: int, with_name: bool
 
     name = f"{visible(run.name)}\t" if with_name else ""
     yield "\t".join((f"{name}depth", "unjudged", "of", "share", "queries", "calls"))
-    for each in sorted({*DEPTHS, depth}):
+    for each in sorted({*_DEPTHS, depth}):
         found = holes(run, judged, each)
         calls = size(unjudged(run, judged, each)).calls
         share = f"{found.share:.1%}".replace("%", " %")

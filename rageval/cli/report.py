@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rageval.files.trec import Reading
     from rageval.pages.gathering import Beside, Report
 
-SHOW = "show"
+_SHOW = "show"
 # What `compare` takes, too.
 _SETTINGS = (
     *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power"),
@@ -88,11 +88,11 @@ def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> Non
     rageval report scores.json agreement.json -o report.html
     rageval report show report.html --format json
     """
-    if words[:1] == (SHOW,):
+    if words[:1] == (_SHOW,):
         _show(words[1:], options)
         return
     if options["style"]:
-        raise UsageError(f"--format is of rageval report {SHOW}; a page is always HTML, and goes to -o FILE")
+        raise UsageError(f"--format is of rageval report {_SHOW}; a page is always HTML, and goes to -o FILE")
     if options["output"] is None:
         raise UsageError("expected -o FILE.html, a place for the page")
     ctx.exit(_write(_gathered(words, options, ctx.meta[_TYPED]), options))

@@ -24,9 +24,9 @@ FORMATS = (
     *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
     "freshstack-leaderboard",
 )
-GATE_FAILED = 1
+_GATE_FAILED = 1
 COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer")
-TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
+_TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
 @click.command(cls=Command)
@@ -45,7 +45,7 @@ TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option("-J", "--judged-only", is_flag=True, help="Take unjudged documents out first.")
 @click.option(
     "--ties",
-    type=click.Choice(TIES),
+    type=click.Choice(_TIES),
     show_default="trec",
     help="Order of equal scores: docid descending (trec), ascending, rank column, file; the mean over all"
     " orders (expected); or refuse.",
@@ -168,7 +168,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     _output.print_lines(lines)
     if refused:
         raise NothingJudged("\n".join(refused))
-    ctx.exit(0 if passed else GATE_FAILED)
+    ctx.exit(0 if passed else _GATE_FAILED)
 
 
 def _check_places(options: dict[str, Any]) -> None:
@@ -239,20 +239,20 @@ class _ScoreGate(NamedTuple):
 
     @property
     def keeps(self) -> str:
-        """Which values it lets through."""
+        """Return which values it lets through."""
         return HIGHER if self.sign[0] == ">" else LOWER
 
     @property
     def is_backwards(self) -> bool:
-        """Whether it lets the bad values through and stops the good ones."""
+        """Return whether it lets the bad values through and stops the good ones."""
         return self.measure.better not in (self.keeps, NEITHER)
 
     def holds(self, value: float) -> bool:
-        """Whether this value passes; NaN never does."""
+        """Return whether this value passes; NaN never does."""
         return bool(_HOLDS[self.sign](value, self.limit))
 
     def missed(self) -> str:
-        """What is said of a value that does not pass."""
+        """Say what is so of a value that does not pass."""
         return f"{_MISSED[self.sign]} {self.limit:g}"
 
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from rageval.checking.findings import Finding
     from rageval.files.trec import Reading
 
-FOUND_ERRORS = 1
-ANSWERS = ("rag24", "rag25", "rag26", "liverag")
+_FOUND_ERRORS = 1
+_ANSWERS = ("rag24", "rag25", "rag26", "liverag")
 
 
 @click.command(cls=Command)
 @click.argument("file", metavar="FILE")
-@click.option("--track", type=click.Choice((*ANSWERS, "run")), required=True, help="Whose rules.")
+@click.option("--track", type=click.Choice((*_ANSWERS, "run")), required=True, help="Whose rules.")
 @shared("--topics", help="The topics that must be answered (id<TAB>text, or JSON lines).")
 @output_option("--fix", "out", metavar="OUT", help="Write a repaired copy to OUT, and validate that.")
 @shared("--comments", help="Lines of a run that begin with '#'.")
@@ -56,7 +56,7 @@ def validate(
     for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
         pass
     print_lines([f"{visible(_name(file))}: {found.summary}"])
-    ctx.exit(FOUND_ERRORS if found.errors else 0)
+    ctx.exit(_FOUND_ERRORS if found.errors else 0)
 
 
 def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
