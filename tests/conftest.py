@@ -23,6 +23,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
+os.environ.pop("COLUMNS", None)  # of xdist's: tables are as wide as they are, unless a test says otherwise
+
 if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click before 8.2 puts both into one
     CliRunner.__init__.__defaults__ = tuple(  # type: ignore[misc]
         False if default is True else default for default in CliRunner.__init__.__defaults__ or ()
@@ -53,6 +55,7 @@ SCORING = {
         "test_two_readers",
         "test_uncertainty_bounds",
         "test_uncertainty_ideal",
+        "test_cli_terminal",
     ),
     *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),
     *("novelty", "ranking", "exact_ideal", "evaluation"),  # examples in docstrings

@@ -34,6 +34,7 @@ OUTPUTS = {"output", "plot", "out", "disagreements"}
 # Options that take a file and no id: what is of a user's own machine, or made by rageval.
 NO_IDS = {
     "weights": "shares of traffic, which no data set has",
+    "names": "files of runs, which bear the names",
     "evidence": "judgements with quotes, which a judge made",
     "store": "the store of replies",
     "rubric": "a rubric is not data",

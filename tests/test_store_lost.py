@@ -20,7 +20,7 @@ from test_budget_shared import many_answers
 from test_scheduler import asked
 
 COUNT = 12
-CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "openai:m", "-q")
+CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "openai:m", "--quiet")
 
 
 @pytest.fixture(autouse=True)

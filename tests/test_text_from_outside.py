@@ -145,7 +145,15 @@ def write_files(**odd: str) -> None:
 def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: str, batch: bool) -> None:
     """Live, in a batch, and from the store; the judgements are UTF-8 and can be scored."""
     server.default = lambda asked: Saying(body=openai_reply(said))
-    words = (*CRAG, "--judge", "openai:m", "-q", "--poll-every", "0.01", *(("--batch",) if batch else ()))
+    words = (
+        *CRAG,
+        "--judge",
+        "openai:m",
+        "--quiet",
+        "--poll-every",
+        "0.01",
+        *(("--batch",) if batch else ()),
+    )
     for _ in range(2):
         outcome = command(*words, "-o", "judged")
         assert (outcome.code, outcome.err) == (0, "")
@@ -160,7 +168,7 @@ def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: 
 def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
     """As a version wrote it that kept replies as they came."""
     server.default = lambda asked: Saying(body=openai_reply(LABEL % HALF))
-    assert command(*CRAG, "--judge", "openai:m", "-q", "-o", "judged").code == 0
+    assert command(*CRAG, "--judge", "openai:m", "--quiet", "-o", "judged").code == 0
     with sqlite3.connect("store.sqlite") as connection:
         for key, reply, *said in connection.execute(
             "SELECT key, reply, created, job FROM replies"
@@ -172,7 +180,7 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
             )
     connection.close()
     calls = len(server.requests)
-    outcome = command(*CRAG, "--judge", "openai:m", "-q", "-o", "judged")
+    outcome = command(*CRAG, "--judge", "openai:m", "--quiet", "-o", "judged")
     assert (outcome.code, outcome.err) == (0, "")
     assert len(server.requests) == calls
     assert command("judgements", "export", "-o", "replies").code == 0
@@ -182,7 +190,7 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
 def test_nuggets_of_odd_texts_are_written(server: LlmServer, rubric: str) -> None:
     said = json.dumps({"nuggets": [f"one {text}." for text in ("\ud800", "\x00", "\u2028", "\u202e")]})
     server.default = lambda asked: Saying(body=openai_reply(said))
-    words = ("judge", rubric, "--questions", "questions", "--run", "run", "--passages", "passages", "-q")
+    words = ("judge", rubric, "--questions", "questions", "--run", "run", "--passages", "passages", "--quiet")
     outcome = command(*words, "--judge", "openai:m", "-o", "written")
     assert (outcome.code, outcome.err) == (0, "")
     found = json.loads(Path("written").read_text(encoding="utf-8"))
@@ -196,7 +204,7 @@ def test_odd_text_in_a_file_is_judged_or_refused_with_its_line(
     server: LlmServer, place: str, what: str
 ) -> None:
     write_files(**{place: ODD[what]})
-    common = ("--questions", "questions", "--judge", "openai:m", "-q", "-o", "judged", "--canaries", "0")
+    common = ("--questions", "questions", "--judge", "openai:m", "--quiet", "-o", "judged", "--canaries", "0")
     for words in (
         ("judge", "crag", "answers"),
         ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets"),

@@ -656,7 +656,7 @@ def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
         return "judgements"
     other = next((what for key, what in _OTHERS.items() if key in record), "something else")
     keys = ", ".join(map(str, record))
-    raise InputError(f"{name_of(source)}:1: holds {other} (keys {keys:.200}); expected {EXPECTED}")
+    raise InputError(f"{name_of(source)}:1: holds {other} (keys {keys:.200}); expected {_EXPECTED_FILE}")
 
 
 def _assigned(nuggets: Any) -> bool:
