@@ -120,7 +120,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Use this many processes: for several runs, or the parts of a large one.",
+    help="Use this many processes: for several runs, or the parts of one of tens of millions of lines.",
 )
 @shared("--dask", help="Let the workers of this Dask cluster read the runs.")
 @shared("--comments")
