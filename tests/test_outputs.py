@@ -338,6 +338,11 @@ def test_a_disk_that_is_full_under_the_store_is_said_of_the_store(
     assert not list(Path("out").iterdir())
 
 
+def as_in_a_terminal() -> None:
+    """Let Ctrl-C reach a command also where these tests were started in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     asked, released = threading.Event(), threading.Event()
@@ -352,7 +357,8 @@ def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, num
     Path("answers").write_text('{"query_id": "q0", "run_id": "r", "answer": "It is Paris, I think."}\n')
     with LlmServer(slow) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
-        with subprocess.Popen([*RAGEVAL, *job], stderr=subprocess.PIPE) as process:
+        words: list[str] = [*RAGEVAL, *job]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, preexec_fn=as_in_a_terminal) as process:
             assert asked.wait(30)
             assert len(list(Path("out").iterdir())) == 2, "there is something to clean away"
             process.send_signal(number)
