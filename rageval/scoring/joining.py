@@ -28,10 +28,9 @@ from rageval.scoring.ordering import (
     contradicts,
     ranked,
 )
-from rageval.scoring.qrels import NOT_JUDGED, Qrels, explain, owned
+from rageval.scoring.qrels import NOT_JUDGED, Qrels, fed, owned
 
 NOT_ASKED = -1
-APART = 2  # what the compiled reader says of a query whose rows lie apart
 
 
 class Piece(NamedTuple):
@@ -159,13 +158,8 @@ class Joining(NamedTuple):
         limits, deepest = reading.limits, -1 if self.deepest is None else self.deepest
         cutoffs = array("i", self.cutoffs)
         handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
-        for text in texts:
-            refused = kernel.join_feed(handle, text.content)
-            if refused == APART:
-                raise Scattered
-            if refused:
-                explain(text, RUN, name, reading, handle)
-                return None
+        if not fed(kernel.join_feed, handle, texts, RUN, name, reading):
+            return None
         piece = Piece._make(map(owned, kernel.join_end(handle)))
         if not piece.rows:
             raise empty(name, RUN)

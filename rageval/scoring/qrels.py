@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise, repeat
@@ -32,6 +32,7 @@ _FIELDS = ("query_id", "doc_id", "relevance")
 _NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
+_APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _SENT = ("name", "floor", "declared", "_below", "_number")
@@ -381,11 +382,28 @@ def owned(column: Any) -> Any:
     return found
 
 
-def explain(text: Text, kind: LineForm, name: str, reading: Reading, handle: Any) -> None:
-    """`InputError` for the lines at which the compiled reader stopped, if one of them is wrong."""
-    if isinstance(text.lines, int):
-        text = text._replace(lines=1 + kernel.lines_before(handle))
-    stretch(text, kind, name, reading)
+def fed(
+    feed: Callable[[Any, bytes], int],
+    handle: Any,
+    texts: Iterable[Text],
+    kind: LineForm,
+    name: str,
+    reading: Reading,
+) -> bool:
+    """Feed texts to the compiled reader; False if it met what only the plain one reads.
+
+    `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
+    """
+    for text in texts:
+        refused = feed(handle, text.content)
+        if refused == _APART:
+            raise Scattered
+        if refused:
+            if isinstance(text.lines, int):
+                text = text._replace(lines=1 + kernel.lines_before(handle))
+            stretch(text, kind, name, reading)
+            return False
+    return True
 
 
 def _quick(column: Sequence[int]) -> Sequence[int]:

@@ -32,9 +32,9 @@ from rageval.files.trec import (
     told_apart,
 )
 from rageval.kernel import kernel
-from rageval.scoring.joining import APART, Joined, Joining, Piece
+from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
-from rageval.scoring.qrels import SEED, Columns, Qrels, explain, regrouped
+from rageval.scoring.qrels import SEED, Columns, Qrels, fed, regrouped
 from rageval.scoring.runs import Run
 
 Result = TypeVar("Result")
@@ -228,26 +228,21 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
         return None
     parts, reading = told_apart(texts(source, reading, numbered=False), QRELS, reading)
     try:
-        return _fed(parts, name_of(source), reading, floor)
+        return _of_compiled(parts, name_of(source), reading, floor)
     except Scattered:
         parts, reading = told_apart(texts(source, reading), QRELS, reading)
         with closing(together(parts, QRELS.width, bool(reading.tabbed))) as ordered:
             try:
-                return _fed(ordered, name_of(source), reading, floor)
+                return _of_compiled(ordered, name_of(source), reading, floor)
             except InputError:
                 return None  # the plain reader says what is wrong first in the order of the file
 
 
-def _fed(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrels | None:
+def _of_compiled(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrels | None:
     limits = reading.limits
     handle = kernel.qrels_new(floor, SEED, limits.id, limits.line, limits.grade, bool(reading.tabbed))
-    for text in parts:
-        refused = kernel.qrels_feed(handle, text.content)
-        if refused == APART:
-            raise Scattered
-        if refused:
-            explain(text, QRELS, name, reading, handle)
-            return None
+    if not fed(kernel.qrels_feed, handle, parts, QRELS, name, reading):
+        return None
     columns = Columns(*kernel.qrels_end(handle))
     if not columns.queries:
         raise empty(name, QRELS)
