@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernel_files as files
 import rageval
+from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.limits import Limits
@@ -144,6 +146,27 @@ def test_the_two_readers_find_the_same_and_say_the_same(
             columns_of(judged, reading, floor),
             joined_of(judged, run, reading, random.Random(seed)),
         ) == compiled
+
+
+@needed
+@pytest.mark.parametrize("mutate", [False, True])
+@MANY
+@given(seed=st.integers(0, 2**32))
+def test_the_command_prints_the_same_and_ends_the_same(
+    tmp_path_factory: pytest.TempPathFactory, mutate: bool, seed: int
+) -> None:
+    rng, folder = random.Random(seed), tmp_path_factory.mktemp("files")
+    judged, run, reading = drawn(rng, folder, mutate)
+    options = ["--comments", reading.comments, *rng.choice(([], ["--nothing-judged", "zero", "-q"]))]
+    words = [str(run), str(judged), "-m", MEASURES, *options]
+
+    def ended() -> tuple[int, str, str]:
+        done = CliRunner().invoke(main, words, catch_exceptions=False)
+        return done.exit_code, done.stdout, done.stderr
+
+    compiled = ended()
+    with plain():
+        assert ended() == compiled
 
 
 MEASURES = "alpha_ndcg@3, coverage, recall@2, ndcg@5, ap, rr, judged@3"
