@@ -1,0 +1,195 @@
+"""Plans of what people shall label: drawn, ordered and sealed before anybody labels.
+
+A plan is JSON lines. Its head says what is asked, of which systems, by which seed, how many queries there are
+and how likely each was to be drawn; every other line is a query to be labelled, in the order in which that is
+to happen. `sha` is the SHA-256 of all that, so a plan that was changed after it was drawn is refused.
+
+Labels that people gave are a random draw only if they are the beginning of that order: `Plan.drawn` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.jsonl import as_line, first_record, read_records
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source, name_of, start_of
+from rageval.text import visible
+
+FORMAT = "rageval-plan/1"
+_EXPECTED = "a plan, as rageval label-plan writes it"
+_SHOWN = 5  # queries named in an error
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing to be labelled: where the judgement goes, and what is shown.
+
+    `context` is the number of the text it is about among those of its query, None where no texts are known;
+    `text` is the nugget, or the aspect. A pair of answers has its systems in `pair`.
+    """
+
+    run_id: str
+    item_id: str = "answer"
+    aspect: str = "0"
+    importance: str | None = None
+    weight: float | None = None
+    sentences: int | None = None
+    context: int | None = None
+    text: str = ""
+    pair: tuple[str, str] | None = None
+
+
+class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A query to be labelled: all that is asked of it, and the texts to look at."""
+
+    query_id: str
+    asks: tuple[Ask, ...]
+    contexts: tuple[dict[str, Any], ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What people shall label, in which order, and what may be concluded from it.
+
+    `queries` is how many there are; of them the systems in `compare` gave the `same` answers to some, which
+    need no label, and `asked` were drawn from the rest without replacement, each order as likely as another.
+    `looks` are the numbers of labelled queries after which the claim `until` may be decided.
+    """
+
+    plan: str
+    seed: int
+    version: str
+    rubric: str
+    kind: str
+    systems: tuple[str, ...]
+    queries: int
+    asked: tuple[AskedQuery, ...] = ()
+    instructions: str = ""
+    labels: dict[str, float] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    measure: str | None = None
+    compare: tuple[str, str] | None = None
+    same: tuple[str, ...] = ()
+    level: float = 0.95
+    looks: tuple[int, ...] = ()
+    until: tuple[str, str] | None = None
+    width: float | None = None
+    depth: int | None = None
+    sha: str = ""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The queries to be labelled, the first one first."""
+        return tuple(each.query_id for each in self.asked)
+
+    @property
+    def rest(self) -> int:
+        """How many queries the draw was made from: those that the systems answer differently."""
+        return self.queries - len(self.same)
+
+    @property
+    def share(self) -> float:
+        """What part of all queries that is: the difference of all is this share of that of the rest.
+
+        >>> Plan(plan=FORMAT, seed=0, version="", rubric="crag", kind="label", systems=("a", "b"),
+        ...      queries=10, same=("q1", "q2")).share
+        0.8
+        """
+        return self.rest / self.queries
+
+    def drawn(self, labelled: Collection[str], name: str) -> tuple[str, ...]:
+        """Return the queries that a file of labels covers: the beginning of the order, else `InputError`.
+
+        `labelled` are the queries on which it says anything, and be it that nothing could be told. They are a
+        uniform draw from the `rest`; a query outside the plan, or one that was passed over, makes them none.
+        """
+        order = self.order
+        strange = sorted(set(labelled) - set(order))
+        if strange:
+            raise InputError(
+                f"{visible(name)}: {len(strange):,} labelled queries are not in the plan"
+                f" ({_named(strange)}); expected labels of the {len(order):,} that were drawn. Labels"
+                " that were chosen otherwise need --gold-chosen FILE: how likely each was to be chosen"
+            )
+        last = max((at for at, query in enumerate(order, 1) if query in labelled), default=0)
+        passed = [query for query in order[:last] if query not in labelled]
+        if passed:
+            raise InputError(
+                f"{visible(name)}: {len(passed):,} of the first {last:,} queries of the plan were passed over"
+                f" ({_named(passed)}), so the labels are no random draw; expected the order of the plan:"
+                " label these, too, or say of them that it cannot be told"
+            )
+        return order[:last]
+
+
+def _named(queries: Sequence[str]) -> str:
+    shown = ", ".join(visible(query)[:80] for query in queries[:_SHOWN])
+    return shown + (", …" if len(queries) > _SHOWN else "")
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the lines of a plan, with its `sha` in the head."""
+    head, lines = _parts(plan)
+    yield as_line({**head, "sha": _sha(head, lines)})
+    yield from lines
+
+
+def _parts(plan: Plan) -> tuple[dict[str, Any], list[str]]:
+    head = msgspec.to_builtins(plan)
+    for name in ("asked", "sha"):
+        head.pop(name, None)
+    return head, [as_line(msgspec.to_builtins(query)) for query in plan.asked]
+
+
+def _sha(head: Mapping[str, Any], lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join([as_line(dict(head)), *lines]).encode()).hexdigest()
+
+
+def sealed(plan: Plan) -> Plan:
+    """Return the plan with its `sha`."""
+    return msgspec.structs.replace(plan, sha=_sha(*_parts(plan)))
+
+
+def is_plan(source: Source, limits: Limits = DEFAULT) -> bool:
+    """Return whether this is a plan, by its first line."""
+    record = first_record(start_of(source, limits))
+    return record is not None and str(record.get("plan", "")).startswith(FORMAT.partition("/")[0])
+
+
+def read_plan(source: Source, limits: Limits = DEFAULT) -> Plan:
+    """Read a plan; `InputError` if it is none, or if it was changed after it was drawn."""
+    name = name_of(source)
+    records = read_records(source, dict[str, Any], _EXPECTED, limits)
+    line, head = next(records)
+    if head.get("plan") != FORMAT:
+        found = head.get("plan", f"the keys {', '.join(head)[:80]}")
+        raise InputError(f"{name}:{line}: expected {_EXPECTED} ({FORMAT}), found {visible(str(found))}")
+    sha = str(head.pop("sha", ""))
+    try:
+        plan = msgspec.convert({**head, "sha": sha}, Plan)
+        asked = [(line, msgspec.convert(record, AskedQuery)) for line, record in records]
+    except msgspec.ValidationError as error:
+        raise InputError(f"{name}:{line}: expected {_EXPECTED}; {error}") from None
+    _refuse_repeated(name, asked)
+    plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
+    if _sha(*_parts(plan)) != sha:
+        raise InputError(
+            f"{name}: was changed after it was drawn (its content does not have the sha {visible(sha[:12])}"
+            " of its head); expected the file as rageval label-plan wrote it, or a new plan"
+        )
+    return plan
+
+
+def _refuse_repeated(name: str, asked: Sequence[tuple[int, AskedQuery]]) -> None:
+    first: dict[str, int] = {}
+    for line, query in asked:
+        before = first.setdefault(query.query_id, line)
+        if before != line:
+            raise InputError(
+                f"{name}:{line}: query {visible(query.query_id)} stands in line {before}, too;"
+                " expected it once"
+            )
