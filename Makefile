@@ -26,7 +26,7 @@ release-check: check sanitize two-readers
 
 # Drawn and spoilt files through both readers, which must not be told apart.
 two-readers:
-	TWO_READERS=20000 python -m pytest -q -n 2 tests/test_two_readers.py
+	TWO_READERS=20000 python -m pytest -q -n 2 tests/files/test_two_readers.py
 
 faults:
 	python -m pytest -q -n 2 -m faults
@@ -70,4 +70,4 @@ vectors:
 	python tests/golden_vectors.py
 
 machine:
-	MACHINE_EXAMPLES=1000 MACHINE_STEPS=60 python -m pytest -q tests/test_store_machine.py
+	MACHINE_EXAMPLES=1000 MACHINE_STEPS=60 python -m pytest -q tests/judges/test_store_machine.py

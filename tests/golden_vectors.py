@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "measures"))
 
 import answers_oracle as oracle_answers
 import oracle

@@ -5,8 +5,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import freshstack
 from freshstack.retrieval.evaluation import EvaluateRetrieval
+
+import freshstack
 
 CUTOFFS = [10, 20, 50]  # gives eight values: alpha-nDCG stops at 20
 

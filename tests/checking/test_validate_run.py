@@ -1,0 +1,163 @@
+"""`rageval validate --track run`: what cannot be scored is an error, what surprises is a warning."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rageval.checking.runs import validate_run
+from test_bad_input import BAD_RUN_LINES, BAD_SCORES, Outcome, command
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SAMPLE = Path(__file__).parents[2] / "examples/data/run.trec"
+GOOD = b"1 Q0 a 1 3.0 t\n1 Q0 b 2 2.0 t\n2 Q0 a 1 1e-3 t\n"
+Checker = Callable[..., Outcome]
+
+
+@pytest.fixture(name="check")
+def checker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checker:
+    monkeypatch.chdir(tmp_path)
+
+    def check(content: bytes, *options: str) -> Outcome:
+        Path("file").write_bytes(content)
+        return command("validate", "file", "--track", "run", *options)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    "change", [bytes, gzip.compress, lambda run: b"\xef\xbb\xbf" + run.replace(b"\n", b"\r\n\r\n")]
+)
+def test_a_run_without_fault(check: Checker, change: Callable[[bytes], bytes]) -> None:
+    assert check(change(GOOD)) == Outcome(0, "file: 3 rows, fine\n", "")
+
+
+def test_the_sample() -> None:
+    assert command("validate", SAMPLE, "--track", "run") == Outcome(0, f"{SAMPLE}: 300 rows, fine\n", "")
+
+
+@pytest.mark.parametrize("name", BAD_RUN_LINES)
+def test_bad_lines_are_findings_and_the_rest_is_read(check: Checker, name: str) -> None:
+    line, message = BAD_RUN_LINES[name]
+    topic = b"1" if line.startswith(b"q1") else b""
+    run = GOOD[:30] + line.replace(b"q1 Q0 d1", topic + b" Q0 a") + b"3 Q0 x 1 nan t\n"
+    outcome = check(run)
+    assert outcome.code == 1
+    assert "file:3: error: " in outcome.out
+    if name != "a document again":
+        assert message in outcome.out
+    assert "file:4: error: expected a finite decimal number as score, found 'nan'" in outcome.out
+
+
+def test_documents_ranked_twice(check: Checker) -> None:
+    outcome = check(GOOD[:30] + b"1 Q0 a 3 1 t\n")
+    assert outcome.out.startswith(
+        "file:3: error: document 'a' is ranked twice for topic '1', first in line 1\n"
+    )
+    scattered = check(GOOD + b"1 Q0 a 3 1 t\n")
+    assert scattered.out.startswith(
+        "file:4: warning: topic '1' goes on, begun in line 1; expected its rows together\n"
+        "file:4: error: document a is ranked twice for query 1, first in line 1"
+    )
+    assert scattered.code == 1
+    assert (
+        "not looked for documents ranked twice"
+        in command("validate", "-", "--track", "run", stdin=GOOD + b"1 Q0 c 3 1 t\n").out
+    )
+
+
+@pytest.mark.parametrize("score", BAD_SCORES)
+def test_bad_scores(check: Checker, score: str) -> None:
+    outcome = check(GOOD + f"3 Q0 a 1 {score} t\n".encode())
+    assert outcome.out.startswith("file:4: error: expected ")
+    assert outcome.code == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b"3 Q0 a 1 2 t\n3 Q0 b 2 2 t\n", "file:4: warning: equal scores in 1 topic, first in '3'"),
+        (
+            b"3 Q0 a 1 1 t\n3 Q0 b 2 2 t\n",
+            "file:4: warning: the rank column contradicts the scores in 1 topic",
+        ),
+        (
+            b"3 Q0 a 2 2 t\n3 Q0 b 1 1 t\n",
+            "file:4: warning: the rank column contradicts the scores in 1 topic",
+        ),
+        (b"3 Q0 a 1 2 u\n4 Q0 b 2 1 v\n", "file:4: warning: run tag 'u', expected 't' as in the rows before"),
+        (
+            b"".join(b"3 Q0 d%d %d %d t\n" % (at, at, 2000 - at) for at in range(1001)),
+            "file:4: warning: 1,001 documents for topic '3', TREC takes 1,000",
+        ),
+    ],
+)
+def test_what_a_run_may_do_and_its_author_should_know(check: Checker, rows: bytes, message: str) -> None:
+    outcome = check(GOOD + rows)
+    assert outcome.out.startswith(message)
+    assert outcome.out.count("\n") == 2
+    assert outcome.code == 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"3 Q0 a - 1 t\n3 Q0 b - 2 t\n",  # no rank to contradict
+        b"3 Q0 a 1 2 t\n3 Q0 b 1 1 t\n",  # equal ranks say nothing
+        b"".join(b"3 Q0 d%d %d %d t\n" % (at, at, 2000 - at) for at in range(1000)),
+        b"3\tQ0\ta b\t1\t2\tt\n",
+    ],
+)
+def test_what_is_fine(check: Checker, rows: bytes) -> None:
+    outcome = check(GOOD + rows)
+    assert outcome.code == 0
+    assert outcome.out.endswith("rows, fine\n")
+
+
+def test_topics(check: Checker) -> None:
+    Path("topics").write_text("1\tone\n9\tnine\n")
+    outcome = check(GOOD, "--topics", "topics")
+    assert outcome.out.splitlines()[:2] == [
+        "file:3: warning: unknown topic '2'",
+        "file:3: warning: no documents for 1 topic, such as '9'",
+    ]
+    assert outcome.code == 0
+
+
+def test_comments(check: Checker) -> None:
+    assert "file:1: error: begins with '#': say --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
+    assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"
+    assert check(b"# a comment\n1 Q0 a 1 1 t\n", "--comments", "skip").out == "file: 1 row, fine\n"
+
+
+def test_an_empty_run(check: Checker) -> None:
+    outcome = check(b"\n")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "file: is empty, expected lines of 6 columns (qid Q0 docid rank score tag)" in outcome.err
+
+
+def test_the_whole_output(check: Checker) -> None:
+    rows = b"1 Q0 a 1 1 t\n1 Q0 b 2 2 t\n1 Q0 b 3 0 t\nx\n2 Q0 c 1 1 u\n2 Q0 d 2 1 t\n1 Q0 e 1 nan t\n"
+    outcome = check(rows)
+    path = GOLDEN / "validate_run.txt"
+    if os.environ.get("REWRITE_GOLDEN"):
+        path.write_text(outcome.out, encoding="utf-8")
+    assert outcome.out == path.read_text(encoding="utf-8")
+    assert outcome.code == 1
+
+
+def test_memory_is_that_of_one_topic(tmp_path: Path) -> None:
+    rows = b"".join(b"topic Q0 document-%05d 1 %d t\n" % (at, 1000 - at) for at in range(500))
+    with (tmp_path / "run").open("wb") as stream:
+        for topic in range(500):
+            stream.write(rows.replace(b"topic", b"%d" % topic))
+    tracemalloc.start()
+    assert list(validate_run(str(tmp_path / "run"))) == []
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 24 * 2**20  # a stretch of the file, of which there are seven

@@ -1,0 +1,292 @@
+"""The command line: whole outputs against files, options, gates, exit codes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval.cli import main
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = Path(__file__).parents[1] / "golden"
+DATA = "examples/data"
+FILES = [f"{DATA}/run.trec", f"{DATA}/baseline.trec", f"{DATA}/qrels.nugget"]
+ONE = [FILES[0], FILES[2]]
+
+# Name of the golden file -> the words of the command. Rewrite them with REWRITE_GOLDEN=1.
+COMMANDS = {
+    "trec.txt": [*ONE, "-m", "alpha_ndcg@10,coverage@20", "-q"],
+    "several.txt": [*FILES, "-m", "official:freshstack"],
+    "ir_measures.txt": [*ONE, "nDCG@10", "AP", "--format", "ir_measures", "-q"],
+    "ndeval.txt": [*FILES, "-m", "official:ndeval", "--format", "ndeval"],
+    "json.txt": [*ONE, "-m", "alpha_ndcg(alpha=0.7)@5", "--format", "json", "-q"],
+    "jsonl.txt": [*FILES, "-m", "recall@50,judged@10", "--format", "jsonl"],
+    "csv.txt": [*FILES, "-m", "rr", "--format", "csv", "-q", "-p", "6"],
+    "md.txt": [*FILES, "-m", "official:freshstack", "--format", "md"],
+    "latex.txt": [*FILES, "-m", "official:freshstack", "--format", "latex"],
+    "table.txt": [*FILES, "-m", "official:freshstack", "--format", "table", "-q"],
+    "narrow_table.txt": [*FILES, "-m", "official:ndeval", "--format", "table"],
+    "measures.txt": ["measures"],
+    "measures_alpha_ndcg.txt": ["measures", "alpha_ndcg"],
+}
+
+
+def run(*words: str, stdin: bytes | None = None) -> Result:
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        return CliRunner().invoke(main, list(words), input=stdin, env={"COLUMNS": "100"}, prog_name="rageval")
+    finally:
+        os.chdir(before)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_whole_outputs(name: str) -> None:
+    done = run(*COMMANDS[name])
+    assert done.exit_code == 0, done.stderr
+    path = GOLDEN / name
+    if os.environ.get("REWRITE_GOLDEN"):
+        path.write_text(done.stdout, encoding="utf-8")
+    assert rounded(done.stdout) == rounded(path.read_text(encoding="utf-8"))
+
+
+def rounded(text: str) -> str:
+    """Without the last digits of full-precision numbers: processors differ in the last bit of a logarithm."""
+    return re.sub(r"\d\.\d{13,}", lambda number: f"{float(number.group()):.12f}", text)
+
+
+def test_help_names_every_option_people_know() -> None:
+    done = run("score", "--help")
+    options = "-m -q -n -l -M -J -p -j --rel --depth --judged-only --places --ties --intersection --zero-rel"
+    options += " --dedup --group-by --provider --compat --fail-under --jobs --comments --limit --format"
+    assert set(options.split()) <= set(re.findall(r"--?[a-z-]+|-[A-Z]", done.stdout))
+
+
+def value(*words: str) -> float:
+    done = run(*words, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)["results"][0]["value"]
+
+
+def test_the_order_of_words_does_not_matter() -> None:
+    expected = value(*ONE, "-m", "ndcg@10")
+    assert value(*reversed(ONE), "-m", "nDCG@10") == expected
+    assert value("-m", "ndcg_cut_10", *ONE) == expected
+    assert value(*ONE, "nDCG@10") == expected
+    assert value("score", *ONE, "-m", "α-nDCG@10") == value(*ONE, "-m", "alpha_ndcg@10")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_standard_input_is_what_is_missing(which: int, tmp_path: Path) -> None:
+    words = [*ONE]
+    stdin = (ROOT / words[which]).read_bytes()
+    words[which] = "-"
+    assert (
+        value(*ONE, "-m", "ap")
+        == json.loads(run(*words, "-m", "ap", "--format", "json", stdin=stdin).stdout)["results"][0]["value"]
+    )
+
+
+def test_a_pipe_given_as_a_file(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m rageval <(cat {FILES[0]}) <(gzip -c {FILES[2]}) -m alpha_ndcg@10"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.stdout.endswith("0.5283\n"), done.stderr
+
+
+def test_a_bare_number_is_another_cutoff() -> None:
+    done = run(*ONE, "-m", "coverage@5,10,20 rr")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "coverage@5", "coverage@10", "coverage@20", "rr"
+    ]  # fmt: skip
+
+
+def test_only_queries_with_q_and_n() -> None:
+    done = run(*ONE, "-m", "rr", "-q", "-n")
+    assert len(done.stdout.splitlines()) == 12
+    assert "all" not in done.stdout
+    assert run(*ONE, "-m", "rr", "-n").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "other"),
+    [
+        (["-l", "2"], "rr(rel=2)"),
+        (["--rel", "2"], "rr(rel=2)"),
+        (["-M", "3"], "rr@3"),
+        (["--depth", "3"], "rr@3"),
+    ],
+)
+def test_options_that_measures_have_too(option: list[str], other: str) -> None:
+    assert value(*ONE, "-m", "rr", *option) == value(*ONE, "-m", other)
+
+
+def test_places() -> None:
+    assert run(*ONE, "-m", "alpha_ndcg@10", "-p", "2").stdout.split()[-1] == "0.53"
+
+
+def test_gates() -> None:
+    assert run(*ONE, "--fail-under", "alpha_ndcg@10=0.5").exit_code == 0
+    done = run(*FILES, "-m", "rr", "--fail-under", "alpha_ndcg(alpha=0.5)@10=0.5")
+    assert done.exit_code == 1
+    assert "baseline.trec: alpha_ndcg@10 is 0.3804, below 0.5" in done.stderr
+    assert run(*ONE, "--fail-under", "alpha_ndcg@10").exit_code == 2
+
+
+def test_groups(tmp_path: Path) -> None:
+    path = tmp_path / "groups.tsv"
+    path.write_text("".join(f"{7640 + at}\t{'small' if at < 2 else 'large'}\n" for at in range(12)))
+    queries = json.loads(run(*ONE, "-m", "rr", "-q", "--format", "json").stdout)["results"][0]["by_query"]
+    values = list(queries.values())
+    expected = (sum(values[:2]) / 2 + sum(values[2:]) / 10) / 2
+    assert value(*ONE, "-m", "rr", "--group-by", str(path)) == pytest.approx(expected, abs=1e-15)
+    path.write_text("7640 a\n7640 b\n")
+    done = run(*ONE, "-m", "rr", "--group-by", str(path))
+    assert (done.exit_code, f"{path}:2" in done.stderr) == (2, True)
+    path.write_text("7640 a\n")
+    assert "11 judged queries have no group" in run(*ONE, "-m", "rr", "--group-by", str(path)).stderr
+
+
+def test_jobs_change_nothing() -> None:
+    words = [*FILES, "-m", "alpha_ndcg@10,Rprec", "-q"]
+    assert run(*words).stdout == run(*words, "-j", "2").stdout
+
+
+@pytest.mark.parametrize("provider", ["pytrec_eval", "pyndeval"])
+def test_a_provider_of_ir_measures_agrees(provider: str) -> None:
+    measure = "ndcg@10" if provider == "pytrec_eval" else "alpha_ndcg@10"
+    assert value(*ONE, "-m", measure, "--provider", provider) == pytest.approx(
+        value(*ONE, "-m", measure), abs=1e-9
+    )
+    assert run(*ONE, "-m", measure, "--provider", "nobody").exit_code == 2
+
+
+def test_a_plain_run_as_judgements_of_nuggets_is_remarked_on(tmp_path: Path) -> None:
+    retrieved = Path(ROOT / FILES[0]).read_text().split()[2]
+    (tmp_path / "plain").write_text(f"7640 0 {retrieved} 1\n")
+    done = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10")
+    assert "one nugget a query everywhere" in done.stderr
+    assert "11 queries of the run are not judged" in done.stderr
+
+
+def test_missing_queries_are_counted_and_score_0(tmp_path: Path) -> None:
+    judged = Path(ROOT / FILES[2]).read_text().split()[2]
+    (tmp_path / "run").write_text(f"7640 Q0 {judged} 1 1.0 t\n")
+    done = run(str(tmp_path / "run"), FILES[2], "-m", "rr")
+    assert "11 of 12 judged queries are not in the run" in done.stderr
+    record = json.loads(run(str(tmp_path / "run"), FILES[2], "-m", "rr", "--format", "json").stdout)
+    assert record["results"][0]["missing"] == 11
+    assert record["topics"]["run"]["only_in_qrels"] == 11
+    one = run(str(tmp_path / "run"), FILES[2], "-m", "rr", "--format", "json", "--intersection")
+    assert json.loads(one.stdout)["results"][0]["queries"] == 1
+
+
+def test_ties_and_contradicting_ranks_are_remarked_on(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 a 1 1.0 t\nq Q0 b 2 1.0 t\nq Q0 c 3 2.0 t\n")
+    (tmp_path / "qrels").write_text("q n1 a 1\nq n2 b 1\n")
+    done = run(str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "recall@2")
+    assert "equal scores on both sides of a cut-off: 1 at rank 2" in done.stderr
+    assert "the rank column contradicts the scores in 1 queries" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["measures", "covrage"], "did you mean coverage"),
+        ([*ONE], "no measure named"),
+        ([*ONE, "-m", "alpha_ndcg(alhpa=1)@5"], "did you mean alpha"),
+        ([*ONE, "-m", "alpha_ndcg(alpha=2)@5"], "expected a number from 0 to 1"),
+        ([*ONE, "-m", "alpha_ndcg(ideal=exat)@5"], "did you mean exact"),
+        ([*ONE, "-m", "coverage(denominator=listd)"], "did you mean listed"),
+        ([*ONE, "-m", "alpha_ndcg(alpha=0.5"], "parenthesis is not closed"),
+        ([*ONE, "-m", "official:freshstck"], "did you mean freshstack"),
+        ([*ONE, "-m", "ndcg@0"], "whole number from 1"),
+        ([*ONE, "-m", "Rprec@0"], "unknown measure"),
+        ([*ONE, "-m", "P(rel=1)@-1"], "whole number from 1"),
+        ([*ONE, "-m", "recall@5.5"], "whole number from 1"),
+        ([*ONE, "-m", "err_ia@2000000000"], "cut-off of at most"),
+        ([*ONE, "nosuchfile.run"], "no such file"),
+        ([*ONE, "-m", "rr", "--limit", "lines=3"], "expected NAME=NUMBER"),
+        ([*ONE, "-m", "rr", "--compat", "ndeval", "--ties", "input"], "brings its own rule"),
+        ([*ONE, "-m", "Rprec", "--ties", "expected"], "choose another rule for ties"),
+        ([FILES[0], FILES[1], "-m", "rr"], "expected one or more runs"),
+        ([FILES[2], FILES[2], "-m", "rr"], "expected one or more runs"),
+        ([FILES[2], "-m", "rr"], "expected one or more runs"),
+    ],
+)
+def test_mistakes_are_explained(words: list[str], message: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> Callable[..., object]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rageval.cli._scoring.run_scores", interrupted)
+    assert run(*ONE, "-m", "rr").exit_code == 130
+
+
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    command = f"{sys.executable} -m rageval {' '.join(ONE)} -m official:ndeval -q | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert "Traceback" not in done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ir_datasets
+    from ir_datasets.formats import BaseQrels, TrecSubQrel
+
+    class Diversity(BaseQrels):
+        def qrels_cls(self) -> type:
+            return TrecSubQrel
+
+        def qrels_iter(self) -> list[TrecSubQrel]:
+            return [TrecSubQrel("7640", "a", 1, subtopic) for subtopic in "12"]
+
+    known = {"some/diversity": ir_datasets.Dataset(Diversity())}
+    monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
+    done = run(FILES[0], "some/diversity", "-m", "coverage", "--nothing-judged", "zero")
+    assert (done.exit_code, done.stdout.split()[-1]) == (0, "0.0000")
+    assert "ir_datasets knows no such id" in run(FILES[0], "no/such", "-m", "coverage").stderr
+
+
+def test_judgements_of_umbrela_judge_a_run(tmp_path: Path) -> None:
+    run_file, judged = tmp_path / "run", tmp_path / "umbrela.jsonl"
+    run_file.write_text("q1 Q0 d2 1 2 t\nq1 Q0 d1 2 1 t\n")
+    judged.write_text(
+        '{"qid": "q1", "docid": "d1", "judgment": 3}\n{"qid": "q1", "docid": "d2", "judgment": 0}\n'
+    )
+    assert run(str(run_file), str(judged), "-m", "rr").output == "rr                    \tall\t0.5000\n"
+
+
+def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its_user() -> None:
+    usual = "import gc, rageval.cli, rageval.scoring.evaluation\nprint(gc.get_threshold()[0])"
+    code = "import gc, sys\nat_first = gc.get_freeze_count()\n"  # Python 3.12 has frozen a few itself
+    code += "from rageval.__main__ import main\nsys.argv[1:] = ['--version']\n"
+    code += "try: main()\nexcept SystemExit: print(gc.get_threshold()[0], gc.get_freeze_count() - at_first)"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", each], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for each in (usual, code)
+    ]
+    assert said[0] == [str(gc.get_threshold()[0])]
+    assert said[1][-2:] == ["100000", "0"]  # frozen only when the process ends
+
+
+def test_the_installed_command_is_the_one_of_the_module() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"rageval": "rageval.__main__:main"}

@@ -1,0 +1,187 @@
+"""Soft labels, repeated judgements, sensitivity: against all worlds, by simulation, by hand."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.comparison.sensitivity import by_judge, of_judges, turned, without_a_nugget
+from rageval.errors import InputError
+from rageval.scoring.soft import soft_scores
+from rageval.statistics.agreement import Components, components
+
+Chances = dict[str, dict[str, float]]
+
+
+def worlds(chances: Chances) -> list[tuple[float, dict[str, dict[str, int]]]]:
+    """Every way the judgements could be, with its chance."""
+    cells = [(nugget, doc, p) for nugget, docs in chances.items() for doc, p in docs.items()]
+    found = []
+    for says in product((0, 1), repeat=len(cells)):
+        chance, judged = 1.0, {nugget: dict.fromkeys(docs, 0) for nugget, docs in chances.items()}
+        for (nugget, doc, p), grade in zip(cells, says, strict=True):
+            chance *= p if grade else 1 - p
+            judged[nugget][doc] = grade
+        found.append((chance, judged))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_soft_values_are_means_over_all_worlds(seed: int) -> None:
+    rng = random.Random(seed)
+    chances = {n: {d: rng.choice((0.0, 0.2, 0.5, 1.0, rng.random())) for d in "abcd"} for n in "12"}
+    ranking = rng.sample("abcdu", 4)
+    run = {doc: -float(rank) for rank, doc in enumerate(ranking)}
+    k, alpha = rng.choice((1, 2, 4)), rng.choice((0.0, 0.3, 0.5, 1.0))
+    found = soft_scores({"q": run}, {"q": chances}, k, alpha)["q"]
+    weights, judged = zip(*worlds(chances), strict=True)
+    names = [str(at) for at in range(len(judged))]
+    scores = rageval.evaluate(
+        [f"alpha_dcg(alpha={alpha})@{k}", f"coverage@{k}"],
+        dict.fromkeys(names, run),
+        dict(zip(names, judged, strict=True)),
+    )
+    means = [float(np.dot(weights, score.values)) for score in scores.scores]
+    assert (found.alpha_dcg, found.coverage) == pytest.approx(means, abs=1e-12)
+
+
+def test_certain_chances_give_the_ordinary_values() -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        judged = {n: {d: int(rng.random() < 0.5) for d in "abcde"} for n in "123"}
+        run = {"q": {doc: -float(rank) for rank, doc in enumerate(rng.sample("abcde", 4))}}
+        chances = {n: {d: float(grade) for d, grade in docs.items()} for n, docs in judged.items()}
+        soft = soft_scores(run, {"q": chances}, 3)["q"]
+        plain = rageval.evaluate("alpha_dcg@3, coverage@3", run, {"q": judged})
+        assert [soft.alpha_dcg, soft.coverage] == pytest.approx([score.value for score in plain.scores])
+
+
+def test_the_greedy_order_of_mean_gains_scores_1() -> None:
+    chances = {"1": {"a": 0.9, "b": 0.8}, "2": {"b": 0.3, "c": 0.6}}
+    assert soft_scores({"q": {"b": 3.0, "a": 2.0, "c": 1.0}}, {"q": chances}, 1)["q"].alpha_ndcg == 1
+    assert soft_scores({"other": {"a": 1.0}}, {"q": chances})["q"] == (0, 0, 0)
+
+
+def test_chances_out_of_range_are_refused() -> None:
+    with pytest.raises(InputError, match=r"expected a chance from 0 to 1, found 1\.5"):
+        soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 1.5}}})
+    with pytest.raises(InputError, match="alpha=2"):
+        soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 0.5}}}, alpha=2)
+
+
+def drawn(rng: np.random.Generator, queries: int, judges: int, sd: tuple[float, float, float]) -> Any:
+    query, judge, rest = sd
+    return (
+        rng.normal(0, query, (queries, 1))
+        + rng.normal(0, judge, (1, judges))
+        + rng.normal(0, rest, (queries, judges))
+    )
+
+
+def test_components_are_right_on_average_and_so_is_the_standard_error() -> None:
+    rng, times = np.random.default_rng(1), 1500
+    tables = [drawn(rng, 30, 4, (0.3, 0.2, 0.4)) for _ in range(times)]
+    found = [components(table) for table in tables]
+    assert np.mean([each.query for each in found]) == pytest.approx(0.09, abs=0.005)
+    assert np.mean([each.judge for each in found]) == pytest.approx(0.04, abs=0.005)
+    assert np.mean([each.rest for each in found]) == pytest.approx(0.16, abs=0.005)
+    truth = Components(0.09, 0.04, 0.16, 30, 4)
+    assert np.std([table.mean() for table in tables]) == pytest.approx(truth.standard_error(), rel=0.06)
+    more = np.std([drawn(rng, 70, 6, (0.3, 0.2, 0.4)).mean() for _ in range(times)])
+    assert more == pytest.approx(truth.standard_error(40, 2), rel=0.06)
+
+
+def test_votes_of_one_judge_have_no_judge_of_their_own() -> None:
+    rng = np.random.default_rng(2)
+    found = [components(drawn(rng, 40, 3, (0.3, 0.0, 0.4)), repeated=True) for _ in range(800)]
+    assert {each.judge for each in found} == {0.0}
+    assert np.mean([each.query for each in found]) == pytest.approx(0.09, abs=0.005)
+    assert np.mean([each.rest for each in found]) == pytest.approx(0.16, abs=0.005)
+
+
+def test_the_advice_follows_the_components() -> None:
+    assert Components(0.09, 0.0, 0.01, 50, 3).advice().endswith(": more queries")
+    assert Components(0.001, 0.05, 0.01, 50, 3).advice().endswith(": more votes")
+    assert Components(0.0, 0.0, 0.0, 50, 3).advice().endswith(": neither")
+    with pytest.raises(InputError, match="found 1 with 3"):
+        components(np.array([[1.0, 1.0, 0.5], [np.nan, 1.0, 1.0]]))
+
+
+def test_pairs_that_turn_round_are_counted_and_equal_ones_are_not() -> None:
+    before = np.array([0.5, 0.4, 0.4])
+    after = np.array([[0.4, 0.5, 0.3], [0.5, 0.4, 0.3], [0.5, 0.5, 0.9]])
+    found = turned("x", ["a", "b", "c"], before, after)
+    assert (found.turned, found.tried, found.worst) == (2, 9, ("a", "b"))
+    assert turned("x", ["a", "b"], np.array([1.0, 0.0]), np.zeros((0, 2))).share == 0
+
+
+@pytest.mark.parametrize("name", ["coverage@2", "alpha_ndcg@3", "recall@2"])
+def test_leaving_out_a_nugget_is_as_scoring_without_it(name: str) -> None:
+    measure: Any = rageval.parse_measure(name)
+    for seed in range(6):
+        rng = random.Random(seed)
+        qrels = {q: {n: {d: int(rng.random() < 0.5) for d in "abcd"} for n in "123"[: rng.randint(1, 3)]}
+                 for q in "xyz"}  # fmt: skip
+        runs = {run: {q: rng.sample("abcd", 3) for q in "xyz"} for run in "AB"}
+        tables = {run: {q: {d: -float(at) for at, d in enumerate(docs)} for q, docs in ranking.items()}
+                  for run, ranking in runs.items()}  # fmt: skip
+        scored = {run: rageval.evaluate(measure, table, qrels) for run, table in tables.items()}
+        values = {run: scores[measure].by_query for run, scores in scored.items()}
+        found = without_a_nugget(measure, rageval.Qrels.from_dict(qrels), runs, values)
+        count, tried = 0, 0
+        was = np.sign(_mean(tables["A"], qrels, measure) - _mean(tables["B"], qrels, measure))
+        for query, nuggets in qrels.items():
+            for nugget in nuggets if len(nuggets) > 1 else ():
+                fewer = qrels | {query: {n: docs for n, docs in nuggets.items() if n != nugget}}
+                gap = _mean(tables["A"], fewer, measure) - _mean(tables["B"], fewer, measure)
+                count += bool(abs(gap) > 1e-12 and was * np.sign(gap) < 0)
+                tried += 1
+        assert (found.turned, found.tried) == (count, tried), seed
+
+
+def _mean(run: Any, qrels: Any, measure: Any) -> float:
+    value = rageval.evaluate(measure, run, qrels)[measure].value
+    return 0.0 if abs(value) < 1e-12 else value
+
+
+def test_judges_alone_and_panels_that_lack_one() -> None:
+    a, b = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, np.nan]]), np.array([[0.0, 0.5], [1.0, 0.5], [0.0, 0.5]])
+    alone, fewer = of_judges(["a", "b"], [a, b])
+    assert (alone.change, alone.turned, alone.tried) == ("another judge", 1, 3)
+    assert (fewer.change, fewer.turned, fewer.tried) == ("one vote less", 1, 3)
+    assert len(of_judges(["a", "b"], [a[:2], b[:2]])) == 1
+
+
+def rows(judge: str, run: str, labels: str) -> list[dict[str, str]]:
+    words = {"p": "perfect", "m": "missing", "i": "incorrect"}
+    return [{"query_id": str(at), "run_id": run, "label": words[label], "rubric": "crag", "judge": judge}
+            for at, label in enumerate(labels)]  # fmt: skip
+
+
+def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
+    judged = rows("x", "a", "ppmp") + rows("x", "b", "pmmi") + rows("y", "a", "mpmi") + rows("y", "b", "pmmp")
+    path = tmp_path / "judged.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in judged))
+    done = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
+    assert done.exit_code == 0, done.output
+    assert "crag_score: another judge: the order of 50.0% of the pairs turns round" in done.stderr
+    assert "a: crag_score: standard error" in done.stderr
+    grades = rageval.read_judgements(str(path))
+    measure: Any = rageval.parse_measure("crag_score")
+    assert by_judge(measure, grades, "a")["y"].tolist() == [0.0, 1.0, 0.0, -1.0]
+    path.write_text("".join(json.dumps(row) + "\n" for row in judged[:8]))
+    alone = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
+    assert (alone.exit_code, "has one judge" in alone.stderr) == (2, True)
+    data = Path(__file__).parents[2] / "examples/data"
+    words = [str(data / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
+    done = CliRunner().invoke(main, ["compare", *words, "-m", "coverage@10", "--sensitivity"])
+    assert "coverage@10: one nugget less: the order of 0.0% of the pairs turns round" in done.stderr

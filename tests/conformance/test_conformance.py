@@ -1,0 +1,324 @@
+"""The golden vectors, the tools beside us on them, and the fuzzer: what it ought to find, it finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+import golden_vectors
+import rageval
+from rageval.cli import main
+from rageval.conformance import (
+    AnswerVector,
+    RunVector,
+    answer_vectors,
+    fuzzing,
+    run_vectors,
+    verdicts,
+)
+from rageval.conformance._asking import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
+from rageval.conformance.peers import PEERS, installed, peer_named
+from rageval.conformance.reasons import REASONS, TOPICS
+from rageval.conformance.vectors import text_of
+from rageval.conformance.verdicts import (
+    AGREES,
+    COMPATIBLE,
+    DIFFERS,
+    FAILS,
+    WRONG,
+    of_peer,
+    of_rageval,
+    verdict,
+)
+from rageval.measures import builtin
+from rageval.measures.parsing import parse_measure
+
+VECTORS = {vector.name: vector for vector in [*run_vectors(), *answer_vectors()]}
+PINNED = Path(__file__).parents[1] / "conformance/fuzzed.jsonl"
+
+
+def test_the_files_are_what_the_oracles_say() -> None:
+    assert text_of("runs") == golden_vectors.encoded(golden_vectors.run_vectors()).decode()
+    assert text_of("answers") == golden_vectors.encoded(golden_vectors.answer_vectors()).decode()
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_rageval_is_right(name: str) -> None:
+    assert [found for found in of_rageval(VECTORS[name]) if found.verdict != AGREES] == []
+
+
+def test_no_measure_is_without_vectors() -> None:
+    covered = {parse_measure(measure).name for vector in VECTORS.values() for measure in vector.expected}
+    assert covered == set(builtin())
+
+
+def test_topics_and_reasons_speak_of_each_other() -> None:
+    of_cutoffs = {"deep", "first"}
+    used = {topic for vector in VECTORS.values() for topic in vector.topics} | of_cutoffs
+    assert used == set(TOPICS)
+    assert set(REASONS) == set(PEERS)
+    for tool, reasons in REASONS.items():
+        assert {key.partition("/")[0] for key in reasons} <= used
+        assert set(peer_named(tool).reproduced) <= set(reasons)
+
+
+def everyday(**changes: Any) -> RunVector:
+    return msgspec.structs.replace(VECTORS["everyday"], **changes)
+
+
+def test_a_wrong_value_is_a_fault() -> None:
+    lied = everyday(expected={"rr": {"101": 1.0, "102": 0.5, "103": 0.9}})
+    (found,) = of_rageval(lied)
+    assert found.verdict == WRONG
+    assert "'103': 0.9" in found.why
+    refused = everyday(expected={"rr": "ranked twice"})
+    assert [found.verdict for found in of_rageval(refused)] == [WRONG]
+    wrong_words = msgspec.structs.replace(VECTORS["twice"], expected={"ndcg@2": "of no number"})
+    assert [found.verdict for found in of_rageval(wrong_words)] == [WRONG]
+
+
+class TestPeers:
+    @pytest.mark.parametrize("name", installed())
+    def test_every_difference_is_explained(self, name: str) -> None:
+        found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
+        assert [one for one in found if one.verdict == WRONG] == []
+        counts = Counter(one.verdict for one in found)
+        assert counts[AGREES] > max(10, counts[FAILS])
+        crashed = [one for one in found if "crashed" in one.why and name != "freshstack"]
+        assert crashed == []
+
+    @pytest.mark.parametrize("name", sorted(set(installed()) - {"trec_eval"}))
+    def test_every_reason_is_needed(self, name: str) -> None:
+        """A tool that mended its ways is not blamed for what it did before (trec_eval by version)."""
+        found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
+        given = {one.why for one in found if one.verdict in (COMPATIBLE, DIFFERS)}
+        failing = {topic for one in found if one.verdict == FAILS for topic in VECTORS[one.vector].topics}
+        idle = {key for key, why in REASONS[name].items() if why not in given and key not in failing}
+        assert idle <= {"deep", "judged_only"}  # refused, which is said in the tool's own words
+
+    def test_names_of_tools(self) -> None:
+        assert set(installed()) >= {"ir_measures", "pyndeval", "pytrec_eval"}
+
+
+def peer(**changes: Any) -> Any:
+    parts: dict[str, Any] = {
+        "rules": {"ties": "input"},
+        "reproduced": {"ties"},
+        "tolerance": 1e-12,
+        "options": (),
+    }
+    return SimpleNamespace(**parts | changes)
+
+
+def said(value: float) -> PeerReply:
+    return PeerReply({"recall@1": {"q": value}})
+
+
+class TestVerdicts:
+    TIED = VECTORS["ties"]
+
+    def of(self, reply: PeerReply, vector: RunVector = TIED, name: str = "ranx", **changes: Any) -> str:
+        return verdict(name, peer(**changes), vector, "recall@1", reply).verdict
+
+    def test_the_same_value(self) -> None:
+        assert self.of(said(0.0)) == AGREES
+
+    def test_as_by_its_rules(self) -> None:
+        first = msgspec.structs.replace(self.TIED, run=[("q", "d1", 1.0), ("q", "d4", 1.0)])
+        assert self.of(said(1.0), first) == COMPATIBLE
+
+    def test_a_known_topic_excuses_nothing_else(self) -> None:
+        assert self.of(said(0.5)) == WRONG
+        assert self.of(said(0.5), reproduced=set()) == DIFFERS
+
+    def test_nobody_knows_why(self) -> None:
+        assert self.of(said(0.5), msgspec.structs.replace(self.TIED, topics=[])) == WRONG
+
+    def test_a_value_where_we_refuse(self) -> None:
+        refused = msgspec.structs.replace(self.TIED, expected={"recall@1": "no"}, topics=["twice"])
+        assert self.of(said(0.5), refused) == DIFFERS
+        assert self.of(said(0.5), msgspec.structs.replace(refused, topics=[])) == WRONG
+
+    def test_a_failure(self) -> None:
+        assert self.of(PeerReply(failure="crashed")) == FAILS
+
+    def test_undefined_is_a_value(self) -> None:
+        assert verdicts.same({"q": None}, {"q": float("nan")})
+        assert not verdicts.same({"q": None}, {"q": 0.0})
+        assert not verdicts.same({"q": 1.0}, {"q": 1.0, "p": 1.0})
+
+
+def write_peer(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """A tool called pyndeval that behaves like this, found before the real one."""
+    (folder / "pyndeval.py").write_text(body)
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+
+
+class TestAsking:
+    def ask(self, **options: Any) -> PeerReply:
+        with PeerProcess("pyndeval", **options) as process:
+            return process.ask(["alpha_ndcg@5"], VECTORS["everyday"])
+
+    def test_a_crash_is_an_answer_and_the_next_question_is_asked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_peer(tmp_path, monkeypatch, "import os; os.kill(os.getpid(), 11)")
+        with PeerProcess("pyndeval") as process:
+            replies = [process.ask(["alpha_ndcg@5"], VECTORS["everyday"]) for _ in range(2)]
+        assert [reply.failure for reply in replies] == ["crashed (exit code -11)"] * 2
+
+    def test_a_tool_that_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_peer(tmp_path, monkeypatch, "import time; time.sleep(600)")
+        begun = time.monotonic()
+        assert self.ask(longest=3).failure == "took more than 3 s"
+        assert time.monotonic() - begun < 60
+
+    def test_what_a_tool_prints_is_no_reply(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_peer(tmp_path, monkeypatch, "print('hello'); raise ValueError('no')")
+        assert self.ask().failure == "ValueError: no"
+
+    def test_a_question_that_cannot_be_put(self) -> None:
+        two = VECTORS["two-alphas"]
+        assert isinstance(two, RunVector)
+        reply = reply_to("pyndeval", PeerQuestion(list(two.expected), run=two))
+        assert (reply.values, reply.failure) == (None, "it takes one alpha a call")
+
+    def test_a_tool_without_the_part_that_it_needs(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """ir_measures without pyndeval has no measures of nuggets: no failure, nothing to compare."""
+        write_peer(tmp_path, monkeypatch, "raise ImportError('not here')")
+        found = list(of_peer("ir_measures", [VECTORS["everyday"]]))
+        assert {one.verdict for one in found} == {AGREES}
+        assert {parse_measure(one.measure).name for one in found} >= {"ndcg", "rr"}
+        assert not {parse_measure(one.measure).name for one in found} & {"alpha_ndcg", "strec"}
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not limited")
+    def test_memory_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_peer(tmp_path, monkeypatch, f"taken = bytearray({_MEMORY})")
+        assert self.ask().failure.startswith("MemoryError")
+
+
+class TestFuzzing:
+    @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
+    def test_nothing_differs(self, name: str) -> None:
+        done = list(islice(fuzzing.fuzz(name, 3600, seed=1), 4))
+        assert sum(one.values for one in done) > 100
+        assert [difference for one in done for difference in one.differences] == []
+
+    def test_a_planted_fault_is_found_and_made_small(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """rageval halves the reciprocal rank whenever there is a second document."""
+        right = RunVector.found
+
+        def wrong(self: RunVector, measures: Sequence[str], rules: Any = {}) -> Any:  # noqa: B006
+            found = right(self, measures, rules)
+            deep = {query for query, *_ in self.run if sum(row[0] == query for row in self.run) > 1}
+            return {
+                name: {
+                    q: value / 2 if q in deep and name.startswith("rr") else value for q, value in by.items()
+                }
+                for name, by in found.items()
+            }
+
+        monkeypatch.setattr(RunVector, "found", wrong)
+        differences = (one for done in fuzzing.fuzz("pytrec_eval", 3600) for one in done.differences)
+        found = next(differences)
+        assert found.verdict.measure == "rr"
+        assert len(found.vector.run) == 2
+        assert len(found.vector.qrels) == 1
+        again = msgspec.json.decode(msgspec.json.encode(found.vector), type=RunVector)
+        monkeypatch.undo()
+        assert [one.verdict for one in of_rageval(again)] == [WRONG]
+
+    def test_the_same_seed_draws_the_same(self) -> None:
+        import random
+
+        tool = peer_named("pyndeval")
+        one, two, other = (fuzzing.drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
+        assert one == two != other
+
+    @pytest.mark.parametrize("line", PINNED.read_text(encoding="utf-8").splitlines())
+    def test_what_it_ever_found(self, line: str) -> None:
+        """Vectors as it printed them, with the values that turned out to be right."""
+        found = json.loads(line)
+        vector = msgspec.convert(found["vector"], RunVector)
+        assert [one.verdict for one in of_rageval(vector)] == [AGREES] * len(vector.expected)
+        by_rules = vector.found(list(vector.expected), found["rules"])
+        assert {name: dict(values) for name, values in by_rules.items()} == found["by_rules"]
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, ["conformance", *words])
+
+
+class TestCommand:
+    def test_the_table(self) -> None:
+        found = run("--peer", "pyndeval", "--peer", "pytrec_eval")
+        assert found.exit_code == 0
+        total = sum(len(vector.expected) for vector in VECTORS.values())
+        assert f"{total:,} of {total:,} right, on {len(VECTORS)} golden vectors" in found.stdout
+        assert "equal scores go by document id ascending (--compat pyndeval says the same)" in found.stdout
+        assert "\nndcg " in found.stdout
+        assert "Of rageval alone, as far as these tools go: coverage, " in found.stdout
+        assert "ir_measures" in found.stdout.splitlines()[-1]
+
+    def test_lines_of_json(self) -> None:
+        found = run("--peer", "pyndeval", "--format", "jsonl")
+        lines = [json.loads(line) for line in found.stdout.splitlines()]
+        assert {line["tool"] for line in lines} == {"rageval", "pyndeval"}
+        assert {line["verdict"] for line in lines} == {AGREES, COMPATIBLE, DIFFERS, FAILS}
+
+    def test_markdown(self) -> None:
+        assert "| measure | pyndeval |" in run("--peer", "pyndeval", "--format", "md").stdout
+
+    def test_a_fault_ends_with_1(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lied = everyday(expected={"rr": {"101": 0.0, "102": 0.5, "103": 1.0}})
+        monkeypatch.setattr("rageval.conformance.run_vectors", lambda: [lied])
+        found = run("--peer", "pytrec_eval")
+        assert found.exit_code == 1
+        assert "cannot be explained" in found.stdout
+        assert "rageval, rr of everyday: expected" in found.stdout
+
+    def test_the_vectors_for_other_tools(self) -> None:
+        assert run("--vectors", "runs").stdout == text_of("runs")
+        answers = [
+            msgspec.json.decode(line, type=AnswerVector)
+            for line in run("--vectors", "answers").stdout.splitlines()
+        ]
+        assert answers == answer_vectors()
+
+    def test_the_fuzzer(self) -> None:
+        found = run("--fuzz", "0.5", "--peer", "pyndeval", "--seed", "3")
+        assert (found.exit_code, found.stdout) == (0, "")
+        assert "values compared, 0 differ" in found.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "words"), [("nobody", "expected one of"), ("pyndevall", "pyndeval"), ("ranx", "ranx")]
+    )
+    def test_a_tool_that_is_not_here(self, name: str, words: str) -> None:
+        if name in installed():
+            pytest.skip("it is")
+        found = run("--peer", name)
+        assert found.exit_code == 2
+        assert words in found.stderr
+
+
+def test_without_any_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval.conformance.peers.find_spec", lambda name: None)
+    monkeypatch.setattr("rageval.conformance.peers.which", lambda name: None)
+    found = run()
+    assert found.exit_code == 0
+    assert "Not asked, or not installed: pyndeval, pytrec_eval" in found.stdout
+    assert rageval.__version__ in found.stdout

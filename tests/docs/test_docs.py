@@ -1,0 +1,50 @@
+"""The pages made from the code are up to date, and what the page of the files shows is true."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from rageval.measures import builtin
+from test_readme import ROOT, blocks, rageval, run
+
+DOCS = Path(__file__).parents[2] / "docs"
+FILES = (DOCS / "files.md").read_text(encoding="utf-8")
+ANSWERS = (DOCS / "answers.md").read_text(encoding="utf-8")
+SAMPLES = sorted((ROOT / "examples/data/answers").glob("*.jsonl"))
+
+
+def test_the_page_of_the_measures_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate_docs", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (DOCS / "measures.md").read_text(encoding="utf-8") == module.measures_page()
+
+
+@pytest.mark.parametrize("block", blocks("console", FILES))
+def test_commands_on_the_page_of_the_files_print_what_it_shows(block: str) -> None:
+    command, _, expected = block.partition("\n")
+    done = rageval(command.removeprefix("$ rageval"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+@pytest.mark.parametrize("block", blocks("python", FILES) + blocks("python", ANSWERS))
+def test_code_on_the_pages_of_files_and_answers_runs(block: str) -> None:
+    done = run([sys.executable, "-c", block])
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_samples_on_the_page_of_the_files_are_lines_of_the_samples() -> None:
+    lines = {line for path in SAMPLES for line in path.read_text(encoding="utf-8").splitlines(keepends=True)}
+    assert len(blocks("json", FILES)) >= 9
+    assert set(blocks("json", FILES)) <= lines
+
+
+def test_every_measure_has_its_place_on_the_page() -> None:
+    page = (DOCS / "measures.md").read_text(encoding="utf-8")
+    assert [name for name in builtin() if f"\n### {name}\n" not in page] == []

@@ -1,0 +1,318 @@
+"""Files of answers: each format read and written back, citations led to documents, bad files explained."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rageval
+from rageval.counting import RULES, length
+from rageval.errors import InputError, UsageError
+from rageval.files.answers import FORMS, read_answers, write_answers
+from rageval.files.judgements import JudgementLine, JudgementTable
+from rageval.files.limits import DEFAULT, Limits
+from rageval.records import Answer, Sentence
+
+SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
+RAG24 = {"run_id": "r", "topic_id": 7, "topic": "t", "references": ["a", "b"], "response_length": 1}
+RAG25 = {"metadata": {"team_id": "t", "run_id": "r", "narrative_id": 7}, "references": ["a", "b"]}
+RAG26 = {"metadata": {"run_id": "r", "narrative_id": 7, "run_desc": "d"}, "references": ["a", "b"]}
+PLAIN = {"query_id": 7, "run_id": "r", "passages": [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}]}
+CITING = {"rag24": RAG24, "rag25": RAG25, "rag26": RAG26, "plain": PLAIN}
+LIVERAG = {"id": 7, "question": "q", "passages": [], "final_prompt": "p", "answer": "yes"}
+
+
+def stream(*records: Any, name: str = "file.jsonl") -> io.BytesIO:
+    """A file in memory; bytes are lines as they are, anything else is put into JSON."""
+    lines = [record if isinstance(record, bytes) else json.dumps(record).encode() for record in records]
+    found = io.BytesIO(b"\n".join(lines))
+    found.name = name
+    return found
+
+
+def refused(*records: Any, **options: Any) -> str:
+    with pytest.raises(InputError) as error:
+        list(read_answers(stream(*records), **options))
+    return str(error.value)
+
+
+def citing(form: str, *citations: Any) -> dict[str, Any]:
+    return CITING[form] | {"answer": [{"text": "It is so.", "citations": list(citations)}]}
+
+
+# --- what is read
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).filter(
+    lambda text: bool(text.strip()) and text == text.strip(" ")
+)
+
+
+@st.composite
+def answers(draw: st.DrawFn, form: str, query: str) -> Answer:
+    """An answer that the format can hold."""
+    if form == "liverag":
+        query = query.removeprefix("q")
+        passages = tuple(draw(st.lists(st.tuples(st.one_of(IDS, st.just("")), TEXTS), max_size=4)))
+        references = tuple(dict.fromkeys(doc for doc, _ in passages if doc))
+        sentences = (Sentence(draw(TEXTS)),)
+        return Answer(query, "file.jsonl", sentences, references, passages, draw(TEXTS), draw(TEXTS))
+    references = tuple(draw(st.lists(IDS, max_size=4)))
+    cited = st.lists(st.sampled_from([None, *references]), max_size=4).map(tuple)
+    sentences = tuple(draw(st.lists(st.builds(Sentence, TEXTS, cited), max_size=4)))
+    passages = (
+        tuple((doc, draw(TEXTS)) for doc in references) if form == "plain" and draw(st.booleans()) else ()
+    )
+    prompt = "" if form == "rag24" else draw(TEXTS)
+    return Answer(query, draw(IDS), sentences, references, passages, draw(TEXTS), prompt)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(data=st.data())
+def test_what_is_written_is_read_again(form: str, data: st.DataObject) -> None:
+    written = [data.draw(answers(form, f"q{at}")) for at in range(data.draw(st.integers(1, 3)))]
+    lines = [line.encode() for line in write_answers(written, form)]
+    assert list(read_answers(stream(*lines))) == written
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_samples_are_read_and_written_back(form: str) -> None:
+    path = SAMPLES / f"{form if form.startswith('rag') else form + '.answers'}.jsonl"
+    found = list(read_answers(path))
+    assert len(found) == 5
+    assert all(answer.text and answer.references for answer in found)
+    lines = [line.encode() for line in write_answers(found, form)]
+    assert list(read_answers(stream(*lines, name=path.name))) == found
+
+
+@pytest.mark.parametrize("form", CITING)
+def test_citations_are_positions_or_ids(form: str) -> None:
+    (answer,) = read_answers(stream(citing(form, 1, "a", 0)))
+    assert answer.sentences == (Sentence("It is so.", ("b", "a", "a")),)
+    assert (answer.query_id, answer.run_id, answer.references) == ("7", "r", ("a", "b"))
+
+
+@pytest.mark.parametrize("form", CITING)
+@pytest.mark.parametrize("nowhere", [2, -1, -2, 10**30, "c", "0", "A", ""])
+def test_citations_that_lead_nowhere(form: str, nowhere: int | str) -> None:
+    (answer,) = read_answers(stream(citing(form, nowhere)))
+    assert answer.sentences[0].citations == (None,)
+
+
+def test_ids_given_as_numbers_are_text() -> None:
+    record = citing("rag25", "7", 1) | {"references": [7, "007"]}
+    (answer,) = read_answers(stream(record))
+    assert answer.references == ("7", "007")
+    assert answer.sentences[0].citations == ("7", "007")
+
+
+def test_plain_answers_without_a_list_cite_ids() -> None:
+    record = {
+        "query_id": "q",
+        "run_id": "r",
+        "answer": [{"text": "x", "citations": ["d1", 5, None]}, {"text": "y"}],
+    }
+    (answer,) = read_answers(stream(record))
+    assert answer.sentences == (Sentence("x", ("d1", "5", None)), Sentence("y"))
+
+
+def test_plain_answers_may_have_keys_of_other_formats() -> None:
+    record = {
+        "query_id": "q",
+        "run_id": "r",
+        "answer": "x",
+        "metadata": {"run_desc": 1},
+        "id": 1,
+        "topic_id": 2,
+    }
+    assert list(read_answers(stream(record))) == [Answer("q", "r", (Sentence("x"),))]
+
+
+def test_a_plain_text_is_one_sentence() -> None:
+    (answer,) = read_answers(stream({"query_id": "q", "answer": "One. Two."}, name="dir/mine.jsonl"))
+    assert answer == Answer("q", "mine.jsonl", (Sentence("One. Two."),))
+
+
+def test_an_answer_of_liverag_cites_nothing_and_belongs_to_its_file() -> None:
+    passages = [{"passage": "P", "doc_IDs": ["<u1>", "<u2>"]}, {"passage": "Q", "doc_IDs": []}]
+    (answer,) = read_answers(stream(LIVERAG | {"passages": passages}, name="run.jsonl"))
+    assert answer.passages == (("<u1>", "P"), ("<u2>", "P"), ("", "Q"))
+    assert (answer.run_id, answer.references, answer.prompt) == ("run.jsonl", ("<u1>", "<u2>"), "p")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_files_byte_order_marks_and_blank_lines(pack: Any, tmp_path: Path) -> None:
+    lines = b"\xef\xbb\xbf\r\n" + json.dumps(LIVERAG).encode() + b"\r\n  \r\n"
+    (tmp_path / "f").write_bytes(pack(lines))
+    assert [answer.query_id for answer in read_answers(tmp_path / "f")] == ["7"]
+
+
+def test_reading_is_lazy() -> None:
+    line = json.dumps(LIVERAG).encode()
+    many = (line.replace(b"7", str(at).encode(), 1) for at in range(100_000))
+    found = read_answers(io.BytesIO(b"\n".join(many) + b"\n{"))
+    assert next(found).query_id == "0"  # the broken last line is far away
+
+
+# --- what is refused
+
+BAD = {
+    "no JSON": (b"{", "file.jsonl:1: expected answers, found no valid JSON"),
+    "text after the object": (b'{"query_id": "q", "answer": "a"} x', "file.jsonl:1: expected"),
+    "no object": ([1], "file.jsonl:1: expected answers, one of: plain answers"),
+    "unknown keys": ({"x": 1}, "file.jsonl:1: expected answers, one of: plain answers"),
+    "a NaN": (b'{"query_id": NaN, "answer": "a"}', "file.jsonl:1: expected answers, found no valid JSON"),
+    "Latin-1": (b'{"query_id": "\xe9", "answer": "a"}', "file.jsonl:1: byte 15 is 0xe9, which is not UTF-8"),
+    "UTF-16": ("{}".encode("utf-16"), "file.jsonl:1: the file is UTF-16"),
+    "half a surrogate": (b'{"query_id": "q", "answer": "\\ud800"}', "file.jsonl:1: expected"),
+    "deep nesting": (b'{"answer": ' + b"[" * 9999, "file.jsonl:1: JSON nested too deeply"),
+    "a missing field": ({"topic_id": 1, "run_id": "r", "answer": []}, "missing required field `references`"),
+    "a missing citations": (RAG24 | {"answer": [{"text": "x"}]}, "field `citations` in answer[0]"),
+    "a missing run": (RAG25 | {"metadata": {"narrative_id": 1}, "answer": []}, "field `run_id` in metadata"),
+    "a wrong field": (RAG24 | {"answer": "text"}, "expected `array`, got `str` in answer"),
+    "a citation that is true": (citing("rag24", True), "got `bool` in answer[0].citations[0]"),
+    "a citation of a half": (citing("rag26", 0.5), "got `float` in answer[0].citations[0]"),
+    "an empty id": ({"query_id": " ", "answer": "a"}, "expected an id of 1 to 1,024 bytes in `query_id`"),
+    "a long id": ({"query_id": "é" * 513, "answer": "a"}, "in `query_id`, found 513 characters"),
+    "an id with a control character": ({"query_id": "a\tb", "answer": "a"}, "without control characters"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lines_are_explained(name: str) -> None:
+    line, message = BAD[name]
+    assert message in refused(line)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in BAD if name not in ("UTF-16", "no object", "unknown keys")]
+)
+def test_a_bad_line_further_down_is_found(name: str) -> None:
+    assert refused(LIVERAG, b"", BAD[name][0]).startswith("file.jsonl:3: ")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n\n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0), bz2.compress(b" \n")]
+)
+def test_empty_files(content: bytes) -> None:
+    assert refused(content) == "file.jsonl: is empty, expected JSON lines"
+
+
+def test_a_file_of_two_formats_is_refused() -> None:
+    records = [citing("rag24"), citing("rag25"), citing("rag26"), LIVERAG, citing("plain")]
+    for before in records:
+        for after in records:
+            if before is not after:
+                message = refused(before, after)
+                assert message.startswith("file.jsonl:2: expected ")
+                assert "as in the lines before, found" in message
+                assert "one file holds one format" in message
+
+
+def test_many_bad_lines_are_told_together() -> None:
+    message = refused(LIVERAG, *[b"{"] * 12, b"")
+    assert message.count("\n") == 10
+    assert message.startswith("file.jsonl:2: ")
+    assert message.endswith("… and 2 more such lines")
+
+
+def test_two_answers_of_a_run_to_a_query() -> None:
+    message = refused(citing("rag24"), b"", citing("rag24") | {"topic_id": "7"})
+    assert message.startswith("file.jsonl:3: a second answer of run r to query 7, the first is in line 1")
+    other = citing("rag24") | {"run_id": "s"}
+    assert len(list(read_answers(stream(citing("rag24"), other)))) == 2
+
+
+def test_a_line_beyond_all_limits(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b'\n{"query_id": "' + b"x" * 66 * 2**20)
+    with pytest.raises(InputError, match=r"f:2: a line of more than 67,108,864 bytes; raise the limit with"):
+        list(read_answers(tmp_path / "f"))
+    assert "a line of more than 9 bytes" in refused(LIVERAG, limits=Limits(record=9))
+
+
+def test_messages_show_nothing_a_terminal_would_obey() -> None:
+    message = refused({"query_id": "q", "answer": "a", "run_id": "\x1b[31m"})
+    assert "\x1b" not in message
+    assert "\x1b" not in refused({"x": "\x1b[31m\u202e"})
+
+
+def test_what_cannot_be_written() -> None:
+    stray = Answer("q", "r", (Sentence("x", ("c",)),), ("a",))
+    for form in CITING:
+        with pytest.raises(InputError, match="cites 'c', which is not among its references"):
+            list(write_answers([stray], form))
+    with pytest.raises(UsageError, match="expected one of rag24"):
+        list(write_answers([], "rag23"))
+
+
+def test_the_length_written_is_the_length_counted() -> None:
+    answer = Answer("q", "r", (Sentence("rock´n roll"), Sentence(" ½ ")))
+    (line,) = write_answers([answer], "rag24")
+    assert json.loads(line)["response_length"] == 4
+
+
+@pytest.mark.parametrize(("query", "expected"), [("7", 7), ("0", 0), ("07", "07"), ("٧", "٧"), ("-1", "-1")])
+def test_ids_of_liverag_are_written_as_numbers_where_they_are_numbers(query: str, expected: Any) -> None:
+    (line,) = write_answers([Answer(query, "r", (Sentence("x"),))], "liverag")
+    assert json.loads(line)["id"] == expected
+
+
+def test_extra_fields_go_where_the_format_keeps_them() -> None:
+    answer = Answer("q", "r", (Sentence("x"),), question="t")
+    (line,) = write_answers([answer], "rag26", team_id="us", run_desc="BM25")
+    assert json.loads(line)["metadata"] == {
+        "team_id": "us", "narrative_id": "q", "narrative": "t", "run_id": "r", "run_desc": "BM25"
+    }  # fmt: skip
+
+
+@given(st.lists(st.text(max_size=20), max_size=4))
+def test_lengths_add_up(texts: list[str]) -> None:
+    for rule, count in RULES.items():
+        assert length(texts, rule) == sum(map(count, texts)) >= 0
+    assert length(texts, "nonspace") == sum(not c.isspace() for text in texts for c in text)
+
+
+def test_an_unknown_counting_rule() -> None:
+    with pytest.raises(UsageError, match="expected one of nfkc, split, nonspace, characters"):
+        length(["x"], "words")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_that_lie_apart_are_the_answers_they_are_together(seed: int, tmp_path: Path) -> None:
+    """In any order of lines, in few stretches or in many, an answer has its rows, and rows their lines."""
+    rng = random.Random(seed)
+    rows = [
+        {"query_id": f"q{query}", "run_id": run, "judge": judge, "aspect": f"n{at}", "label": "support"}
+        for query in range(3)
+        for run in "ab"
+        for judge in ("J", "K")[: rng.randint(1, 2)]
+        for at in range(rng.randint(1, 3))
+    ]
+    if seed % 2:
+        rng.shuffle(rows)
+    path = tmp_path / "judged.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = JudgementTable("x")
+    step = rng.choice((1, 2, 100))
+    for begin in range(0, len(rows), step):
+        records = msgspec.convert(rows[begin : begin + step], list[JudgementLine])
+        table.add("x", range(begin + 1, begin + 1 + len(records)), records, DEFAULT)
+    for found in (table.finish(), rageval.read_judgements(path)):
+        lines = {int(found.where(row).rpartition(":")[2]): line for row, line in found.each()}
+        assert [{name: getattr(lines[at + 1], name) for name in rows[at]} for at in range(len(rows))] == rows
+        places = [(found.run[at], found.judge[at], found.query[at]) for at in range(len(found.run))]
+        assert places == sorted(set(places))
+        assert len(places) == len({(row["run_id"], row["judge"], row["query_id"]) for row in rows})
+        of_answer = [[found.position(row) for row in found.rows(at)] for at in range(len(places))]
+        assert all(each == sorted(each) for each in of_answer)

@@ -1,0 +1,232 @@
+"""Files of questions: plain, of benchmarks and of tracks."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval.errors import InputError
+from rageval.files.questions import read_questions
+from rageval.records import Question
+from test_answers_files import IDS, TEXTS, stream
+
+SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
+CRAG = {"interaction_id": "i", "query": "q?", "answer": "a", "search_results": [{"page_result": "<html>"}]}
+LIVE = {"Index": 3, "Question": "q?", "Answer": "a"}
+FRESH = {"query_id": "77", "query_title": "Title", "query_text": "text", "answer_text": "a", "nuggets": []}
+
+
+def read(*records: Any) -> list[Question]:
+    return list(read_questions(stream(*records)))
+
+
+def refused(*records: Any) -> str:
+    with pytest.raises(InputError) as error:
+        read(*records)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"id": 1, "question": "q?"}, Question("1", "q?")),
+        ({"id": "r1", "title": "a narrative"}, Question("r1", "a narrative")),
+        ({"query_id": 1, "question": "q?"}, Question("1", "q?")),
+        ({"query_id": "1", "question": "q?", "answer": "a"}, Question("1", "q?", ("a",))),
+        ({"query_id": "1", "question": "q?", "answer": ["a", 2]}, Question("1", "q?", ("a", "2"))),
+        ({"query_id": "1", "question": "q?", "answer": None}, Question("1", "q?")),
+        (FRESH, Question("77", "Title text", ("a",))),
+        (LIVE, Question("3", "q?", ("a",))),
+        (CRAG, Question("i", "q?", ("a",))),
+    ],
+)
+def test_every_format(record: dict[str, Any], expected: Question) -> None:
+    assert read(record) == [expected]
+
+
+def test_what_else_a_plain_record_says_in_a_word_is_a_fact() -> None:
+    line = b'{"query_id": 1, "hops": 2, "question": "q?", "share": 1.50, "hard": true, "topic": "a \\"b\\"",'
+    line += b' "list": [1], "object": {"a": 1}, "none": null, "essay": "' + b"x" * 1025 + b'"}'
+    (question,) = read(line)
+    assert len(read({"query_id": 1, "question": "q?", "essay": "x" * 1024})[0].facts) == 1
+    assert question.facts == (("hops", "2"), ("share", "1.50"), ("hard", "true"), ("topic", 'a "b"'))
+
+
+@given(
+    st.lists(st.tuples(IDS, TEXTS, st.lists(TEXTS, max_size=3), st.dictionaries(TEXTS, TEXTS)), min_size=1)
+)
+def test_plain_questions_come_back(drawn: list[Any]) -> None:
+    expected = [
+        Question(f"{at}{name}", text, tuple(gold), tuple(facts.items()))
+        for at, (name, text, gold, facts) in enumerate(drawn)
+        if not {"query_id", "question", "answer"} & set(facts)
+    ]
+    lines = [
+        {"query_id": found.query_id, "question": found.text, "answer": list(found.gold)} | dict(found.facts)
+        for found in expected
+    ]
+    assert not lines or read(*lines) == expected
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"alt_ans": ["b", "c", "a"]},
+        {"alternative_answers": '["b", "c"]'},
+        {"alternative_answers": ["b", "c"]},
+        {"alt_ans": ["b"], "alternative_answers": '["c", "b"]'},
+    ],
+)
+def test_alternatives_of_crag(more: dict[str, Any]) -> None:
+    assert read(CRAG | more)[0].gold == ("a", "b", "c")
+
+
+def test_facts_of_crag() -> None:
+    facts = {"domain": "music", "question_type": "set", "static_or_dynamic": "static", "popularity": "head"}
+    facts |= {"split": 1, "query_time": "03/10/2024, 23:19:21 PT"}
+    assert dict(read(CRAG | facts)[0].facts) == {key: str(value) for key, value in facts.items()}
+    assert read(CRAG | {"popularity": None})[0].facts == ()
+    assert read(CRAG | {"answer": 4})[0].gold == ("4",)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"question": {"premise": "direct"}, "user": {"expertise": "novice"}},
+        '{"premise": "direct", "expertise": "novice"}',
+        {
+            "question_categories": [{"categorization_name": "premise", "category_name": "direct"}],
+            "user": [{"expertise": "novice"}],
+        },
+    ],
+)
+def test_facts_of_the_liverag_benchmark(config: Any) -> None:
+    record = LIVE | {"Supporting_Documents": [{"doc_id": "<u>"}, {}], "Session": "Both", "ACS": -0.5}
+    record |= {"DataMorgana_Config": config, "Answer_Claims": {"direct": ["x"]}}
+    expected = {
+        "premise": "direct",
+        "expertise": "novice",
+        "session": "Both",
+        "documents": "2",
+        "difficulty": "-0.5",
+    }
+    assert dict(read(record)[0].facts) == expected
+    del record["ACS"]
+    record |= {"ACS [-2 : 1]": -0.5, "Supporting_Documents": [{"doc_id": "<u>", "content": "text"}, {}]}
+    (question,) = read(record)
+    assert dict(question.facts) == expected
+    assert question.documents == (("<u>", "text"),)
+
+
+def test_topics_in_two_columns() -> None:
+    lines = b"\xef\xbb\xbf2024-1\twhy so?\r\n\n7\tand\xc2\xa0now "
+    assert read(lines) == [Question("2024-1", "why so?"), Question("7", "and\xa0now")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"7 no tab", "expected 2 columns with a tab between them, found 1"),
+        (b"7\ta\tb", "found 3"),
+        (b"7\t ", "expected 2 columns, found nothing in one"),
+        (b"\ttext", "found nothing in one"),
+        (b"7\ta\x00", "byte 4 is the control byte 0x00"),
+        (b"7\t\xe9", "byte 3 is 0xe9, which is not UTF-8"),
+        (b"x" * 1025 + b"\tb", "expected an id of 1 to 1,024 bytes in `id`, found 1,025 characters"),
+        (b"7\t" + b"x" * 2**20, "a line of more than 1,048,576 bytes"),
+        (b"1\tagain", "a second question 1, the first is in line 1"),
+    ],
+)
+def test_bad_topics(line: bytes, message: str) -> None:
+    found = refused(b"1\tgood", b"", line)
+    assert found.startswith("file.jsonl:3: ")
+    assert message in found
+
+
+def test_samples() -> None:
+    crag = list(read_questions(SAMPLES / "crag.jsonl"))
+    assert crag[0].gold == ("chlorophyll breaks down", "the green pigment breaks down")
+    assert [dict(question.facts).get("popularity") for question in crag] == [
+        "head",
+        "torso",
+        "tail",
+        "",
+        None,
+    ]
+    questions = list(read_questions(SAMPLES / "liverag.questions.jsonl"))
+    assert [question.query_id for question in questions] == list("01234")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        (
+            CRAG,
+            b"{",
+            "expected CRAG questions {interaction_id, query, answer, alt_ans, …}, found no valid JSON",
+        ),
+        (CRAG, {"interaction_id": 1, "query": "q"}, "missing required field `answer`"),
+        (CRAG, CRAG | {"alt_ans": "b"}, "expected `array`, got `str` in alt_ans"),
+        (CRAG, CRAG | {"alternative_answers": "[b]"}, "expected a list in JSON in alternative_answers"),
+        (CRAG, CRAG, "a second question i, the first is in line 1"),
+        (CRAG, LIVE, "found LiveRAG benchmark questions; one file holds one format"),
+        (LIVE, LIVE | {"Index": None}, "got `null` in Index"),
+        (LIVE, LIVE | {"DataMorgana_Config": "{"}, "expected an object in JSON in DataMorgana_Config"),
+        (
+            {"id": 1, "question": "q"},
+            {"id": 2, "title": "q"},
+            "expected LiveRAG questions as in the lines before",
+        ),
+        ({"query_id": 1, "question": "q"}, {"query_id": 2}, "missing required field `question`"),
+        (
+            {"query_id": 1, "question": "q"},
+            {"query_id": 2, "question": 3},
+            "expected `str`, got `int` in question",
+        ),
+        ({"query_id": 1, "question": "q"}, {"query_id": [], "question": ""}, "got `array` in query_id"),
+        (
+            {"query_id": 1, "question": "q"},
+            {"query_id": 2, "question": "", "answer": {}},
+            "got `object` in answer",
+        ),
+        ({"query_id": 1, "question": "q"}, b'{"query_id": 2, "question": "\xe9"}', "which is not UTF-8"),
+        (
+            {"query_id": 1, "question": "q"},
+            b'{"query_id": 2, "question": "", "x": "\xe9"}',
+            "which is not UTF-8",
+        ),
+        ({"query_id": 1, "question": "q"}, b'[{"query_id": 2}]', "expected `object`, got `array`"),
+    ],
+)
+def test_bad_lines(good: Any, bad: Any, message: str) -> None:
+    found = refused(good, b"", bad)
+    assert found.startswith("file.jsonl:3: ")
+    assert message in found
+
+
+def test_unknown_first_lines() -> None:
+    assert refused({"x": 1}).startswith("file.jsonl:1: expected questions, one of: plain questions")
+    assert refused(b"").startswith("file.jsonl: is empty")
+
+
+def test_a_large_file_of_crag_needs_little_memory(tmp_path: Path) -> None:
+    page = {"page_result": random.Random(7).randbytes(150_000).hex()}  # as large as in the real file
+    pages = bz2.compress(b', "search_results": ' + json.dumps([page] * 3).encode() + b"}\n")
+    with (tmp_path / "crag.jsonl.bz2").open("wb") as stream:
+        for at in range(30):
+            start = json.dumps({"interaction_id": at, "query": "q", "answer": "a"})
+            stream.write(bz2.compress(start.removesuffix("}").encode()) + pages)
+    tracemalloc.start()
+    count = sum(1 for _ in read_questions(tmp_path / "crag.jsonl.bz2"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 30
+    assert peak < 9 * 2**20  # of 27 MB

@@ -1,0 +1,154 @@
+"""The public names: what `from rageval import …` promises."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import warnings
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import rageval
+import rageval.measures
+from rageval import typing as public
+from rageval.measures import builtin
+
+PROMISED = [
+    "Assessment",
+    "Evaluator",
+    "Hit",
+    "InputError",
+    "Measure",
+    "MeasureError",
+    "NothingJudged",
+    "Qrels",
+    "RagevalError",
+    "Ranking",
+    "Run",
+    "Scores",
+    "Share",
+    "Topic",
+    "__version__",
+    "alpha_ndcg",
+    "compare",
+    "coverage",
+    "evaluate",
+    "evaluate_answers",
+    "judge",
+    "measure",
+    "ndcg",
+    "parse_measure",
+    "read_judgements",
+    "read_qrels",
+    "read_run",
+    "recall",
+    "report",
+]
+
+
+def test_the_public_names_are_these_and_they_exist() -> None:
+    assert sorted(rageval.__all__) == PROMISED
+    assert len(PROMISED) <= 30
+    for name in PROMISED:
+        assert getattr(rageval, name) is not None
+    assert set(PROMISED) <= set(dir(rageval))
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        rageval.evalute  # noqa: B018
+
+
+def test_every_measure_bears_its_name() -> None:
+    for name, measure in builtin().items():
+        assert getattr(rageval.measures, name) is measure
+        assert str(measure) == name
+        assert name in rageval.measures.__all__
+
+
+@pytest.mark.parametrize("module", [rageval, rageval.measures])
+def test_type_checkers_see_every_public_name(module: ModuleType) -> None:
+    """They read `__all__` only where it is written out, and find what is imported for them."""
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+    (block,) = (
+        node for node in tree if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    imported = {name.name for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    (written,) = (
+        node.value for node in tree if isinstance(node, ast.Assign) and "__all__" in ast.unparse(node)
+    )
+    names = ast.literal_eval(written)
+    assert names == sorted(module.__all__)
+    defined = {node.name for node in tree if isinstance(node, ast.FunctionDef)} | {"__version__"}
+    assert set(names) <= imported | defined
+    for name in names:
+        assert getattr(module, name) is not None
+    assert "import *" not in ast.unparse(block)
+
+
+RELEASES = Path(__file__).parents[1] / "golden" / "public_names"
+OPTIONS = {
+    "rageval.evaluate": public.RunOptions,
+    "rageval.evaluate_answers": public.AnswerOptions,
+    "rageval.comparison.Settings": public.ComparisonOptions,
+    "rageval.judges.Settings": public.JudgeOptions,
+}
+PAGE = Path(__file__).parents[2] / "docs" / "public.md"
+ROOMS = ("measures", "comparison", "judges", "datasets", "building", "testing", "parallel", "conformance")
+
+
+def version_of(path: Path) -> tuple[int, ...]:
+    return tuple(map(int, path.stem.split(".")))
+
+
+def test_what_the_last_release_promised_is_still_there() -> None:
+    """A name may go one release after it began to warn: until then it is found, be it as an alias."""
+    last = max(RELEASES.glob("*.txt"), key=version_of)
+    for line in last.read_text(encoding="utf-8").split():
+        name, _, option = line.removesuffix("=)").partition("(")
+        room, _, member = name.rpartition(".")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            assert getattr(importlib.import_module(room), member, None) is not None, name
+        if option:
+            assert option in OPTIONS[name].__annotations__, line
+
+
+def test_the_page_of_what_is_public_names_every_public_room() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    named = set(re.findall(r"`rageval\.(\w+)`", page))
+    assert {*ROOMS, "interop", "typing"} <= named
+    assert named - {*ROOMS, "interop", "typing"} <= {"models", "rubrics"}  # groups of entry points
+    for room in ROOMS:
+        module = importlib.import_module(f"rageval.{room}")
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+
+
+# Class names that mean two things yet. This list only ever gets shorter.
+TWICE = {"Settings"}
+
+
+def test_one_class_name_means_one_thing() -> None:
+    places = defaultdict(list)
+    for path in sorted(Path(str(rageval.__file__)).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path.name)
+    twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert set(twice) <= TWICE, {name: files for name, files in twice.items() if name not in TWICE}
+
+
+def test_the_tour_of_the_house_leads_to_rooms_that_are_there() -> None:
+    tour = (PAGE.parent / "architecture.md").read_text(encoding="utf-8")
+    root = Path(str(rageval.__file__)).parent
+    named = set(re.findall(r"`([\w/]+\.(?:py|c)|(?:\w+/)+)`", tour))
+    assert len(named) > 40
+    lost = {name for name in named if not (root / name).exists() and not (root.parent / name).exists()}
+    assert not lost
+    rooms = {path.name for path in root.iterdir() if (path / "__init__.py").exists()}
+    assert rooms - set(re.findall(r"(\w+)(?=[/`])", tour)) <= {"testing"}

@@ -1,0 +1,249 @@
+"""trec_eval 10's own test data: its names, its sets, and every number that it prints and we have."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.errors import MeasureError
+from rageval.measures.base import Measure
+from rageval.measures.parsing import parse_measure, parse_measures
+from rageval.measures.trec_eval import NOT_OFFERED, why_not
+
+GOLDEN = Path(__file__).parents[1] / "golden/trec_eval"
+# What is printed: the run, the judgements, and the options besides -q.
+FILES: dict[str, tuple[str, str, list[str]]] = {
+    "out.test": ("results.test", "qrels.test", []),
+    "out.test.a": ("results.test", "qrels.test", []),
+    "out.test.aq": ("results.test", "qrels.test", []),
+    "out.test.aqc": ("results.trunc", "qrels.test", ["-c"]),
+    "out.test.aqcM": ("results.trunc", "qrels.test", ["-c", "-M", "100"]),
+    "out.test.aql": ("results.test", "qrels.rel_level", ["-l", "2"]),
+    "out.test.meas_params": ("results.test", "qrels.test", []),
+}
+# trec_eval 10 finds the rank of a recall level otherwise than 9.0.8, which pytrec_eval-terrier has: these
+# are the values of 9.0.8 where they differ, by level and topic.
+IPREC_OF_9 = {
+    "out.test": {("0.10", "all"): "0.3884", ("0.60", "all"): "0.0822"},
+    "out.test.a": {("0.10", "all"): "0.3884", ("0.60", "all"): "0.0822"},
+    "out.test.aq": {
+        ("0.10", "301"): "0.2096",
+        ("0.10", "all"): "0.3884",
+        ("0.60", "302"): "0.1420",
+        ("0.60", "all"): "0.0822",
+    },
+    "out.test.aqc": {("0.10", "301"): "0.2096"},
+    "out.test.aqcM": {},
+    "out.test.aql": {
+        ("0.10", "301"): "0.0000",
+        ("0.10", "all"): "0.3186",
+        ("0.60", "302"): "0.1420",
+        ("0.60", "all"): "0.0852",
+        ("0.90", "303"): "0.0748",
+        ("0.90", "all"): "0.0249",
+    },
+    "out.test.meas_params": {
+        ("0.10", "301"): "0.2096",
+        ("0.10", "all"): "0.3884",
+        ("0.25", "302"): "0.7500",
+        ("0.25", "all"): "0.2879",
+    },
+}
+# Here a document graded -1 is judged and not relevant; there it is not judged.
+UNJUDGED_BELOW_ZERO = {"out.test.aql": "unj"}
+IPREC = "iprec_at_recall_"
+
+
+def printed(name: str) -> Iterator[tuple[str, str, str]]:
+    """Measure, topic, value, as trec_eval prints them."""
+    for line in (GOLDEN / name).read_text().splitlines():
+        measure, topic, value = line.split("\t")
+        yield measure.strip(), topic, value.strip()
+
+
+def offered(name: str) -> bool:
+    try:
+        parse_measure(name)
+    except MeasureError as error:
+        if "not offered" not in str(error):
+            raise
+        return False
+    return True
+
+
+def shown(name: str, file: str) -> str:
+    """The measure as it is printed here."""
+    measure = parse_measure(name)
+    if "-l" not in FILES[file][2] or measure.rel is None:
+        return str(measure)
+    return str(measure(rel=2) if isinstance(measure, Measure) else measure.at(2))
+
+
+ALL_NAMES = list(dict.fromkeys(measure for name in FILES for measure, *_ in printed(name)))
+
+
+@pytest.mark.parametrize("folder", ["trec_eval", "ndeval", "freshstack"])
+def test_the_files_are_the_ones_described(folder: str) -> None:
+    path = GOLDEN.parent / folder
+    said = [line.split() for line in (path / "README.md").read_text().splitlines()]
+    digests = {words[1]: words[0] for words in said if len(words) == 2 and len(words[0]) == 64}
+    there = {file.name: file.read_bytes() for file in path.iterdir() if file.name != "README.md"}
+    assert {name: hashlib.sha256(held).hexdigest() for name, held in there.items()} == digests
+
+
+def scored(name: str, measures: list[str], *more: str) -> dict[tuple[str, str], float]:
+    """The same question put to the command line."""
+    run, qrels, options = FILES[name]
+    asked = [part for measure in measures for part in ("-m", measure)]
+    words = [str(GOLDEN / run), str(GOLDEN / qrels), "-q", "-p", "12", *options, *more, *asked]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 0, found.output
+    rows = (line.split("\t") for line in found.stdout.splitlines())
+    return {(measure.strip(), topic): float(value) for measure, topic, value in rows}
+
+
+def as_printed(value: float, like: str) -> str:
+    """With as many decimals."""
+    return f"{value:.{len(like.partition('.')[2])}f}"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_line_of_a_measure_that_is_offered(name: str) -> None:
+    lines = [line for line in printed(name) if offered(line[0])]
+    unlike = UNJUDGED_BELOW_ZERO.get(name, "nothing")
+    lines = [line for line in lines if not line[0].startswith(unlike)]
+    found = scored(name, list(dict.fromkeys(measure for measure, *_ in lines)))
+    different = {}
+    for measure, topic, value in lines:
+        said = as_printed(found[shown(measure, name), topic], value)
+        if said != value:
+            different[measure, topic] = said
+    assert different == {(IPREC + level, topic): v for (level, topic), v in IPREC_OF_9[name].items()}
+    assert len(lines) >= {"out.test": 28, "out.test.a": 68, "out.test.meas_params": 64}.get(name, 250)
+
+
+def test_grades_below_0_are_unjudged_with_compat() -> None:
+    lines = [line for line in printed("out.test.aql") if line[0].startswith("unj")]
+    found = scored("out.test.aql", ["unj"], "--compat", "trec_eval")
+    assert [as_printed(found[shown(measure, "out.test.aql"), topic], v) for measure, topic, v in lines] == [
+        v for *_, v in lines
+    ]
+    assert len(lines) == 12
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ALL_NAMES)
+    def test_every_name_is_a_measure_or_in_the_table(self, name: str) -> None:
+        assert offered(name) == (why_not(name) is None)
+
+    def test_the_table_is_exactly_the_rest(self) -> None:
+        rest = {name for name in ALL_NAMES if not offered(name)}
+        used = {key for key in NOT_OFFERED for name in rest if why_not(name) is NOT_OFFERED[key]}
+        assert used == set(NOT_OFFERED)
+
+    def test_how_many_of_out_test_a(self) -> None:
+        names = [name for name, *_ in printed("out.test.a")]
+        assert (len(names), sum(map(offered, names))) == (99, 68)
+
+    @pytest.mark.parametrize(
+        ("typed", "meant"),
+        [
+            ("P.5,10", "p@5,p@10"),
+            ("P_5,10", "p@5,p@10"),
+            ("ndcg_cut.10,20 map", "ndcg@10,ndcg@20,ap"),
+            ("map_cut_10", "ap@10"),
+            ("success.1,5", "success@1,success@5"),
+            ("recall_100", "recall@100"),
+            ("iprec_at_recall_0.10", "IPrec@0.1"),
+            ("iprec_at_recall..10,.20,.25", "IPrec@0.1,IPrec@0.2,IPrec@0.25"),
+            ("iprec_at_recall.0.1,0.5", "IPrec@0.1,IPrec@0.5"),
+            ("IPrec@0.1,0.2", "IPrec@0.1,IPrec@0.2"),
+            ("num_q,num_ret,num_rel", "NumQ,NumRet,NumRel"),
+            ("num_rel_ret", "NumRet(rel=1)"),
+            ("set_P,set_recall", "p,recall"),
+            ("set_F,set_F.0.5,set_F_2", "SetF,SetF(beta=0.5),SetF(beta=2.0)"),
+            ("recip_rank,Rprec,bpref,infAP", "rr,Rprec,Bpref,infAP"),
+            ("unj", "hole@5,hole@10,hole@20"),
+        ],
+    )
+    def test_spellings(self, typed: str, meant: str) -> None:
+        assert ",".join(map(str, parse_measures(typed))) == meant
+
+    @pytest.mark.parametrize("name", ["ndcg_cut", "map_cut", "iprec_at_recall", "unj"])
+    def test_a_family_without_a_cutoff_is_what_trec_eval_prints(self, name: str) -> None:
+        names = [found for found, *_ in printed("out.test.a") if found.startswith(f"{name}_")]
+        assert parse_measures(name) == [parse_measure(one) for one in names]
+
+    @pytest.mark.parametrize(
+        ("typed", "words"),
+        [
+            ("gm_map", "map"),
+            ("11pt_avg", "iprec_at_recall"),
+            ("11pt_avg_.25,.5,.75", "iprec_at_recall"),
+            ("rbp", "RBP(p=0.9,rel=1)"),
+            ("ndcg_1=3,2=9,4=4.5", "nDCG(gains="),
+            ("Rprec_mult_0.20", "Rprec"),
+            ("utility_2,-1,0,0", "num_rel_ret"),
+        ],
+    )
+    def test_what_is_not_offered_has_a_way_out(self, typed: str, words: str) -> None:
+        with pytest.raises(MeasureError, match="not offered") as caught:
+            parse_measures(typed)
+        assert words in str(caught.value)
+
+    def test_a_cutoff_that_is_none(self) -> None:
+        with pytest.raises(MeasureError, match="expected a whole number"):
+            parse_measures("coverage@5,0.5")
+        with pytest.raises(MeasureError, match="unknown measure"):
+            parse_measures("0.5")
+
+
+class TestSets:
+    @pytest.mark.parametrize(("typed", "file"), [("official", "out.test"), ("all_trec", "out.test.a")])
+    def test_what_is_printed_unasked_and_what_is_known(self, typed: str, file: str) -> None:
+        names = [name for name, *_ in printed(file) if offered(name)]
+        found = parse_measures(typed)
+        assert {str(measure) for measure in found} == {str(parse_measure(name)) for name in names}
+        assert len(found) == len(names)
+
+    def test_in_the_order_of_trec_eval(self) -> None:
+        names = [name for name, *_ in printed("out.test") if offered(name)]
+        assert parse_measures("official") == [parse_measure(name) for name in names]
+        assert parse_measures("official:trec_eval") == parse_measures("official")
+        assert parse_measures("official:all_trec") == parse_measures("all_trec")
+
+    def test_what_is_left_out_is_said(self) -> None:
+        found = CliRunner().invoke(
+            main, [str(GOLDEN / "results.test"), str(GOLDEN / "qrels.test"), "-m", "official"]
+        )
+        assert "official: without runid and gm_map, which are not offered" in found.stderr
+
+
+def test_iprec_says_whose_it_is() -> None:
+    scores = rageval.evaluate("IPrec@0.1", {"q": {"a": 1.0}}, {"q": {"a": 1}})
+    assert "|as:trec_eval-9.0.8|" in scores["IPrec@0.1"].signature
+
+
+class TestInferred:
+    QRELS = (("a", 1), ("b", 0), ("c", 1), ("d", 0), ("e", 2))
+
+    def test_as_pytrec_eval_where_nothing_was_left_unjudged(self) -> None:
+        run = {"q": {doc: float(-at) for at, doc in enumerate("uadbvce")}}
+        ours = rageval.evaluate("infAP", run, {"q": dict(self.QRELS)})["infAP"]
+        theirs = rageval.evaluate("infAP", run, {"q": dict(self.QRELS)}, provider="pytrec_eval")["infAP"]
+        assert ours.value == pytest.approx(theirs.value, abs=1e-12)
+        assert ours.value > 0
+        assert "|by:rageval|" in ours.signature
+
+    def test_what_no_grade_means(self) -> None:
+        qrels = {"q": {"a": 1, "b": -2}}
+        with pytest.raises(MeasureError, match="grade -2"):
+            rageval.evaluate("infAP", {"q": {"a": 1.0}}, qrels)
+        with pytest.raises(MeasureError, match="grade -1"):
+            rageval.evaluate("infAP", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": -1}}, provider="pytrec_eval")
