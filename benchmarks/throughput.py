@@ -102,7 +102,7 @@ def ask_ours(url: str, count: int) -> float:
     """Seconds for so many calls through rageval, into a new store; connections are opened on the way."""
     from rageval.judges._scheduler import ask_all
     from rageval.judges.base import Request
-    from rageval.judges.models.openai import OpenAIChat
+    from rageval.judges.models._openai import OpenAIChat
     from rageval.judges.store import Store
 
     model = OpenAIChat("m", url)

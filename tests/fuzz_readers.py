@@ -170,8 +170,8 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.files.questions
         import rageval.files.umbrela
         import rageval.judges.material
-        import rageval.judges.models.anthropic
-        import rageval.judges.models.openai
+        import rageval.judges.models._anthropic
+        import rageval.judges.models._openai
         import rageval.judges.rubric
         import rageval.scoring.answers
         import rageval.scoring.sources  # noqa: F401

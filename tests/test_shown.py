@@ -101,7 +101,7 @@ def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     groups = {"half": {query: str(int(query) % 2) for query in QRELS}}
     path = rageval.report([scored("one", 0.0), scored("two", 2.0)], tmp_path / "page.html", groups=groups)
-    from rageval.pages.reading import read_report
+    from rageval.pages.page import read_report
 
     found = read_report(str(path))
     assert found["runs"] == ["one", "two"]

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from fair_judge import fair
 from model_checks import environment
 from rageval.counting import length
-from rageval.judges import exact
-from rageval.judges.exact import first_stage, folded
+from rageval.judges import _exact
+from rageval.judges._exact import first_stage, folded
 from rageval.judges.judging import is_quoted
 from rageval.judges.offline import lexical_evidence
 from rageval.judges.store import checksum
@@ -52,7 +52,7 @@ def test_what_is_mended_can_be_written_and_nothing_else_changes(text: str) -> No
 def test_whole_words_are_what_a_pattern_finds(text: str, wanted: str) -> None:
     if folded(wanted):
         pattern = rf"(?<!\w){re.escape(folded(wanted))}(?!\w)"
-        assert exact.contains(text, [wanted]) == bool(re.search(pattern, folded(text)))
+        assert _exact.contains(text, [wanted]) == bool(re.search(pattern, folded(text)))
 
 
 # Texts that take a reader the square of their length who is not careful, by what they are made of.
@@ -75,10 +75,10 @@ READERS: dict[str, Callable[[str], Any]] = {
     "evidence": lambda text: is_quoted(text, text + "x"),
     "evidence in pieces": lambda text: is_quoted(text, text[::-1]),
     "first stage": lambda text: first_stage(text, [text + "x", "y"]),
-    "exact": lambda text: exact.exact(text, [text + "x"]),
-    "contains": lambda text: exact.contains(text, ["ab", text[: len(text) // 2] + "z"]),
-    "number": lambda text: exact.number(text, ["1", text[:100]]),
-    "token_f1": lambda text: exact.token_f1(text, [text, "x"]),
+    "exact": lambda text: _exact.exact(text, [text + "x"]),
+    "contains": lambda text: _exact.contains(text, ["ab", text[: len(text) // 2] + "z"]),
+    "number": lambda text: _exact.number(text, ["1", text[:100]]),
+    "token_f1": lambda text: _exact.token_f1(text, [text, "x"]),
     "lexical": lambda text: lexical_evidence("a fact of 1 kind", text),
     "nugget": lambda text: lexical_evidence(text, "a fact of 1 kind"),
     "length": lambda text: [length([text], rule) for rule in ("nfkc", "split")],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from making.marks import table
+from rageval.conformance._reasons import TOPICS, reasons_of
 from rageval.conformance.peers import PEERS, peer_named
-from rageval.conformance.reasons import TOPICS, reasons_of
 from rageval.measures import Measure, nuggets
 from rageval.scoring import answers, compat
 from rageval.scoring.ordering import Order

@@ -1,20 +1,21 @@
 """The whole way: nuggets, query variants, runs, fusions, a pool, support, and the questions that stay.
 
 Nothing is remembered between two goes but what judges replied, which is in the store: whoever runs a plan
-again asks only for what is not there yet, and gets the same files.
+again asks only for what is not there yet, and gets the same files. What a pool would cost to judge, by its
+depth and breadth, is forecast before anything is spent.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rageval.building import fusion, manifest, pools, searching, support
 from rageval.building.fusion import fused, run_lines
-from rageval.building.pools import Pool, pool_lines, pooled
+from rageval.building.pools import Pool, contributions, pool_lines, pooled, size
 from rageval.building.searching import Index, Topics
 from rageval.building.support import STRICT, THRESHOLD
 from rageval.errors import InputError, OutputError, UsageError
@@ -23,12 +24,12 @@ from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.writing import refuse_place, whole_file
-from rageval.judges.base import Model
+from rageval.judges.base import Model, Request
 from rageval.judges.judging import voted
-from rageval.judges.material import Material, passages_in
+from rageval.judges.material import Material, passages_in, tasks
 from rageval.judges.panel import Settings, budget_of, nuggets_by, said_by_all
-from rageval.judges.rubric import rubric_named
-from rageval.judges.spending import Budget
+from rageval.judges.rubric import Rubric, rubric_named
+from rageval.judges.spending import Budget, estimate
 from rageval.records import Nugget, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
@@ -333,3 +334,81 @@ def _slug(name: str) -> str:
     ('sub-questions', '___etc')
     """
     return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+
+
+DEPTHS = (5, 10, 20, 50, 100)
+_EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
+_LIKE_A_NUGGET = "A nugget says one thing that a good answer to the question has to hold, in a few words."
+_LETTERS_A_TOKEN = 4
+
+
+def forecast(
+    runs: Mapping[str, Run],
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str] | None,
+    judges: Sequence[Judge],
+    depth: int,
+) -> Iterator[str]:
+    """The pool at several depths, with the calls, tokens and dollars its judging takes; and who fills it."""
+    rubric = rubric_named(support.RUBRIC)
+    banks = banks or dict.fromkeys(questions, _placeholders())
+    priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
+    yield "\t".join(
+        [
+            "depth",
+            "documents",
+            "a query",
+            "calls",
+            *(["tokens in"] if texts is not None else []),
+            *map(visible, priced),
+        ]
+    )
+    for each in sorted({*DEPTHS, depth}):
+        pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
+        yield "\t".join(
+            [f"{each}{'*' if each == depth else ''}", *_row(pool, rubric, questions, banks, texts, priced)]
+        )
+    yield ""
+    yield "\t".join(["source", "documents", "only here", "new here"])
+    pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
+    for source, numbers in contributions(pool).items():
+        yield "\t".join([visible(source), *(f"{number:,}" for number in numbers)])
+
+
+def _row(
+    pool: Pool,
+    rubric: Rubric,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str] | None,
+    priced: Sequence[str],
+) -> list[str]:
+    found = size(pool, rubric.file.window)
+    row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
+    if texts is None:
+        return row
+    requests = _requests_of(pool, rubric, questions, banks, texts)
+    letters = sum(len(request.system) + len(request.user) for request in requests)
+    return [*row, f"{letters // _LETTERS_A_TOKEN:,}", *(_price(requests, spec) for spec in priced)]
+
+
+def _requests_of(
+    pool: Pool,
+    rubric: Rubric,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str],
+) -> list[Request]:
+    """Return the calls that judge a pool."""
+    material = support.material_of(pool, questions, banks, texts)
+    return [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
+
+
+def _placeholders() -> list[Nugget]:
+    return [Nugget("", str(at), _LIKE_A_NUGGET) for at in range(_EXPECTED_NUGGETS)]
+
+
+def _price(requests: Sequence[Request], spec: str) -> str:
+    cost = estimate(requests, spec)
+    return "unknown" if cost is None else f"at most {cost:,.2f} USD"

@@ -1,23 +1,30 @@
-"""All findings of some files: of each by itself, and of all together."""
+"""All findings of some files: what each is by its first line, of each by itself, and of all together."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from rageval.checking import kinds
-from rageval.checking._judgements import diagnose_judgements
-from rageval.checking._nuggets import diagnose_assignments, diagnose_nuggets, different_banks
-from rageval.checking._qrels import diagnose_qrels
+import msgspec
+
+from rageval.checking._judgements import (
+    diagnose_assignments,
+    diagnose_judgements,
+    diagnose_nuggets,
+    diagnose_qrels,
+    different_banks,
+)
 from rageval.checking.answers import diagnose_answers
 from rageval.checking.findings import ERROR, WARNING, Finding, Known, named, once, refusals
 from rageval.checking.runs import diagnose_run
 from rageval.errors import InputError
-from rageval.files.limits import Limits
-from rageval.files.opening import name_of
-from rageval.files.trec import PLAIN, Reading
+from rageval.files import retrieved
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import BOM, head, name_of
+from rageval.files.trec import PLAIN, QRELS, RUN, Reading, is_tabbed
 from rageval.names import near_misses, unlike
 
 _CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
@@ -59,24 +66,24 @@ def _told(
     told, untold = [], {}
     for path, kind in files:
         try:
-            told.append((path, kind or kinds.kind_of_file(path, limits)))
+            told.append((path, kind or kind_of_file(path, limits)))
         except InputError as error:
             untold[path] = error
     return told, untold
 
 
 def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
-    if kind == kinds.RUNS:
+    if kind == RUNS:
         return diagnose_run(path, cutoffs, reading)
-    if kind == kinds.JUDGED:
+    if kind == JUDGED:
         return diagnose_qrels(path, reading)
-    if kind == kinds.NUGGETS:
+    if kind == NUGGETS:
         return diagnose_nuggets(path, reading.limits)
-    if kind == kinds.ASSIGNMENTS:
+    if kind == ASSIGNMENTS:
         return diagnose_assignments(path, reading.limits)
-    if kind == kinds.ANSWERS:
+    if kind == ANSWERS:
         return diagnose_answers(path, reading.limits)
-    if kind == kinds.JUDGEMENTS:
+    if kind == JUDGEMENTS:
         return diagnose_judgements(path, reading.limits)
     return _plain(path, kind, reading)
 
@@ -84,19 +91,19 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
 def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
     """What others are compared with: topics, a corpus, a pool, a manifest; or nothing: a leaderboard."""
     known = Known(name_of(path), kind)
-    if kind == kinds.LEADERBOARD:
+    if kind == LEADERBOARD:
         return [], known
-    if kind == kinds.RETRIEVED:
+    if kind == RETRIEVED:
         return [], _retrieved(path, reading)
-    if kind == kinds.TOPICS:
+    if kind == TOPICS:
         from rageval.files.questions import read_questions
 
         known.queries = {question.query_id: 1 for question in read_questions(path, reading.limits)}
-    elif kind == kinds.CORPUS:
+    elif kind == CORPUS:
         from rageval.judges.material import passages_in
 
         known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
-    elif kind == kinds.POOL:
+    elif kind == POOL:
         from rageval.building.pools import read_pool
 
         pool = read_pool(path, reading.limits)
@@ -115,7 +122,7 @@ def _retrieved(path: str, reading: Reading) -> Known:
     """Return what a run in JSON holds."""
     from rageval.files.retrieved import run_rows
 
-    known = Known(path, kinds.RUNS)
+    known = Known(path, RUNS)
     rows = run_rows(path, reading.limits)
     best: dict[str, list[tuple[float, bytes]]] = {}
     for line, name, doc, score in zip(rows.lines, rows.queries, rows.docs, rows.scores, strict=True):
@@ -239,3 +246,107 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
     message = f"nuggets that nobody judged a document for in {named(qrels.source)}: {{n}}, first {{name}}"
     effect = "coverage does not know of them and comes out too high"
     yield from once(nuggets.source, open_, WARNING, message, effect)
+
+
+RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
+ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
+POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
+_OF_ALL = {b"all", b"amean"}  # what a leaderboard has in place of a topic
+_FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+_VERDICT = {"label", "grade", "status"}
+_DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
+_ASKED = {"question", "title", "query_text"}
+_OF_ANSWERS = {"run_id", "references", "metadata", "passages"}
+_DOCUMENT_TEXTS = {"text", "segment", "passage"}
+
+
+def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
+    """Return the kind of a file; `InputError` if it is none that is known here."""
+    start = head(path, limits.for_records()).removeprefix(BOM)
+    lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
+    line = lines[0] if lines else b""
+    if retrieved.kind_of(start) == retrieved.RUN:
+        kind: str | None = RETRIEVED
+    elif line.strip() == b"{":
+        kind = MANIFEST if b'"rageval"' in start else _kind_of_object(start)
+    else:
+        kind = LEADERBOARD if _is_leaderboard(lines) else kind_of(line)
+    if kind is None:
+        raise InputError(
+            f"{path}:1: cannot tell what this is; expected a run, qrels, nuggets, answers, judgements,"
+            " topics (--topics FILE) or a corpus (--corpus FILE)"
+        )
+    return kind
+
+
+def kind_of(line: bytes) -> str | None:
+    """Return the kind of a file that begins with this line, None if it is unknown.
+
+    >>> kind_of(b'{"query_id": "q", "run_id": "r", "label": "perfect"}'), kind_of(b"q1 0 d1 1")
+    ('judgements', 'qrels')
+    """
+    if line.lstrip().startswith(b"{"):
+        try:
+            return _kind_of_record(msgspec.json.decode(line, type=dict[str, Any]))
+        except (ValueError, RecursionError):
+            return None
+    for kind in (RUN, QRELS):
+        if is_tabbed(line, kind.width):
+            return kind.name
+    if line.count(b"\t") == 1:
+        return TOPICS
+    return {RUN.width: RUNS, QRELS.width: JUDGED}.get(len(line.split()))
+
+
+def _is_leaderboard(lines: Sequence[bytes]) -> bool:
+    """Tell whether lines of four columns are values of runs, by topic and measure, and no judgements.
+
+    They begin with names of columns, hold means over all topics, or fractions of few measures of many runs.
+    """
+    rows = [line.split() for line in lines]
+    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
+    if not rows or any(len(row) != QRELS.width for row in rows):
+        return False
+    if rows[0][-1].lower() in (b"value", b"score") or any(_OF_ALL & set(row[1:3]) for row in rows):
+        return True
+    fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
+    return 2 * fractions >= len(rows) and 2 * len({row[2] for row in rows}) <= len(rows)
+
+
+def _kind_of_object(start: bytes) -> str | None:
+    """Return the kind of one object over many lines: FreshStack's leaderboard is one."""
+    try:
+        record = msgspec.json.decode(start, type=dict[str, Any])
+    except (ValueError, RecursionError):
+        return LEADERBOARD if b'"info"' in start and b'"datasets"' in start else None
+    return _kind_of_record(record)
+
+
+def _kind_of_record(record: dict[str, Any]) -> str | None:
+    keys = set(record)
+    if {"info", "datasets"} <= keys and isinstance(record["datasets"], dict):
+        return LEADERBOARD
+    nuggets = record.get("nuggets")
+    if isinstance(nuggets, list):
+        assigned = any(isinstance(nugget, dict) and "assignment" in nugget for nugget in nuggets)
+        return ASSIGNMENTS if assigned else NUGGETS
+    if "rubrics" in keys:
+        return NUGGETS
+    if {"query_id", "doc_id", "from"} <= keys:
+        return POOL
+    if "query_id" in keys and (keys & _VERDICT):
+        return JUDGEMENTS
+    if _is_answer(record, keys):
+        return ANSWERS
+    if "interaction_id" in keys or (keys & _ASKED and not keys & _DOCUMENT_TEXTS):
+        return TOPICS
+    return CORPUS if keys & _DOCUMENT_IDS and keys & _DOCUMENT_TEXTS else None
+
+
+def _is_answer(record: dict[str, Any], keys: set[str]) -> bool:
+    """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
+    if "answer" not in keys:
+        return False
+    parts = record["answer"] if isinstance(record["answer"], list) else []
+    cites = any(isinstance(part, dict) and "citations" in part for part in parts)
+    return cites or bool(keys & _OF_ANSWERS)

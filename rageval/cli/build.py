@@ -150,7 +150,7 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
         _deliver(pool_lines(pooled(found, depth)), output)
         return
     from rageval.building import support as supporting
-    from rageval.building.forecasting import DEPTHS, forecast
+    from rageval.building.collection import DEPTHS, forecast
     from rageval.files.questions import read_questions
     from rageval.records import Question
 
@@ -390,8 +390,7 @@ def _plan(folder: Path, options: dict[str, Any]) -> Plan:
 def _forecast(plan: Plan) -> Iterable[str]:
     """What is known before a model is asked: variants that it would write can only add to the pool."""
     from rageval.building import searching, support
-    from rageval.building.collection import fusions, pooled_runs, runs_of
-    from rageval.building.forecasting import forecast
+    from rageval.building.collection import forecast, fusions, pooled_runs, runs_of
     from rageval.building.pools import pooled
     from rageval.files.questions import read_questions
 

@@ -51,12 +51,12 @@ def doctor(
     rageval doctor judged.jsonl nuggets.jsonl
     rageval doctor collection
     """
-    from rageval.checking import kinds
-    from rageval.checking.diagnosing import diagnose
+
+    from rageval.checking.diagnosing import CORPUS, TOPICS, diagnose
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading
 
-    named = [*((path, kinds.TOPICS) for path in topics), *((path, kinds.CORPUS) for path in corpus)]
+    named = [*((path, TOPICS) for path in topics), *((path, CORPUS) for path in corpus)]
     every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
     if not every:
         raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")

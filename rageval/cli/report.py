@@ -243,7 +243,7 @@ def _is_earlier(word: str, reading: Reading) -> bool:
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
     from rageval.cli._output import on_terminal, print_lines
-    from rageval.pages.reading import read_report
+    from rageval.pages.page import read_report
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")

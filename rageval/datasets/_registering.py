@@ -8,9 +8,9 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+from rageval.datasets._records import Document, NuggetQrel, TopicQuery
 from rageval.datasets.catalogue import benchmarks, known
 from rageval.datasets.loading import Dataset, ir_datasets_or_error, load
-from rageval.datasets.records import Document, NuggetQrel, TopicQuery
 from rageval.errors import InputError
 from rageval.plugins import plugin_names
 from rageval.records import Question

@@ -15,9 +15,9 @@ import msgspec
 
 from rageval.datasets import fetching, home
 from rageval.datasets._reading import Reader
+from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
 from rageval.datasets.download import Transport
-from rageval.datasets.records import NuggetQrel
 from rageval.errors import InputError, MissingPackage, OutputError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.plugins import plugin
@@ -133,7 +133,7 @@ def reader_of(benchmark: str) -> Reader:
     """Return the reader of one of our benchmarks."""
     from importlib import import_module
 
-    reader: Reader = import_module(f"rageval.datasets.{benchmark.replace('-', '_')}").READER
+    reader: Reader = import_module(f"rageval.datasets._{benchmark.replace('-', '_')}").READER
     return reader
 
 

@@ -18,9 +18,9 @@ from functools import lru_cache
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.judges.exact import contains, exact, first_stage, number, numbers_in, token_f1
+from rageval.judges._exact import contains, exact, first_stage, number, numbers_in, token_f1
 from rageval.judges.material import Material, gold_of, tasks
-from rageval.judges.models.frozen import FrozenJudgements
+from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer
 from rageval.text import compatible

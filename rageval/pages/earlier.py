@@ -17,7 +17,7 @@ from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
 from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
-from rageval.pages.reading import FORMAT, plain, repacked, unpacked, with_columns
+from rageval.pages.page import FORMAT, plain, repacked, unpacked, with_columns
 from rageval.scoring.scores import Score, Scores
 from rageval.text import visible
 

@@ -28,17 +28,19 @@ again in 3 seconds
 from __future__ import annotations
 
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.testing.bodies import (
+from rageval.testing._laws import check_measure
+from rageval.testing._sayings import (
     VERDICT,
+    Asked,
+    Saying,
     anthropic_error,
     anthropic_reply,
     openai_decision,
     openai_error,
     openai_reply,
+    usual,
 )
-from rageval.testing.laws import check_measure
-from rageval.testing.sayings import Asked, Saying, usual
-from rageval.testing.server import LlmServer
+from rageval.testing._server import LlmServer
 
 __all__ = [
     "VERDICT",

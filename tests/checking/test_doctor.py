@@ -363,7 +363,7 @@ def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]
 
 
 def test_the_bundled_samples_are_told_apart() -> None:
-    from rageval.checking.kinds import kind_of_file
+    from rageval.checking.diagnosing import kind_of_file
 
     folder = ROOT / "examples" / "data"
     kinds = {path.name: kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import FileOrId
 from rageval.datasets import loading
+from rageval.datasets._records import Document
 from rageval.datasets.loading import CONTENT, Dataset
-from rageval.datasets.records import Document
 from rageval.records import Nugget, Qrel, Question
 
 ID = "my/bench"

@@ -16,7 +16,7 @@ import pytest
 import rageval
 from rageval import plugins
 from rageval.comparison import Comparison, Settings, compare, compare_runs
-from rageval.pages.reading import read_report
+from rageval.pages.page import read_report
 from test_bad_input import Outcome, command
 
 Docs = dict[str, dict[str, float]]

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from rageval.conformance import RunVector
+from rageval.conformance._reasons import topics_in
 from rageval.conformance.peers import installed, peer_named
-from rageval.conformance.reasons import topics_in
 from rageval.conformance.verdicts import AGREES, COMPATIBLE, FAILS, WRONG, of_peer
 
 GOLDEN = Path(__file__).parents[1] / "golden"

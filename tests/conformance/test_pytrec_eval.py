@@ -8,7 +8,7 @@ import pytest
 import pytrec_eval
 
 import rageval
-from rageval.conformance.peers.trec_eval import WITH_CUTOFF, WITHOUT_CUTOFF
+from rageval.conformance.peers._trec_eval import WITH_CUTOFF, WITHOUT_CUTOFF
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]

@@ -172,10 +172,10 @@ class TestRegistered:
 
     def test_no_annotation_is_a_string(self) -> None:
         """ir_datasets' exporters write empty rows of records whose annotations are."""
-        from rageval.datasets import records
+        from rageval.datasets import _records
 
         kinds = [
-            kind for kind in vars(records).values() if isinstance(kind, type) and hasattr(kind, "_fields")
+            kind for kind in vars(_records).values() if isinstance(kind, type) and hasattr(kind, "_fields")
         ]
         assert len(kinds) == 7
         assert not [kind for kind in kinds for note in kind.__annotations__.values() if isinstance(note, str)]

@@ -27,7 +27,7 @@ from rageval.files.nuggets import SCORES, read_metrics, read_nuggets
 from rageval.files.questions import read_facts, read_groups, read_questions
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.material import read_passages
-from rageval.judges.models.frozen import FrozenJudgements
+from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric, rubric_named, rubric_text
 from rageval.scoring.runs import Run
 

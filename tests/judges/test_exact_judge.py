@@ -8,7 +8,7 @@ import pytest
 
 from rageval import evaluate_answers
 from rageval.errors import UsageError
-from rageval.judges.exact import first_stage, folded, judge_exactly
+from rageval.judges._exact import first_stage, folded, judge_exactly
 from rageval.records import Answer, Question, Sentence
 
 

@@ -14,12 +14,12 @@ import pytest
 from model_checks import ANTHROPIC_KEY, REQUEST, TOKEN, environment, outcome, outcomes
 from rageval.errors import MissingPackage
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
-from rageval.judges.models import _remote, anthropic, model_named
-from rageval.judges.models.anthropic import AnthropicMessages
+from rageval.judges.models import _anthropic, _remote, model_named
+from rageval.judges.models._anthropic import AnthropicMessages
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, anthropic_error, anthropic_reply, usual
 
 pytest.importorskip("anthropic")
-SDK_TAKES = anthropic._taken_by_sdk
+SDK_TAKES = _anthropic._taken_by_sdk
 TEXT = {"type": "text", "text": VERDICT}
 THINKING = {"type": "thinking", "thinking": '{"label": "none"}', "signature": "s"}
 
@@ -43,7 +43,7 @@ def model(server: LlmServer) -> AnthropicMessages:
 @pytest.fixture
 def untempered(monkeypatch: pytest.MonkeyPatch) -> None:
     """An SDK without temperature, as from 1.0 on."""
-    monkeypatch.setattr(anthropic, "_taken_by_sdk", lambda: SDK_TAKES() - {"temperature"})
+    monkeypatch.setattr(_anthropic, "_taken_by_sdk", lambda: SDK_TAKES() - {"temperature"})
 
 
 @pytest.mark.usefixtures("untempered")
@@ -149,7 +149,7 @@ def test_a_cache_that_is_refused_is_recorded(server: LlmServer, model: Anthropic
 def test_a_temperature_that_is_refused_is_recorded(
     server: LlmServer, model: AnthropicMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anthropic, "_taken_by_sdk", lambda: frozenset({"temperature"}))
+    monkeypatch.setattr(_anthropic, "_taken_by_sdk", lambda: frozenset({"temperature"}))
     monkeypatch.setattr(AnthropicMessages, "_create", _with_any_argument)
     server.default = without("temperature")
     assert outcome(model).dropped == ("temperature",)

@@ -27,10 +27,10 @@ from rageval.judges.base import (
     Request,
     Transient,
 )
-from rageval.judges.models import anthropic
+from rageval.judges.models import _anthropic
+from rageval.judges.models._anthropic import AnthropicMessages
 from rageval.judges.models._batches import RemoteBatches
-from rageval.judges.models.anthropic import AnthropicMessages
-from rageval.judges.models.openai import OpenAIChat
+from rageval.judges.models._openai import OpenAIChat
 from rageval.judges.prompts import FENCE, Mark
 from rageval.testing import (
     Asked,
@@ -334,7 +334,7 @@ def test_ids_that_are_none(kind: Make, server: LlmServer, batch: str) -> None:
 
 @both
 def test_a_parameter_that_is_refused(kind: Make, server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anthropic, "_taken_by_sdk", lambda: frozenset({"temperature"}))
+    monkeypatch.setattr(_anthropic, "_taken_by_sdk", lambda: frozenset({"temperature"}))
 
     def untempered(asked: Asked) -> Saying:
         if "temperature" in asked.body:

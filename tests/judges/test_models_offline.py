@@ -17,10 +17,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.judges._exact import contains, exact, number, numbers_in, token_f1
 from rageval.judges.base import OK, REFUSED, Fatal, Reply, Request, Transient
-from rageval.judges.exact import contains, exact, number, numbers_in, token_f1
 from rageval.judges.models import model_named
-from rageval.judges.models.frozen import FrozenJudgements
+from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.offline import lexical_evidence, lexical_support, stem, stem_weights
 from rageval.testing import ScriptedModel
 
@@ -202,7 +202,7 @@ def test_no_sdk_is_loaded_before_a_model_is_asked_for() -> None:
         pytest.importorskip(sdk)
     code = (
         "import sys, rageval.judges.models as models, rageval.testing\n"
-        "from rageval.judges.models import openai, anthropic, _hosts\n"
+        "from rageval.judges.models import _openai, _anthropic, _hosts\n"
         "models.model_named('openai:m'), models.model_named('anthropic:m')\n"
         "print(*sys.modules)"
     )

@@ -16,7 +16,7 @@ from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
 from rageval.judges.models import _remote, model_named
-from rageval.judges.models.openai import OpenAIChat
+from rageval.judges.models._openai import OpenAIChat
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
 pytest.importorskip("openai")

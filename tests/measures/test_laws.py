@@ -21,7 +21,7 @@ import rageval
 from oracle import NOVELTY, RIGHT, Query
 from rageval import alpha_ndcg, coverage
 from rageval.measures import alpha_dcg, run_measures
-from rageval.testing.laws import LAWS, SLACK, K
+from rageval.testing._laws import LAWS, SLACK, K
 from strategies import ALPHAS, NON_DYADIC, Case, case, cases, cutoffs, mask_case, mask_cases
 
 CASES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" or os.environ.get("CI") else 20

@@ -19,7 +19,7 @@ import pytest
 import oracle
 import rageval
 from oracle import NOVELTY, RIGHT, Rules
-from rageval.testing import laws
+from rageval.testing import _laws
 from strategies import ALPHAS, NON_DYADIC, case, mask_case
 
 EXAMPLES, SEEDS, TOLERANCE = 2000, range(5), 1e-9
@@ -207,21 +207,21 @@ def test_laws_find_faults(
     fault: str, measure: str, law: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(laws, "evaluate", InsteadOfThePackage(FAULTS[fault]).evaluate)
+    monkeypatch.setattr(_laws, "evaluate", InsteadOfThePackage(FAULTS[fault]).evaluate)
     assert not all(law_holds(law, measure, rng) for _ in range(EXAMPLES)), f"{fault}: not found"
 
 
 @pytest.mark.parametrize(("measure", "law"), sorted({(measure, law) for _, measure, law in BROKEN_LAWS}))
 def test_the_same_laws_hold_without_a_fault(measure: str, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(0)
-    monkeypatch.setattr(laws, "evaluate", InsteadOfThePackage(right).evaluate)
+    monkeypatch.setattr(_laws, "evaluate", InsteadOfThePackage(right).evaluate)
     assert all(law_holds(law, measure, rng) for _ in range(50))
 
 
 def law_holds(law: str, measure: str, rng: random.Random) -> bool:
     drawn = rng.choice((case, mask_case))(rng)
     try:
-        return laws.LAWS[law](rageval.parse_measure(measure), drawn, rng)
+        return _laws.LAWS[law](rageval.parse_measure(measure), drawn, rng)
     except KeyError:  # a query is gone
         return False
 

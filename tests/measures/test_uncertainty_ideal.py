@@ -16,7 +16,7 @@ from oracle import RIGHT, Query
 from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures import exact_ideal
-from rageval.testing.laws import LAWS, SLACK
+from rageval.testing._laws import LAWS, SLACK
 from strategies import ALPHAS, Case, case, mask_case
 
 DATA = Path(__file__).parents[2] / "examples/data"

@@ -20,8 +20,7 @@ from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.pages._matrices import fitting
 from rageval.pages.gathering import measured, most_telling
-from rageval.pages.page import as_block, page
-from rageval.pages.reading import CLOSING, OPENING, packed, read_report, unpacked
+from rageval.pages.page import CLOSING, OPENING, as_block, packed, page, read_report, unpacked
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"

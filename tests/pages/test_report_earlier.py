@@ -11,7 +11,7 @@ import rageval
 from rageval.comparison import Settings
 from rageval.pages.earlier import is_earlier, report_of_earlier
 from rageval.pages.gathering import Beside
-from rageval.pages.reading import CLOSING, OPENING
+from rageval.pages.page import CLOSING, OPENING
 from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval.cli import main
-from rageval.pages.reading import read_report
+from rageval.pages.page import read_report
 from report_pages import DATA, RUNS, Open, browser_, opened_, pages_, shown, texts, until  # noqa: F401
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rageval.pages.reading import read_report
+from rageval.pages.page import read_report
 from report_pages import ATTACK, HOSTILE, Open, browser_, opened_, pages_, texts, until  # noqa: F401
 
 

@@ -15,7 +15,7 @@ from rageval.measures import run_measures
 from rageval.measures.bounds import Bounds, Ends
 from rageval.measures.ties import Ties
 from rageval.testing import check_measure
-from rageval.testing.laws import LAWS, MUST
+from rageval.testing._laws import LAWS, MUST
 
 OURS = [
     *run_measures().values(),

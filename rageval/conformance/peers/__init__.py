@@ -25,7 +25,7 @@ OF_ANSWERS = ("nuggetizer",)
 
 def peer_named(name: str) -> Peer:
     """Return the tool, which is imported only when it is asked for values."""
-    peer: Peer = getattr(import_module(f"rageval.conformance.peers.{_HOME[name]}"), name.upper())
+    peer: Peer = getattr(import_module(f"rageval.conformance.peers._{_HOME[name]}"), name.upper())
     return peer
 
 

@@ -72,7 +72,7 @@ def _maker(provider: str, spec: str) -> Callable[..., Model]:
     """What makes models of this provider: ours, or what a package adds."""
     if provider in _BUILTIN:
         module, name = _BUILTIN[provider]
-        made: Callable[..., Model] = getattr(import_module(f"{__name__}.{module}"), name)
+        made: Callable[..., Model] = getattr(import_module(f"{__name__}._{module}"), name)
         return made
     from rageval.plugins import plugin, plugin_names
 

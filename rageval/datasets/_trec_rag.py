@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rageval.datasets import _reading
 from rageval.datasets._reading import Reader
-from rageval.datasets.records import TopicQuery
+from rageval.datasets._records import TopicQuery
 from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions

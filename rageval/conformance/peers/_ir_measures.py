@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rageval.conformance.peers._base import ByMeasure, Lacks, Peer, document_grades, only
-from rageval.conformance.peers.ndeval import normalised
+from rageval.conformance.peers._ndeval import normalised
 from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 

@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import msgspec
 
 from rageval.datasets._reading import Reader
-from rageval.datasets.records import CragQuery, WebPage
+from rageval.datasets._records import CragQuery, WebPage
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import Limits

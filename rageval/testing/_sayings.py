@@ -1,8 +1,10 @@
-"""What the two APIs send: replies and errors, as their documentation shows them."""
+"""What the two APIs send, as their documentation shows it; what a server is told to say, and was asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 VERDICT = '{"label": "support"}'
@@ -88,3 +90,49 @@ def openai_error(message: str, **more: Any) -> dict[str, Any]:
 def anthropic_error(message: str, type: str = "invalid_request_error") -> dict[str, Any]:
     """An error as Anthropic words it."""
     return {"type": "error", "error": {"type": type, "message": message}, "request_id": "req_2"}
+
+
+@dataclass(frozen=True)
+class Saying:
+    """One answer: `body` as text, bytes, or an object to send as JSON.
+
+    `delay` seconds pass before it; with `drip` they pass after each byte; `cut` bytes are sent before the
+    connection is cut, 0 for none at all. With `raw`, its pieces are sent in place of everything, headers too,
+    until the client goes away or they end, and then the connection does.
+    """
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    drip: float = 0.0
+    cut: int | None = None
+    raw: Callable[[], Iterable[bytes]] | None = None
+
+    @property
+    def content(self) -> bytes:
+        """The body as it is sent."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return self.body.encode() if isinstance(self.body, str) else json.dumps(self.body).encode()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came in."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    method: str = "POST"
+
+
+def usual(asked: Asked) -> Saying:
+    """A verdict in the format of the address that was asked."""
+    if asked.path == "/v1/chat/completions":
+        return Saying(body=openai_reply(), headers={"x-request-id": "req_1"})
+    if asked.path == "/v1/decisions":
+        return Saying(body=openai_decision(asked.body["questions"]), headers={"x-request-id": "req_1"})
+    if asked.path == "/v1/messages":
+        return Saying(body=anthropic_reply(), headers={"request-id": "req_1"})
+    return Saying(404, openai_error(f"no such path: {asked.path}"))

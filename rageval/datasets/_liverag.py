@@ -10,7 +10,7 @@ import msgspec
 
 from rageval.datasets import _reading
 from rageval.datasets._reading import Reader
-from rageval.datasets.records import Document, LiveRagQuery
+from rageval.datasets._records import Document, LiveRagQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import Limits

@@ -9,7 +9,7 @@ import msgspec
 
 from rageval.datasets import _reading
 from rageval.datasets._reading import Reader
-from rageval.datasets.records import Document, StackOverflowQuery
+from rageval.datasets._records import Document, StackOverflowQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, identifier
 from rageval.files.limits import Limits
