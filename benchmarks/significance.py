@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.statistics.bootstrap import intervals, resampled
-from rageval.statistics.correction import corrected_mean
+from rageval.statistics.parts import corrected_mean
 from rageval.statistics.samples import Sample
 from rageval.statistics.significance import holm, max_t, sign_flip, tukey
 from timing import Row, markdown

@@ -11,6 +11,7 @@ RagevalError
 │   └── JudgeFailed   the model cannot be asked any further: no key, an outage
 ├── BudgetReached     asking on would cost more than was allowed
 ├── UsageError        options that do not go together (also a ValueError)
+│   └── TooFewLabels  people's labels do not carry a claim
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
 The message always says what was found, what was expected and the way out. Anything else that is
@@ -44,6 +45,10 @@ class UnknownParameter(MeasureError):
 
 class UsageError(RagevalError, ValueError):
     """Options or arguments that do not make sense together."""
+
+
+class TooFewLabels(UsageError):
+    """People judged too few queries, or too few independent ones, for a claim to rest on."""
 
 
 class OutputError(RagevalError, OSError):

@@ -13,7 +13,7 @@ from rageval.cli._options import Command, shared
 from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
 
 if TYPE_CHECKING:
-    from rageval.comparison.correcting import Corrected
+    from rageval.comparison.correcting import CorrectedMeasure
 
 _STYLES = ("table", "md", "csv", "json")
 
@@ -57,7 +57,7 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     print_lines(_lines(found, style, options["places"]))
 
 
-def _lines(found: Sequence[Corrected], style: str, places: int) -> Iterator[str]:
+def _lines(found: Sequence[CorrectedMeasure], style: str, places: int) -> Iterator[str]:
     if style == "json":
         yield json.dumps({"results": [_record(each) for each in found]}, indent=2, allow_nan=False)
         return
@@ -83,7 +83,7 @@ _HEAD = [
 _HEAD += ["queries", "checked", "labels", "of", "weight"]
 
 
-def _row(each: Corrected, places: int) -> list[str]:
+def _row(each: CorrectedMeasure, places: int) -> list[str]:
     found = each.estimate
     numbers = (
         found.judge,
@@ -100,7 +100,7 @@ def _row(each: Corrected, places: int) -> list[str]:
     return [each.run, each.measure, each.method, *shown, *map(str, counts), weight]
 
 
-def _record(each: Corrected) -> dict[str, Any]:
+def _record(each: CorrectedMeasure) -> dict[str, Any]:
     numbers = {
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in each.estimate._asdict().items()

@@ -20,7 +20,7 @@ from rageval.measures.scales import CRAG, POSITION
 from rageval.scoring.answers import AnswerRules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge, on
 from rageval.scoring.scores import Score
-from rageval.statistics.correction import (
+from rageval.statistics.parts import (
     Estimate,
     corrected_from_parts,
     corrected_mean,
@@ -31,7 +31,7 @@ from rageval.text import visible
 _FEW = 20
 
 
-class Corrected(NamedTuple):
+class CorrectedMeasure(NamedTuple):
     """A system's estimate by one measure; `method` is `ppi`, or `confusion` for shares of labels.
 
     People judged a part only of `partly` answers, which are `used` if the measure can do with a part; of the
@@ -53,7 +53,7 @@ def correct(
     gold: JudgementTable,
     rules: AnswerRules,
     level: float = 0.95,
-) -> list[Corrected]:
+) -> list[CorrectedMeasure]:
     """Correct every measure of every system that people looked at.
 
     People need not have judged every query, nor every nugget of an answer; what they did not judge is no
@@ -90,7 +90,7 @@ def _failed(*both: JudgementTable) -> str:
     return f", that did not fail ({', '.join(said)})" if said else ""
 
 
-def _corrected(run: str, one: Score, other: Score, shared: _Shared, level: float) -> Corrected:
+def _corrected(run: str, one: Score, other: Score, shared: _Shared, level: float) -> CorrectedMeasure:
     name, judged, gold = str(one.measure), shared.judged, shared.gold
     counted = one.measure.about.labels
     if counted is not None and isinstance(one.measure, Measure):
@@ -98,7 +98,7 @@ def _corrected(run: str, one: Score, other: Score, shared: _Shared, level: float
         if said:
             estimate = corrected_share(said, people, counted(one.measure.parameters), level)
             estimate = estimate._replace(labels=estimate.checked, of=estimate.queries)
-            return Corrected(run, name, "confusion", estimate)
+            return CorrectedMeasure(run, name, "confusion", estimate)
     parts = shared.parts(one.measure, run)
     values, peoples = _defined(one), _defined(other)
     if parts.share:
@@ -109,7 +109,7 @@ def _corrected(run: str, one: Score, other: Score, shared: _Shared, level: float
         whole = {query: value for query, value in peoples.items() if query not in parts.partly}
         estimate = corrected_mean(values, whole, level, one.measure.limits)
     estimate = estimate._replace(labels=parts.labels, of=parts.of)
-    return Corrected(run, name, "ppi", estimate, len(parts.partly), bool(parts.share))
+    return CorrectedMeasure(run, name, "ppi", estimate, len(parts.partly), bool(parts.share))
 
 
 def _defined(score: Score) -> dict[str, float]:
@@ -134,7 +134,7 @@ def _labels(grades: JudgementTable, run: str) -> dict[str, str]:
     return found
 
 
-def remarks(found: Sequence[Corrected], judged: JudgementTable) -> Iterator[str]:
+def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[str]:
     """Say what should be known beside the numbers."""
     left_out = [run for run in judged.runs.words if run not in {each.run for each in found}]
     if left_out:

@@ -1,278 +1,413 @@
-"""A judge's mean, corrected by the people who judged some of the same queries.
+"""A judge's mean, corrected by people's values of some of the same queries.
 
-Prediction-powered inference (Angelopoulos et al., Science 2023; power-tuned, 2023). With a judge's values f
-on N queries that people did not judge, f and people's values Y on n that they did:
-    θ = λ·mean_N(f) + mean_n(Y − λf)        λ = Cov(Y, f) / ((1 + n/N) Var f), kept within 0 … 1
-    Var θ = λ²·Var(f)/N + Var(Y − λf)/n
-A useless judge gets λ = 0, which leaves the mean of what people said. The n queries must be drawn at random.
+The judge gave each of N queries a value e (a score, or the difference of two systems' scores), people gave
+n of them, L, a value d. With ē the mean of all e, and means, b and residuals r over L (the regression
+estimator: power-tuned prediction-powered inference with λ = b/(1 + n/(N − n)), not kept within 0 … 1):
+    θ = d̄ + b(ē − ē_L)             b = Σ(e − ē_L)(d − d̄)/Σ(e − ē_L)², 0 if the judge never differs
+    h = 1/n + (e − ē_L)²/Σ(e − ē_L)²        w = 1/n + (ē − ē_L)(e − ē_L)/Σ(e − ē_L)²
+    V = Σ w²(r/(1 − h))²·(1 − n/N) + s²_d/N         θ ± t_{n−2}·√V
+for queries *of this kind*; of this very *set* without s²_d/N. If people judged all, it is Student's t.
 
-Where people judged a part of an answer's nuggets, Y and f are the values on that part, r is its share of the
-answer (0 where they judged none of it), F the judge's value on the whole, and with weights a = r / mean(r)
-    θ = λ·mean(F) + mean(a·(Y − λf))        λ least in variance, kept within 0 … 1
-    Var θ = Σ ψ²/Q² · n/(n − 2)             ψ = λ(F − mean F) + a·(Y − λf − mean(a·(Y − λf)))
-over all Q queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
-nuggets were drawn at random from all of them, or whole answers were. If something was judged of every answer,
-a = 1, which is right however many nuggets of each were drawn.
+Few labels that differ are no proof that few do. With m of them (d ≠ 0, d ≠ e, or d that is not the commonest,
+whichever are fewest; of a mean, not the first) and m < 6, V_L has 2.34·span²/n² more, and s²_d is at least
+span²/n: half the width is about 3·span/n, the rule of three.
 
-Shares of labels: double sampling (Tenenbein, JASA 1970). With the judge's share q_i of each label i on all M
-queries, and the share p_i of these that people call so, seen on the n_i that both judged:
-    share = Σ q_i·p_i       Var = Σ q_i²·p_i(1 − p_i)/n_i + (Σ q_i·p_i² − share²)/M
+Labels that were not drawn alike count 1/π in each sum over L, (1 − π) stands where (1 − n/N) was, and n_eff
+= (Σ1/π)²/Σ1/π² for n. Of clusters, sums of every query's part in the error, ψ = [L] w·r/(1 − h) + b(e − ē)/N,
+are squared, V = G/(G − 1)·Σ(Σψ)², and the clusters that hold a label are counted in place of labels. Queries
+on which two systems gave the *same* answer have d = 0 and need no label: θ = share of the others × θ of
+these.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rageval.statistics.bootstrap import FEW, Limits, differing, least_error, mended, ranges_of
-from rageval.statistics.samples import Float, Sample
+from rageval.errors import TooFewLabels, UsageError
+from rageval.statistics.bootstrap import FEW, least_error
+from rageval.statistics.samples import Float, Int
 
-Values = Mapping[str, float]
+Population = Literal["kind", "set"]
+FEWEST = 20  # labels
+FEWEST_CLUSTERS = 10
+_LEVERAGE = 0.95  # a label that alone decides the slope counts as if it did not quite
+_DRAWS = 10_000
+_AT_ONCE = 2**21
+_TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 
 
-class Estimate(NamedTuple):
-    """A mean as the judge has it, as people have it where they looked, and as corrected, with intervals.
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrected:
+    """A mean (of scores, or of differences) as the judge has it, and as corrected by people's labels.
 
-    `weight` is λ, how much the judge's values count; NaN for shares of labels. `unseen` is the share of
-    queries whose label by the judge nobody checked, by which the interval is widened on either side;
-    `labels` of the `of` judgements that the measure rests on are people's;
-    `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
+    `judge` is the judge's mean of all `queries`, `people` the mean of the `labels`, `value` the corrected one
+    with `low`, `high`, its standard `error`, and `p` against 0 by Student's t with `freedom`. `gain` is how
+    many labels would tell as much without a judge; `slope` is b, how far people's values follow the judge's.
+    `coarse` is how many labels differ if that is fewer than 6, else None. `influence` is each query's part in
+    the error, or each cluster's, named in `units`.
     """
 
     judge: float
     people: float
-    people_low: float
-    people_high: float
     value: float
     low: float
     high: float
+    p: float
+    error: float
+    freedom: float
+    labels: int
     queries: int
-    checked: int
-    weight: float
-    unseen: float = 0.0
-    coarse: bool = False
-    labels: int = 0
-    of: int = 0
+    gain: float
+    slope: float
+    coarse: int | None
+    influence: Float
+    units: tuple[Hashable, ...]
 
 
-def corrected_mean(
-    judge: Values, people: Values, level: float = 0.95, limits: Limits | None = None
-) -> Estimate:
-    """Return the mean of a measure, from the judge's value of every query and people's of some.
-
-    >>> judge = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0, "e": 1.0, "f": 1.0}
-    >>> found = corrected_mean(judge, {"a": 1.0, "b": 0.0, "c": 0.5})
-    >>> round(found.people, 4), round(found.value, 4), round(found.judge, 4)
-    (0.5, 0.5, 0.6667)
-    """
-    checked = sorted(query for query in people if query in judge)
-    others = sorted(judge.keys() - set(checked))
-    said = np.array([people[query] for query in checked])
-    there = np.array([judge[query] for query in checked])
-    elsewhere = np.array([judge[query] for query in others])
-    weight = _weight(said, there, elsewhere)
-    rest = said - weight * there
-    value = _mean(rest) + (weight * _mean(elsewhere) if len(elsewhere) else 0.0)
-    spread = _variance(rest) / max(len(rest), 1)
-    if weight:
-        spread += weight**2 * _variance(np.concatenate((there, elsewhere))) / len(elsewhere)
-    is_coarse = _is_coarse(said, there if weight else None)
-    both = np.concatenate((there, elsewhere))
-    alone = _alone(said, level, limits)
-    low, high = _ends(
-        value, spread, np.concatenate((said, both)), len(checked), level, is_coarse, limits=limits
-    )
-    return Estimate(
-        _mean(both),
-        _mean(said),
-        *alone,
-        value,
-        *((low, high) if weight else alone),
-        len(both),
-        len(checked),
-        weight,
-        coarse=is_coarse,
-    )
-
-
-def corrected_from_parts(
-    judge: Values,
-    there: Values,
-    people: Values,
-    share: Values,
-    labels: int,
+def corrected(
+    judged: Sequence[float] | Float,
+    labelled: Mapping[int, float] | Sequence[tuple[int, float]],
+    *,
+    paired: bool,
     level: float = 0.95,
-    limits: Limits | None = None,
-) -> Estimate:
-    """Return the mean of a measure of which people judged a `share` of each answer, with `labels` in all.
+    population: Population = "kind",
+    span: float = 1.0,
+    chosen: Sequence[float] | Float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    same: Collection[int] = (),
+    within: tuple[float, float] | None = None,
+    fewest: int = FEWEST,
+) -> Corrected:
+    """Return the mean over queries as people would have it, from the judge's values and some labels.
 
-    On that share `people` have people's values, and `there` the judge's.
+    `judged` is the judge's value of every query (the difference of two systems', if `paired`), `labelled`
+    people's value of some, by its place in `judged`. `span` is how far one query may be off: of differences
+    half the largest (1 on scales 0 … 1 and −1 … 1), of means the width of the scale; 0 leaves the floor out.
+    `chosen` gives every query's chance to be labelled; without it the labels are a uniform draw. `clusters`
+    names every query's cluster. `same` are places where two systems gave the same answer, which needs no
+    label. The interval stays `within` the scale. TooFewLabels if there are fewer than `fewest`, or if they
+    lie in fewer than 10 clusters.
 
-    >>> whole, share = {"a": 0.5, "b": 1.0, "c": 0.0, "d": 0.5}, {"a": 0.5, "b": 0.5, "c": 0.5}
-    >>> here = {"a": 0.0, "b": 1.0, "c": 0.0}
-    >>> round(corrected_from_parts(whole, here, here, share, 6).value, 4)  # λ = 1: 0.5 + 0
-    0.5
+    >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
+    >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
+    >>> round(found.judge, 3), round(found.value, 3), round(found.slope, 3), found.labels
+    (0.5, 0.25, 1.0, 34)
     """
-    checked = sorted(query for query in share if query in judge)
-    whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
-    part = np.zeros((3, len(whole)))
-    part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
-    weight = _counting(part[0])
-    said, here = part[1:]
-    total = max(len(whole), 1)
-    mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
-    error, help_ = weight * (said - mean), whole - whole.mean() - weight * (here - mean_here)
-    factor = _factor(error, help_)
-    value = factor * float(whole.mean()) + mean - factor * mean_here
-    number = float(weight.sum() ** 2 / (weight**2).sum())
-    said, here = said[: len(checked)], here[: len(checked)]
-
-    def ends(found: float, column: Float, beside: Float | None) -> tuple[float, float]:
-        free = number - 1 - (beside is not None)
-        spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
-        seen = np.concatenate((said, whole))
-        return _ends(found, spread, seen, free + 1, level, _is_coarse(said, beside), labels, limits)
-
-    beside = here if factor else None
-    return Estimate(
-        _mean(whole),
-        mean,
-        *ends(mean, error, None),
-        value,
-        *ends(value, error + factor * help_, beside),
-        len(whole),
-        len(checked),
-        factor,
-        coarse=_is_coarse(said, beside),
-        labels=labels,
+    world = _world(judged, labelled, chosen, clusters, same, level, population, span, fewest)
+    fit = _fit(world)
+    freedom = world.independent - (1 if world.is_whole else 2)
+    differ = _differing(world, paired)
+    floor = span if differ < FEW else 0.0
+    value = world.share * fit.value
+    variance, alone, added, influence, units = _variances(world, fit, floor, level)
+    error = math.sqrt(variance + added)
+    reach = _reach(freedom, level) * error
+    low, high = value - reach, value + reach
+    if within is not None:
+        low, high = max(low, min(within[0], value)), min(high, max(within[1], value))
+    return Corrected(
+        judge=_mean(world.judged),
+        people=_mean(world.said),
+        value=value,
+        low=low,
+        high=high,
+        p=_p(value, error, freedom),
+        error=error,
+        freedom=freedom,
+        labels=len(world.at),
+        queries=len(world.judged),
+        gain=_gain(world, variance, alone),
+        slope=fit.slope,
+        coarse=differ if differ < FEW else None,
+        influence=influence,
+        units=units,
     )
 
 
-def _counting(share: Float) -> Float:
-    """Return how much each answer counts: as much of it as was judged; alike if something of each was."""
-    if (share > 0).all():
-        return np.ones(len(share))
-    weights: Float = share / share.mean()
-    return weights
+class _World(NamedTuple):
+    """What is known: every query's value by the judge, people's of some, and how these were drawn."""
+
+    judged: Float
+    rest: NDArray[np.bool_]  # not the same answer of two systems
+    at: Int  # places of labels
+    said: Float
+    weight: Float  # of each label, in all 1
+    left: Float  # 1 − π of each label: how much of its kind is left unseen
+    unit: Int | None  # number of each query's cluster
+    names: tuple[Hashable, ...]
+    independent: float  # so many labels of independent queries, drawn alike, these are worth
+    is_set: bool
+
+    @property
+    def share(self) -> float:
+        """Of queries on which the answers differ."""
+        return float(self.rest.mean())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every query that could need a label has one."""
+        return len(self.at) == int(self.rest.sum())
+
+    @property
+    def unseen(self) -> float:
+        """The share of queries without a label, of those that could need one."""
+        return 1 - len(self.at) / int(self.rest.sum())
 
 
-def _factor(error: Float, help_: Float) -> float:
-    """Return λ: how much the judge's values help."""
-    square = float((help_**2).sum())
-    return min(max(-float((error * help_).sum()) / square, 0.0), 1.0) if square else 0.0
-
-
-def _is_coarse(said: Float, there: Float | None) -> bool:
-    """Return whether few of people's values differ from the commonest, or few from the judge's."""
-    differ = [int(differing(_column(said))[0])]
-    if there is not None:
-        differ.append(int((said != there).sum()))
-    return min(differ) < FEW and 2 * min(differ) < len(said)
-
-
-def _ends(
-    value: float,
-    spread: float,
-    values: Float,
-    number: float,
+def _world(
+    judged: Sequence[float] | Float,
+    labelled: Mapping[int, float] | Sequence[tuple[int, float]],
+    chosen: Sequence[float] | Float | None,
+    clusters: Sequence[Hashable] | None,
+    same: Collection[int],
     level: float,
-    is_coarse: bool,
-    labels: int | None = None,
-    limits: Limits | None = None,
-) -> tuple[float, float]:
-    """Return the interval of a corrected mean; where few values tell, with a floor, and within their scale.
-
-    The floor is that of so many `labels`, where they are not one an answer.
-    """
-    reach = _quantile(number, level)
-    if not is_coarse:
-        return value - reach * math.sqrt(spread), value + reach * math.sqrt(spread)
-    scale = ranges_of(values[:, None], limits)
-    half = reach * math.sqrt(spread + least_error(labels or number, level, float(scale.span[0])) ** 2)
-    return max(value - half, min(float(scale.low[0]), value)), min(
-        value + half, max(float(scale.high[0]), value)
-    )
-
-
-def _alone(said: Float, level: float, limits: Limits | None = None) -> tuple[float, float]:
-    """Return the interval of people's mean: Student's, or Wilson's where there are two values."""
-    if not len(said):
-        return math.nan, math.nan
-    reach = _quantile(len(said), level) * math.sqrt(_variance(said) / len(said))
-    ends = np.array([_mean(said) - reach]), np.array([_mean(said) + reach])
-    low, high = mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
-    return float(low[0]), float(high[0])
-
-
-def _column(values: Float) -> Sample:
-    return Sample(tuple(map(str, range(len(values)))), values[:, None], np.arange(len(values)))
-
-
-def _weight(said: Float, there: Float, elsewhere: Float) -> float:
-    """Return λ: how much the judge's values help."""
-    if len(said) < 2 or not len(elsewhere):
-        return 0.0
-    spread = _variance(np.concatenate((there, elsewhere)))
-    if not spread:
-        return 0.0
-    together = float(((said - said.mean()) * (there - there.mean())).sum()) / (len(said) - 1)
-    return min(max(together / ((1 + len(said) / len(elsewhere)) * spread), 0.0), 1.0)
+    population: str,
+    span: float,
+    fewest: int,
+) -> _World:
+    values, by_place = np.asarray(judged, np.float64), dict(labelled)
+    if not 0 < level < 1:
+        raise UsageError(f"level={level!r}: expected a number between 0 and 1")
+    if population not in ("kind", "set"):
+        raise UsageError(f"population={population!r}: expected 'kind' or 'set'")
+    if not (span >= 0 and math.isfinite(span)):
+        raise UsageError(f"span={span!r}: expected a number, 0 or more")
+    if any(not 0 <= at < len(values) for at in (*by_place, *same)):
+        raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
+    rest = np.ones(len(values), bool)
+    rest[list(same)] = False
+    at = np.array(sorted(place for place in by_place if rest[place]), np.int64)
+    said = np.array([by_place[place] for place in at.tolist()], np.float64)
+    if not (np.isfinite(values).all() and np.isfinite(said).all()):
+        raise UsageError("a value is not a number; expected the queries that are defined only")
+    if len(at) < max(fewest, 3):
+        raise TooFewLabels(f"people judged {len(at):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
+    chance = np.full(len(at), len(at) / rest.sum()) if chosen is None else _chances(chosen, values, at)
+    weight = (1 / chance) / (1 / chance).sum()
+    count = float(len(at)) if chosen is None else float(1 / (weight**2).sum())
+    if count < min(fewest, 10):
+        raise TooFewLabels(f"{len(at):,} labels count as {count:.1f} drawn alike (10 are needed)")
+    unit: Int | None = None
+    names: tuple[Hashable, ...] = tuple(range(len(values)))
+    if clusters is not None:
+        unit, names = _numbered(clusters, len(values))
+        held = len(np.unique(unit[at]))
+        if held < FEWEST_CLUSTERS:
+            raise TooFewLabels(f"people judged in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
+        count = min(count, float(held))
+    return _World(values, rest, at, said, weight, 1 - chance, unit, names, count, population == "set")
 
 
-def corrected_share(
-    judge: Mapping[str, str], people: Mapping[str, str], labels: Collection[str], level: float = 0.95
-) -> Estimate:
-    """Return the share of queries that people would give one of these labels.
-
-    >>> judge = {"a": "perfect", "b": "incorrect", "c": "perfect", "d": "perfect"}
-    >>> corrected_share(judge, {"a": "perfect", "b": "incorrect"}, ["perfect"]).value
-    0.75
-    """
-    checked = [query for query in people if query in judge]
-    so = np.array([people[query] in labels for query in checked], np.float64)
-    share, spread, square, unseen = 0.0, 0.0, 0.0, 0.0
-    for label in sorted(set(judge.values())):
-        weight = sum(said == label for said in judge.values()) / len(judge)
-        here = so[[judge[query] == label for query in checked]] if checked else so
-        if not len(here):
-            unseen += weight
-        chance = _mean(here if len(here) else so)
-        smooth = (here.sum() + 0.5) / (len(here) + 1)  # three of three is not certainty
-        share += weight * chance
-        square += weight * chance**2
-        spread += weight**2 * float(smooth * (1 - smooth)) / max(len(here), 1)
-    spread += max(square - share**2, 0.0) / len(judge)
-    reach, alone = _quantile(len(checked), level), _alone(so, level)
-    low, high = share - reach * math.sqrt(spread) - unseen, share + reach * math.sqrt(spread) + unseen
-    if len(set(judge.values())) == 1:  # who always says the same tells nothing apart
-        low, high = alone
-    return Estimate(
-        sum(said in labels for said in judge.values()) / len(judge),
-        _mean(so),
-        *alone,
-        share,
-        float(np.maximum(low, 0.0)),
-        float(np.minimum(high, 1.0)),
-        len(judge),
-        len(checked),
-        math.nan,
-        unseen,
-        _is_coarse(so, None),
-    )
+def _chances(chosen: Sequence[float] | Float, values: Float, at: Int) -> Float:
+    chance = np.asarray(chosen, np.float64)
+    if len(chance) != len(values):
+        raise UsageError(f"{len(chance):,} chances of {len(values):,} queries; expected one for each")
+    found: Float = chance[at]
+    if not ((found > 0) & (found <= 1)).all():
+        raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
+    return found
 
 
-def _quantile(number: float, level: float) -> float:
+def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
+    if len(clusters) != number:
+        raise UsageError(f"{len(clusters):,} clusters of {number:,} queries; expected one for each")
+    numbers: dict[Hashable, int] = {}
+    unit = np.array([numbers.setdefault(name, len(numbers)) for name in clusters], np.int64)
+    return unit, tuple(numbers)
+
+
+class _Fit(NamedTuple):
+    """People's values as they follow the judge's, among queries on which answers differ."""
+
+    value: float  # θ of these
+    slope: float
+    part: Float  # w·r/(1 − h) of each label
+    alone: Float  # the same without a judge
+    spread: float  # s²_d
+
+
+def _fit(world: _World) -> _Fit:
+    e, d, g = world.judged[world.at], world.said, world.weight
+    mean, beside = float((g * d).sum()), float((g * e).sum())
+    apart, off = e - beside, d - mean
+    square = float((g * apart**2).sum())
+    if square <= 1e-20 * float((e**2).max(initial=0.0)):  # rounding errors of a judge who never differs
+        square, apart = 1.0, np.zeros(len(e))
+    slope = float((g * apart * off).sum()) / square
+    ahead = float(world.judged[world.rest].mean()) - beside
+    leverage = g * (1 + apart**2 / square)
+    weight = g * (1 + ahead * apart / square)
+    part = weight * (off - slope * apart) / np.maximum(1 - leverage, 1 - _LEVERAGE)
+    count = float(1 / (g**2).sum())
+    spread = float((g * off**2).sum()) * count / (count - 1)
+    return _Fit(mean + slope * ahead, slope, part, g * off / (1 - g), spread)
+
+
+def _variances(
+    world: _World, fit: _Fit, floor: float, level: float
+) -> tuple[float, float, float, Float, tuple[Hashable, ...]]:
+    """Return V, the same without a judge, what the floor adds, and parts in the error by unit."""
+    share, number = world.share, len(world.judged)
+    phase = 0.0 if world.is_set else 1 / number
+    spread = share * fit.spread + share * (1 - share) * fit.value**2
+    added = share**2 * _floor(level) * (floor / world.independent) ** 2 * world.unseen
+    added += phase * share * max(floor**2 / world.independent - fit.spread, 0.0)
+    by_label = [_influence(world, fit, part, slope)
+                for part, slope in ((fit.part, fit.slope), (fit.alone, 0.0))]  # fmt: skip
+    if world.unit is None:
+        variance, alone = (share**2 * float((part**2 * world.left).sum()) + spread * phase
+                           for part in (fit.part, fit.alone))  # fmt: skip
+        return variance, alone, added, by_label[0], world.names
+    sums = [np.bincount(world.unit, each, len(world.names)).astype(np.float64) for each in by_label]
+    factor = len(world.names) / (len(world.names) - 1) * (world.unseen if world.is_set else 1.0)
+    variance, alone = (factor * float((each**2).sum()) for each in sums)
+    return variance, alone, added, sums[0], world.names
+
+
+def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
+    """Return each query's part in the error of θ."""
+    share, number = world.share, len(world.judged)
+    found = np.zeros(number)
+    if not world.is_set:
+        ahead = world.judged - world.judged[world.rest].mean()
+        found = (np.where(world.rest, fit.value + slope * ahead, 0.0) - share * fit.value) / number
+    found[world.at] += share * part
+    return found
+
+
+def _differing(world: _World, paired: bool) -> int:
+    """Return how many labels tell that anything differs; those of one cluster tell it once."""
+    said, judged = np.round(world.said, 12), np.round(world.judged[world.at], 12)
+    values, times = np.unique(said, return_counts=True)
+    differ = [said != judged, said != values[times.argmax()], *([said != 0] if paired else [])]
+    if world.unit is None:
+        return min(int(each.sum()) for each in differ)
+    return min(len(np.unique(world.unit[world.at[each]])) for each in differ)
+
+
+def _floor(level: float) -> float:
+    """Return V·n² of labels that are all alike: 2.34 at 95 %."""
+    return round(least_error(1, level) ** 2, 2)
+
+
+def _gain(world: _World, variance: float, alone: float) -> float:
+    """Return how many labels without a judge would have the variance; both without the floor."""
+    number, labels = len(world.judged), len(world.at)
+    if world.is_whole or variance <= 0:
+        return float(labels)
+    if not world.is_set:
+        return min(labels * alone / variance, float(number))
+    one = alone * labels / world.unseen  # variance of a single label
+    return 1 / (variance / one + 1 / number) if one else float(labels)
+
+
+def _reach(freedom: float, level: float) -> float:
     from scipy.special import stdtrit
 
-    return float(stdtrit(number - 1, (1 + level) / 2)) if number > 1 else math.nan
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def _p(value: float, error: float, freedom: float) -> float:
+    from scipy.special import stdtr
+
+    if not error:
+        return 1.0 if value == 0 else _TINY
+    return max(2 * float(stdtr(freedom, -abs(value) / error)), _TINY)
 
 
 def _mean(values: Float) -> float:
-    return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
+    return math.fsum(values.tolist()) / len(values)
 
 
-def _variance(values: Float) -> float:
-    return float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
+def max_t(
+    found: Sequence[Corrected],
+    *,
+    units: Sequence[Sequence[Hashable]] | None = None,
+    draws: int = _DRAWS,
+    seed: int = 0,
+) -> list[float]:
+    """Return family-wise p of corrected means: parts in the error with random signs, the same in all of them.
+
+    Each p is that of the largest |Σ s·ψ|/‖ψ‖ of all, where Student's t of each stands at the normal quantile
+    of its p. `units` names the queries (or clusters) of each, if they are not the same in all.
+
+    >>> judged = [0.0, 1.0] * 50
+    >>> one = corrected(judged, {at: judged[at] - at % 3 / 4 for at in range(0, 100, 3)}, paired=True)
+    >>> abs(max_t([one])[0] - one.p) < 0.01
+    True
+    """
+    from scipy.special import ndtri
+
+    table = _aligned(found, units)
+    size = np.sqrt((table**2).sum(axis=0))
+    table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
+    seen = -ndtri(np.maximum(np.array([each.p for each in found]), _TINY) / 2)
+    generator, largest = np.random.default_rng(seed), []
+    stretch = max(1, _AT_ONCE // max(len(table), 1))
+    for done in range(0, draws, stretch):
+        rows = min(stretch, draws - done)
+        signs = np.where(generator.random((rows, len(table))) < 0.5, -1.0, 1.0)
+        largest.append(np.abs(signs @ table).max(axis=1))
+    ordered = np.sort(np.concatenate(largest))
+    reached = draws - np.searchsorted(ordered, seen - 1e-9, side="left")
+    return [max((count + 1) / (draws + 1), each.p)
+            for count, each in zip(reached.tolist(), found, strict=True)]  # fmt: skip
+
+
+def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None) -> Float:
+    """Return parts in the error, a row a query or cluster, a column each."""
+    named = [each.units for each in found] if units is None else units
+    rows: dict[Hashable, int] = {}
+    for names in named:
+        for name in names:
+            rows.setdefault(name, len(rows))
+    table = np.zeros((len(rows), len(found)))
+    for column, (each, names) in enumerate(zip(found, named, strict=True)):
+        table[[rows[name] for name in names], column] = each.influence
+    return table
+
+
+def drawn_apart(
+    judged: Sequence[float] | Float, labelled: Collection[int], clusters: Sequence[Hashable] | None = None
+) -> float:
+    """Return p of the judge's values being alike in labelled and other queries (Welch's t; of cluster means).
+
+    Where labels were drawn at random, p is below .01 once in a hundred times.
+
+    >>> drawn_apart([0.0, 0.1, 0.0, 0.1, 1.0, 0.9, 1.0, 0.9], {0, 1, 2, 3}) < 0.01
+    True
+    """
+    from scipy.special import stdtr
+
+    values, inside = np.asarray(judged, np.float64), np.zeros(len(judged), bool)
+    inside[list(labelled)] = True
+    groups = [_by_cluster(values, mask, clusters) for mask in (inside, ~inside)]
+    if min(map(len, groups)) < 2:
+        return 1.0
+    parts = [float(np.var(group, ddof=1)) / len(group) for group in groups]
+    gap = abs(float(groups[0].mean() - groups[1].mean()))
+    if gap <= 1e-12 * float(np.abs(values).max()):
+        return 1.0
+    if not sum(parts):
+        return _TINY
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(group) - 1) for part, group in zip(parts, groups, strict=True)
+    )
+    return max(2 * float(stdtr(freedom, -gap / math.sqrt(sum(parts)))), _TINY)
+
+
+def _by_cluster(values: Float, mask: NDArray[np.bool_], clusters: Sequence[Hashable] | None) -> Float:
+    if clusters is None:
+        alone: Float = values[mask]
+        return alone
+    unit, names = _numbered(clusters, len(values))
+    counts = np.bincount(unit[mask], minlength=len(names))
+    means = np.bincount(unit[mask], values[mask], len(names)) / np.maximum(counts, 1)
+    found: Float = means[counts > 0]
+    return found

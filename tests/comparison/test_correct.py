@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from rageval.cli import main
 from rageval.comparison.correcting import correct
 from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
-from rageval.statistics.correction import (
+from rageval.statistics.parts import (
     Estimate,
     corrected_from_parts,
     corrected_mean,

@@ -1,0 +1,84 @@
+"""How many labels a claim needs, and at which looks labelling may stop."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from rageval.errors import TooFewLabels, UsageError
+from rageval.statistics.correction import corrected
+from rageval.statistics.planning import labels_needed, look_bounds, look_sizes
+
+
+@pytest.mark.parametrize(
+    ("looks", "known"), [(1, 1.95996), (2, 1.977), (3, 2.004), (4, 2.024), (5, 2.040), (10, 2.087)]
+)
+def test_the_bounds_are_those_of_the_tables(looks: int, known: float) -> None:
+    """Jennison and Turnbull (2000), table 2.3."""
+    bounds = look_bounds(looks)
+    found = [-NormalDist().inv_cdf(p / 2) * math.sqrt((at + 1) / looks) for at, p in enumerate(bounds)]
+    assert found == pytest.approx([known] * looks, abs=5e-4)
+    assert bounds == sorted(bounds)
+
+
+def test_looks_are_taken_at_equal_steps() -> None:
+    assert look_sizes(200) == [50, 100, 150, 200]
+    assert look_sizes(30, 4) == [8, 15, 23, 30]
+    assert look_sizes(7, 1) == [7]
+
+
+def pilot(number: int, of: int, seed: int = 0) -> tuple[list[float], dict[int, float]]:
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=of)
+    return (truth + rng.normal(0, 1, of)).tolist(), dict(enumerate(truth[:number].tolist()))
+
+
+def test_the_plan_is_the_formula() -> None:
+    from scipy.stats import chi2
+
+    judged, people = pilot(50, 1000)
+    found = corrected(judged, people, paired=True)
+    e, d = np.array(judged[:50]), np.array(list(people.values()))
+    rest = ((d - d.mean() - found.slope * (e - e.mean())) ** 2).sum() / chi2.ppf(0.2, 48)
+    wanted = (0.15 / 1.959964) ** 2 - d.var(ddof=1) / 1000 + rest / 1000
+    assert labels_needed(judged, people, 0.15, paired=True) == math.ceil(rest / wanted + 4)
+
+
+def test_a_plan_needs_more_labels_for_less_and_says_what_is_impossible() -> None:
+    judged, people = pilot(50, 1000)
+    plans = [labels_needed(judged, people, width, paired=True) for width in (0.4, 0.2, 0.1, 0.05, 0.01)]
+    assert plans[0] == 50  # never fewer than there are
+    known = [plan for plan in plans if plan is not None]
+    assert known == sorted(known)
+    assert plans[-2:] == [None, None]  # ± .06 is what all 1,000 would have
+    assert labels_needed(judged, people, 0.01, paired=True, population="set") is not None
+
+
+def test_where_nothing_differs_the_rule_of_three_plans() -> None:
+    found = labels_needed([0.0] * 2000, dict.fromkeys(range(30), 0.0), 0.02, paired=True)
+    assert found == math.ceil(-math.log(0.05) / 0.02) + 2
+
+
+def test_the_same_answers_need_no_labels() -> None:
+    judged, people = pilot(40, 1000)
+    judged[500:] = [0.0] * 500
+    every = labels_needed(judged, people | dict.fromkeys(range(500, 540), 0.0), 0.1, paired=True)
+    some = labels_needed(judged, people, 0.1, paired=True, same=range(500, 1000))
+    assert some is not None
+    assert every is not None
+    assert some < 0.6 * every
+
+
+def test_mistakes_are_explained() -> None:
+    judged, people = pilot(29, 100)
+    with pytest.raises(TooFewLabels, match=r"the pilot has 29 labels \(30 are needed\)"):
+        labels_needed(judged, people, 0.1, paired=True)
+    with pytest.raises(UsageError, match="above 0"):
+        labels_needed(*pilot(30, 100), 0.0, paired=True)
+    with pytest.raises(UsageError, match="1 to 20"):
+        look_bounds(0)
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        look_bounds(4, 95)
