@@ -8,25 +8,25 @@ from pathlib import Path
 
 from rageval.measures import (
     Measure,
+    _citations,
+    _crag,
+    _liverag,
+    _novelty,
+    _nuggets,
+    _preferences,
+    _quality,
+    _ranks,
+    _sets,
+    _words,
     builtin,
-    citations,
-    crag,
-    lengths,
-    liverag,
-    novelty,
-    nuggets,
-    preferences,
-    proxies,
-    quality,
-    ranks,
-    sets,
-    trec_eval,
+    official,
 )
-from rageval.measures.official import OFFICIAL
 from rageval.measures.parsing import SHORT
 
 HERE = Path(__file__).parent
-FAMILIES = (novelty, sets, ranks, nuggets, crag, liverag, citations, preferences, lengths, quality, proxies)
+FAMILIES = (
+    *(_novelty, _sets, _ranks, _nuggets, _crag, _liverag, _citations, _preferences, _quality, _words),
+)
 SPELLING = """\
 A measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out,
 parameters at their defaults are not printed. Case, `-` for `_` and `α` for `alpha` do not matter,
@@ -41,7 +41,7 @@ def measures_page() -> str:
         f"\n{SPELLING}\n"
     ]
     parts += ["Short names: " + "; ".join(f"`{name}` is `{meant}`" for name, meant in SHORT.items()) + ".\n"]
-    parts += ["Named sets: " + "; ".join(f"`official:{name}`" for name in OFFICIAL) + ".\n"]
+    parts += ["Named sets: " + "; ".join(f"`official:{name}`" for name in official.OFFICIAL) + ".\n"]
     for module in FAMILIES:
         parts.append(f"## {(inspect.getdoc(module) or '').splitlines()[0]}\n")
         parts += [
@@ -52,9 +52,9 @@ def measures_page() -> str:
 
 def trec_eval_names() -> str:
     """What trec_eval's names are here, and what is not offered."""
-    known = [f"| `{name}` | `{meant}` |" for name, meant in trec_eval.NAMES.items()]
-    known += [f"| `{name}_K` | `{meant.format('K')}` |" for name, (meant, _) in trec_eval.FAMILIES.items()]
-    missing = [f"| `{name}` | {why} |" for name, why in trec_eval.NOT_OFFERED.items()]
+    known = [f"| `{name}` | `{meant}` |" for name, meant in official.NAMES.items()]
+    known += [f"| `{name}_K` | `{meant.format('K')}` |" for name, (meant, _) in official.FAMILIES.items()]
+    missing = [f"| `{name}` | {why} |" for name, why in official.NOT_OFFERED.items()]
     return "\n".join(
         [
             "## Names of trec_eval's\n",

@@ -18,13 +18,11 @@ from rageval.version import __version__
 if TYPE_CHECKING:
     from rageval import interop, measures
     from rageval.errors import InputError, MeasureError, NothingJudged, RagevalError
+    from rageval.measures import alpha_ndcg, coverage, ndcg, recall
     from rageval.measures.assessment import Assessment
     from rageval.measures.base import Measure, measure
-    from rageval.measures.novelty import alpha_ndcg
     from rageval.measures.parsing import parse_measure
     from rageval.measures.ranking import Hit, Ranking, Share, Topic
-    from rageval.measures.ranks import ndcg
-    from rageval.measures.sets import coverage, recall
     from rageval.scoring.answers import evaluate_answers, read_judgements
     from rageval.scoring.evaluation import Evaluator, evaluate
     from rageval.scoring.qrels import Qrels
@@ -37,13 +35,11 @@ _HOMES = {
     "scoring.answers": "evaluate_answers read_judgements",
     "errors": "InputError MeasureError NothingJudged RagevalError",
     "scoring.evaluation": "Evaluator evaluate",
+    "measures": "alpha_ndcg coverage ndcg recall",
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
-    "measures.novelty": "alpha_ndcg",
     "measures.parsing": "parse_measure",
     "measures.ranking": "Hit Ranking Share Topic",
-    "measures.ranks": "ndcg",
-    "measures.sets": "coverage recall",
     "scoring.scores": "Scores",
     "scoring.sources": "read_qrels read_run",
     "scoring.qrels": "Qrels",

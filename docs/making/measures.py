@@ -35,9 +35,14 @@ JUDGED = {
     "liverag": "liverag.judged.jsonl",
     "citations": "support.judged.jsonl --answers rag24.jsonl",
     "preferences": "pairwise.judged.jsonl",
-    "lengths": "rag24.jsonl",
+    "words": "rag24.jsonl",
 }
-WITHOUT_SAMPLES = ("rubric_score", "rank_score")  # unlike the rest of their families
+WITHOUT_SAMPLES = (  # unlike the rest of their families
+    "rubric_score",
+    "rank_score",
+    "lexical_recall",
+    "token_f1",
+)
 
 
 def pages() -> dict[str, str]:
@@ -162,7 +167,7 @@ def facts(measure: Measure) -> str:
 
 def on_samples(measure: Measure) -> str:
     """The command on the sample data, and what it really prints."""
-    module = measure.function.__module__.rpartition(".")[2]
+    module = measure.function.__module__.rpartition("._")[2]
     files = JUDGED.get(module, "") if measure.of_answers else RUNS
     if not files or measure.name in WITHOUT_SAMPLES:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from making.marks import table
 from rageval.conformance._reasons import TOPICS, reasons_of
 from rageval.conformance.peers import PEERS, peer_named
-from rageval.measures import Measure, nuggets
+from rageval.measures import Measure, _nuggets
 from rageval.scoring import answers, compat
 from rageval.scoring.ordering import Order
 
@@ -57,6 +57,6 @@ def _rules(order: Order) -> str:
 
 
 def _of_answers(measure: Measure) -> list[tuple[str, str, str]]:
-    if measure.function.__module__ != nuggets.__name__:
+    if measure.function.__module__ != _nuggets.__name__:
         return []
     return [(f"`--compat {tool}`", f"`{measure}`", NUGGETIZER) for tool in answers.COMPAT]

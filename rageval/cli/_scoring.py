@@ -293,7 +293,7 @@ _POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, ho
 
 def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
     """Say what sets of trec_eval's lack here."""
-    from rageval.measures.trec_eval import left_out
+    from rageval.measures.official import left_out
 
     for text in typed:
         for part in text.replace(",", " ").split():

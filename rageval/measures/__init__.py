@@ -7,37 +7,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.measures._citations import citation_precision, citation_recall
+    from rageval.measures._crag import crag_score, crag_share
+    from rageval.measures._liverag import correctness, correctness_share, faithfulness, faithfulness_share
+    from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
+    from rageval.measures._nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
+    from rageval.measures._preferences import rank_score, win_rate
+    from rageval.measures._quality import audit_share, bank_groundedness, bank_precision, bank_recall
+    from rageval.measures._ranks import ap, map_ia, ndcg, rr
+    from rageval.measures._sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
+    from rageval.measures._words import length, lexical_recall, token_f1
     from rageval.measures.base import Measure, measure
-    from rageval.measures.citations import citation_precision, citation_recall
-    from rageval.measures.crag import crag_score, crag_share
-    from rageval.measures.lengths import length
-    from rageval.measures.liverag import correctness, correctness_share, faithfulness, faithfulness_share
-    from rageval.measures.novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
-    from rageval.measures.nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
-    from rageval.measures.preferences import rank_score, win_rate
-    from rageval.measures.proxies import lexical_recall, token_f1
-    from rageval.measures.quality import audit_share, bank_groundedness, bank_precision, bank_recall
-    from rageval.measures.ranks import ap, map_ia, ndcg, rr
-    from rageval.measures.sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
 
 # The measures and their families, in the order in which they are listed.
 _OF_RUNS = {
-    **dict.fromkeys(("alpha_ndcg", "alpha_dcg"), "novelty"),
-    **dict.fromkeys(("coverage", "strec"), "sets"),
-    **dict.fromkeys(("err_ia", "nerr_ia", "nrbp", "nnrbp"), "novelty"),
-    **{"map_ia": "ranks", "p_ia": "sets", "recall": "sets"},
-    **dict.fromkeys(("ndcg", "ap", "rr"), "ranks"),
-    **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "sets"),
+    **dict.fromkeys(("alpha_ndcg", "alpha_dcg"), "_novelty"),
+    **dict.fromkeys(("coverage", "strec"), "_sets"),
+    **dict.fromkeys(("err_ia", "nerr_ia", "nrbp", "nnrbp"), "_novelty"),
+    **{"map_ia": "_ranks", "p_ia": "_sets", "recall": "_sets"},
+    **dict.fromkeys(("ndcg", "ap", "rr"), "_ranks"),
+    **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "_sets"),
 }
 _OF_ANSWERS = {
-    **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "nuggets"),
-    **dict.fromkeys(("crag_score", "crag_share"), "crag"),
-    **dict.fromkeys(("correctness", "correctness_share", "faithfulness", "faithfulness_share"), "liverag"),
-    **dict.fromkeys(("citation_precision", "citation_recall"), "citations"),
-    **dict.fromkeys(("rank_score", "win_rate"), "preferences"),
-    "length": "lengths",
-    **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "quality"),
-    **dict.fromkeys(("lexical_recall", "token_f1"), "proxies"),
+    **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "_nuggets"),
+    **dict.fromkeys(("crag_score", "crag_share"), "_crag"),
+    **dict.fromkeys(("correctness", "correctness_share", "faithfulness", "faithfulness_share"), "_liverag"),
+    **dict.fromkeys(("citation_precision", "citation_recall"), "_citations"),
+    **dict.fromkeys(("rank_score", "win_rate"), "_preferences"),
+    "length": "_words",
+    **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_quality"),
+    **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
 }
 _FAMILY = {**_OF_RUNS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
 

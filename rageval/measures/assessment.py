@@ -20,7 +20,7 @@ from rageval.errors import UsageError
 from rageval.measures.ranking import Share
 from rageval.measures.scales import POSITION, Scale, scale_named
 
-Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
+_Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
 Needs = Literal["importance", "weight"]
 _UNDEFINED: Any = math.nan  # which is a float, where a share is expected
 
@@ -64,7 +64,7 @@ class Seen(NamedTuple):
     own: bool
 
 
-class Sight(Protocol):
+class _Sight(Protocol):
     """What one judge said of one system's answers: where an `Assessment` looks things up."""
 
     skips: bool
@@ -107,10 +107,10 @@ class Assessment:
         query_id: str,
         run_id: str,
         judge: str,
-        sight: Sight,
+        sight: _Sight,
         query: int,
         lengths: Mapping[str, float],
-        cited: Citations | None,
+        cited: _Citations | None,
         sentences: int | None,
     ) -> None:
         """Take what is known of the answer, and where to look for what the judge said of it.

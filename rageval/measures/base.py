@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Weighs = Callable[[Mapping[str, Any], Judgement], float]
 
-HIGHER, LOWER, NEITHER = DIRECTIONS = ("higher", "lower", "neither")
+HIGHER, LOWER, NEITHER = _DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
 TOPICS, POOL = "topics", "pool"  # what a share is over: the mean of those of the topics, or one share of all
 _MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
@@ -50,19 +50,19 @@ class Between(NamedTuple):
 
 Alpha = Annotated[float, Between(0.0, 1.0)]
 Grade = Annotated[int, Between(-(10**6), 10**6)]
-Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
-Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
+_Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
+_Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
 
 class Facts(TypedDict, total=False):
     """What can be declared of a measure beside its formula: the arguments of `measure`, all optional."""
 
-    better: Better  # which values are good: `higher`, `lower`, `neither`, or a function of the parameters
+    better: _Better  # which values are good: `higher`, `lower`, `neither`, or a function of the parameters
     sees: Literal["nuggets", "relevant", "judged"]  # what it asks of the judgements
     ties: Ties | None  # how it is over the orders of equal scores
     bounds: Bounds | None  # between what values unjudged documents leave it
     limits: tuple[float, float] | None  # the least and the greatest value, where these are not 0 and 1
-    aggregate: Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
+    aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
     orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
     above_1: str  # why a value may be above 1 all the same
@@ -74,12 +74,12 @@ class Facts(TypedDict, total=False):
 class About(NamedTuple):
     """The facts that are declared of a measure, or what holds where nothing is said; see `Facts`."""
 
-    better: Better = HIGHER
+    better: _Better = HIGHER
     sees: Literal["nuggets", "relevant", "judged"] = "judged"
     ties: Ties | None = None
     bounds: Bounds | None = None
     limits: tuple[float, float] | None = None
-    aggregate: Aggregate = MEAN
+    aggregate: _Aggregate = MEAN
     peers: Mapping[str, str] = MappingProxyType({})
     orders: Mapping[str, str] = MappingProxyType({})
     above_1: str = ""
@@ -262,7 +262,7 @@ class Measure:
         return {n: value for n, value in self.parameters.items() if n != _OVER.name or not self.gives_shares}
 
     @property
-    def aggregate(self) -> Aggregate:
+    def aggregate(self) -> _Aggregate:
         """How the values of queries become one: `mean`, `sum`, `pool` of shares, or a function of a list."""
         return POOL if self.gives_shares and self.parameters[_OVER.name] == POOL else self.about.aggregate
 
@@ -502,9 +502,9 @@ def _name_of(parameter: inspect.Parameter) -> str:
 
 def checked_direction(better: Any, name: str) -> str:
     """One of the three words for which way is better."""
-    if better not in DIRECTIONS:
+    if better not in _DIRECTIONS:
         raise MeasureError(
-            f"{name}: better={better!r:.80}, expected one of {', '.join(DIRECTIONS)}, or a function of the"
+            f"{name}: better={better!r:.80}, expected one of {', '.join(_DIRECTIONS)}, or a function of the"
             " parameters that returns one"
         )
     return str(better)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from rageval.measures.ranking import Nuggets, Ranking, Share, Topic, discounted, logarithmic, novelty, ratio
 
-Parameters = Mapping[str, Any]
+_Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged
 _SLACK = 1e-12
 _MOST_DOCUMENTS = 10  # 2^10 sets of unjudged documents that support a nugget
@@ -37,7 +37,7 @@ class Ends(NamedTuple):
     high: float
 
 
-class Top(NamedTuple):
+class _Top(NamedTuple):
     """A ranking to the cut-off: what each document supports, None where nobody judged it.
 
     `others` are unjudged documents that may be relevant, too: below the cut-off, or in another run.
@@ -78,15 +78,15 @@ class Bounds(NamedTuple):
     more is known of this than the difference of their ends.
     """
 
-    ends: Callable[[Top, Parameters], Ends]
-    least: Callable[[Topic, int, int | None, Both, Parameters], float] | None = None
+    ends: Callable[[_Top, _Parameters], Ends]
+    least: Callable[[Topic, int, int | None, Both, _Parameters], float] | None = None
 
-    def known_for(self, parameters: Parameters) -> bool:
+    def known_for(self, parameters: _Parameters) -> bool:
         """Return whether they hold with these parameters: not where a sum is divided by another."""
         return bool(parameters.get("normalise", "none") == "none")
 
 
-def ranked(ranking: Ranking, k: int | None, rel: int) -> Top:
+def ranked(ranking: Ranking, k: int | None, rel: int) -> _Top:
     """Return the top k of a ranking beside the judgements; what is unjudged below it may be relevant."""
     depth = ranking.depth(k)
     found: list[Nuggets | None] = [None] * depth
@@ -97,10 +97,10 @@ def ranked(ranking: Ranking, k: int | None, rel: int) -> Top:
         else:
             judged_below += 1
     others = ranking.retrieved - depth - judged_below
-    return Top(ranking.topic, rel, k, found, ranking.retrieved, others)
+    return _Top(ranking.topic, rel, k, found, ranking.retrieved, others)
 
 
-def coverage_ends(query: Top, parameters: Parameters) -> Ends:
+def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
     """Return the ends of coverage, of listed or of attainable nuggets."""
     listed = parameters.get("denominator") == "listed"
     everything = query.topic.listed
@@ -110,13 +110,13 @@ def coverage_ends(query: Top, parameters: Parameters) -> Ends:
     return Ends(low, Share(everything, everything) if query.unjudged else covered)
 
 
-def recall_ends(query: Top, _: Parameters) -> Ends:
+def _recall_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of recall."""
     found, total, more = len(query.relevant), query.total, len(query.unjudged)
     return Ends(Share(found, total + query.others), Share(found + more, total + more))
 
 
-def all_gold_ends(query: Top, _: Parameters) -> Ends:
+def _all_gold_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of all_gold."""
     complete = len(query.relevant) == query.total
     there = query.total > 0
@@ -124,19 +124,19 @@ def all_gold_ends(query: Top, _: Parameters) -> Ends:
     return Ends(float(low), float(complete and (there or bool(query.unjudged))))
 
 
-def p_ends(query: Top, _: Parameters) -> Ends:
+def _p_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of precision."""
     depth = query.k or query.retrieved
     found, more = len(query.relevant), len(query.unjudged)
     return Ends(Share(found, depth), Share(found + more, depth))
 
 
-def success_ends(query: Top, _: Parameters) -> Ends:
+def _success_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of success."""
     return Ends(float(bool(query.relevant)), float(bool(query.relevant or query.unjudged)))
 
 
-def rr_ends(query: Top, _: Parameters) -> Ends:
+def _rr_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of the reciprocal rank."""
 
     def first(places: list[int]) -> float:
@@ -145,35 +145,35 @@ def rr_ends(query: Top, _: Parameters) -> Ends:
     return Ends(first(query.relevant), first(query.relevant + query.unjudged))
 
 
-def ap_ends(query: Top, _: Parameters) -> Ends:
+def _ap_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of average precision."""
     found, total, open_ = query.relevant, query.total, query.unjudged
     number = range(len(open_) + 1)
-    most = max(average_precision([*found, *open_[:x]], total + x) for x in number)
+    most = max(_average_precision([*found, *open_[:x]], total + x) for x in number)
     total += query.others
-    least = min(average_precision([*found, *open_[len(open_) - x :]], total + x) for x in number)
+    least = min(_average_precision([*found, *open_[len(open_) - x :]], total + x) for x in number)
     return Ends(least, most)
 
 
-def average_precision(places: list[int], total: int) -> float:
+def _average_precision(places: list[int], total: int) -> float:
     """Return AP of a ranking with relevant documents at these places, of so many there are."""
     return ratio(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
 
 
-def alpha_dcg_ends(query: Top, parameters: Parameters) -> Ends:
+def _alpha_dcg_ends(query: _Top, parameters: _Parameters) -> Ends:
     """Return the ends of alpha-DCG."""
     alpha, open_ = parameters["alpha"], query.unjudged
     low, high = (
-        math.fsum(nugget_gain(_places(query, nugget, more), alpha) for nugget in range(query.topic.listed))
+        math.fsum(_nugget_gain(_places(query, nugget, more), alpha) for nugget in range(query.topic.listed))
         for more in ([], open_)
     )
     return Ends(low, high)
 
 
-def alpha_ndcg_ends(query: Top, parameters: Parameters) -> Ends:
+def _alpha_ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
     """Return the ends of alpha-nDCG."""
     alpha, k = parameters["alpha"], query.k
-    _, high = alpha_dcg_ends(query, parameters)
+    _, high = _alpha_dcg_ends(query, parameters)
     ideal = discounted(query.topic.ideal(k, alpha, query.rel), logarithmic)
     least_ideal, cap = (ideal, 1.0) if parameters["ideal"] == "exact" else _greedily(ideal, k)
     most = min(cap, high / least_ideal) if least_ideal else (cap if high else 0.0)
@@ -187,16 +187,17 @@ def _greedily(ideal: float, k: int | None) -> tuple[float, float]:
     return share * ideal, 1 / share
 
 
-def _least_ratio(query: Top, alpha: float, k: int | None) -> float:
+def _least_ratio(query: _Top, alpha: float, k: int | None) -> float:
     """Return min Σ f_n(s_n) / Σ U_n(s_n) by Dinkelbach: at each ratio every nugget decides alone."""
     open_, documents_of = query.unjudged, query.topic.documents_of(query.rel)
     choices = []
     for nugget in range(query.topic.listed):
         there = documents_of.get(nugget, 0) + query.others
         gains = [
-            nugget_gain(_places(query, nugget, open_[len(open_) - s :]), alpha) for s in range(len(open_) + 1)
+            _nugget_gain(_places(query, nugget, open_[len(open_) - s :]), alpha)
+            for s in range(len(open_) + 1)
         ]
-        best = [first_ranks_gain(there + s, alpha, k) for s in range(len(open_) + 1)]
+        best = [_first_ranks_gain(there + s, alpha, k) for s in range(len(open_) + 1)]
         choices.append(list(zip(gains, best, strict=True)))
     reached = math.inf
     while True:
@@ -209,19 +210,19 @@ def _least_ratio(query: Top, alpha: float, k: int | None) -> float:
         reached = following
 
 
-def _places(query: Top, nugget: int, more: Sequence[int]) -> list[int]:
+def _places(query: _Top, nugget: int, more: Sequence[int]) -> list[int]:
     """Return where documents support a nugget, if the unjudged ones at the places `more` do."""
     return sorted([place for place, has in enumerate(query.found) if has and nugget in has] + list(more))
 
 
-def nugget_gain(places: Sequence[int], alpha: float) -> float:
+def _nugget_gain(places: Sequence[int], alpha: float) -> float:
     """Return Σ (1−α)^c / log2(2 + place) over the documents that support one nugget."""
     return math.fsum(novelty(c, alpha) * logarithmic(1 + place) for c, place in enumerate(places))
 
 
-def first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
+def _first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
     """Return the gain of a nugget whose documents have the first ranks: no ideal has more of it."""
-    return nugget_gain(range(documents if k is None else min(documents, k)), alpha)
+    return _nugget_gain(range(documents if k is None else min(documents, k)), alpha)
 
 
 class Both(NamedTuple):
@@ -251,7 +252,7 @@ def difference(
     rankings: Both,
     values: tuple[float, float],
     k: int | None,
-    parameters: Parameters,
+    parameters: _Parameters,
 ) -> Ends:
     """Return the least and the most that the first ranking's value can be above the second's."""
     rel = int(parameters.get("rel", 1))
@@ -271,14 +272,14 @@ def difference(
     return Ends(low, min(high, -bounds.least(topic, rel, k, tops.turned(), parameters)))
 
 
-def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> Top:
+def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> _Top:
     top = ranking[:k]
     found = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
     inside = sum(isinstance(doc, str) for doc in top)
-    return Top(topic, rel, k, found, len(ranking), len(unjudged) - inside)
+    return _Top(topic, rel, k, found, len(ranking), len(unjudged) - inside)
 
 
-def least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
+def _least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least that the first ranking's coverage can be above the second's."""
     _, only_other, both = docs.unjudged()
     one, other = (
@@ -292,14 +293,14 @@ def least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters
     return ratio(float(total), topic.listed)
 
 
-def least_success(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
+def _least_success(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least that the first ranking's success can be above the second's."""
     _, only_other, both = docs.unjudged()
     one, other = (any(_supported(topic, rel, ranking)) for ranking in (docs.one, docs.other))
     return float(_least_of_one(one, other, bool(only_other), bool(both)))
 
 
-def least_recall(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
+def _least_recall(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least, over y of the documents that only the second has, and all or none of the others."""
     _, only_other, both = docs.unjudged()
     gap, total = _gap(topic, rel, docs), topic.relevant(rel)
@@ -307,14 +308,14 @@ def least_recall(topic: Topic, rel: int, k: int | None, docs: Both, parameters: 
     return min(ratio(gap - y, total + y + z) for y in range(len(only_other) + 1) for z in (0, others))
 
 
-def least_p(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
+def _least_p(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least that the first ranking's precision can be above the second's."""
     if k is None:  # the rankings may differ in length
         return -math.inf
     return (_gap(topic, rel, docs) - len(docs.unjudged()[1])) / k
 
 
-def least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
+def _least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least difference: nugget by nugget, over every set of unjudged documents supporting it."""
     unjudged = sorted(set().union(*docs.unjudged()))
     if len(unjudged) > _MOST_DOCUMENTS:
@@ -334,14 +335,14 @@ def least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Both, parameter
     return math.fsum(terms)
 
 
-def least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: Parameters) -> float:
+def _least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least difference of gains, over the largest ideal if above 0, else over the smallest."""
-    least, alpha = least_alpha_dcg(topic, rel, k, docs, parameters), parameters["alpha"]
+    least, alpha = _least_alpha_dcg(topic, rel, k, docs, parameters), parameters["alpha"]
     unjudged = len(set().union(*docs.unjudged())) + docs.below
     if least > 0:
         documents_of = topic.documents_of(rel)
         return least / math.fsum(
-            first_ranks_gain(documents_of.get(nugget, 0) + unjudged, alpha, k)
+            _first_ranks_gain(documents_of.get(nugget, 0) + unjudged, alpha, k)
             for nugget in range(topic.listed)
         )
     smallest = discounted(topic.ideal(k, alpha, rel), logarithmic)
@@ -369,7 +370,7 @@ def _gap(topic: Topic, rel: int, docs: Both) -> int:
 
 def _gain_with(ranking: Sequence[Document], has: Sequence[bool], more: set[str], alpha: float) -> float:
     places = [at for at, (doc, there) in enumerate(zip(ranking, has, strict=True)) if there or doc in more]
-    return nugget_gain(places, alpha)
+    return _nugget_gain(places, alpha)
 
 
 def _subsets(docs: Sequence[str]) -> Iterator[set[str]]:
@@ -378,11 +379,11 @@ def _subsets(docs: Sequence[str]) -> Iterator[set[str]]:
 
 
 # What our measures declare.
-COVERAGE = Bounds(coverage_ends, least_coverage)
-STREC = Bounds(coverage_ends)
-RECALL = Bounds(recall_ends, least_recall)
-ALL_GOLD, RR, AP = map(Bounds, (all_gold_ends, rr_ends, ap_ends))
-P = Bounds(p_ends, least_p)
-SUCCESS = Bounds(success_ends, least_success)
-ALPHA_DCG = Bounds(alpha_dcg_ends, least_alpha_dcg)
-ALPHA_NDCG = Bounds(alpha_ndcg_ends, least_alpha_ndcg)
+COVERAGE = Bounds(_coverage_ends, _least_coverage)
+STREC = Bounds(_coverage_ends)
+RECALL = Bounds(_recall_ends, _least_recall)
+ALL_GOLD, RR, AP = map(Bounds, (_all_gold_ends, _rr_ends, _ap_ends))
+P = Bounds(_p_ends, _least_p)
+SUCCESS = Bounds(_success_ends, _least_success)
+ALPHA_DCG = Bounds(_alpha_dcg_ends, _least_alpha_dcg)
+ALPHA_NDCG = Bounds(_alpha_ndcg_ends, _least_alpha_ndcg)

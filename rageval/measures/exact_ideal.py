@@ -14,14 +14,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rageval.errors import MeasureError
-from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic, novelty
+from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic, novelty, ratio
 from rageval.text import visible
 
-Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
-NODES = 20_000  # of the search tree, a query: work is bounded by work, not by a clock
-VARIABLES = 60_000  # and what one node costs grows with these
+_Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
+_NODES = 20_000  # of the search tree, a query: work is bounded by work, not by a clock
+_VARIABLES = 60_000  # and what one node costs grows with these
 _SCALE = 2.0**20  # the solver stops 1e-6 below the optimum, which is nothing in these units
 _SLACK = 1e-9
+_NO_GAP = 1e-12
 
 
 def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
@@ -30,17 +31,25 @@ def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     return found
 
 
+def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
+    """Return by what share the best ranking there is beats the greedy one: 0 for nearly every query."""
+    greedy = discounted(topic.ideal(k, alpha, rel), logarithmic)
+    best = discounted(exact_ideal(topic, k, alpha, rel), logarithmic)
+    gap = ratio(best - greedy, greedy)
+    return gap if gap > _NO_GAP else 0.0
+
+
 def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     greedy = topic.ideal(k, alpha, rel)
     kinds = {nuggets: len(places) for nuggets, places in sorted(topic.kinds(rel).items())}
     depth = min(sum(kinds.values()), k or sum(kinds.values()))
     if not kinds or not _may_be_beaten(kinds, depth, alpha, discounted(greedy, logarithmic)):
         return greedy
-    found = list(enumerate(gained(best_order(kinds, depth, alpha, topic.query_id), alpha), 1))
+    found = list(enumerate(gained(_best_order(kinds, depth, alpha, topic.query_id), alpha), 1))
     return max(greedy, found, key=lambda gains: discounted(gains, logarithmic))
 
 
-def _may_be_beaten(kinds: Kinds, depth: int, alpha: float, greedy: float) -> bool:
+def _may_be_beaten(kinds: _Kinds, depth: int, alpha: float, greedy: float) -> bool:
     """Return whether a better ranking than the greedy one is conceivable.
 
     It is not at depth 1, where nothing is worth less the second time, or where no document supports two
@@ -56,7 +65,7 @@ def _may_be_beaten(kinds: Kinds, depth: int, alpha: float, greedy: float) -> boo
     return greedy < bound - _SLACK
 
 
-def _supporting(kinds: Kinds) -> Counter[int]:
+def _supporting(kinds: _Kinds) -> Counter[int]:
     """Return how many documents support each nugget."""
     number: Counter[int] = Counter()
     for nuggets, count in kinds.items():
@@ -64,10 +73,10 @@ def _supporting(kinds: Kinds) -> Counter[int]:
     return number
 
 
-def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[Nuggets]:
+def _best_order(kinds: _Kinds, depth: int, alpha: float, query: str = "") -> list[Nuggets]:
     """Return the nugget sets of a best ranking, rank by rank.
 
-    >>> sorted(best_order({(1, 2): 1, (1, 3): 1, (3, 4): 1}, 2, 0.5))
+    >>> sorted(_best_order({(1, 2): 1, (1, 3): 1, (3, 4): 1}, 2, 0.5))
     [(1, 2), (3, 4)]
     """
     from scipy.optimize import Bounds, milp
@@ -81,13 +90,13 @@ def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[
         integrality=whole,
         bounds=Bounds(0, 1),
         constraints=constraints,
-        options={"mip_rel_gap": 0.0, "node_limit": NODES},
+        options={"mip_rel_gap": 0.0, "node_limit": _NODES},
     )
     if found.status != 0:
         reached = "" if found.x is None else f": {-found.fun / _SCALE:.4f} was found, and none is above "
         reached += "" if found.x is None else f"{-found.mip_dual_bound / _SCALE:.4f}"
         raise MeasureError(
-            f"query {visible(query)!r}: no best ranking was proved in {NODES:,} steps at depth {depth:,}"
+            f"query {visible(query)!r}: no best ranking was proved in {_NODES:,} steps at depth {depth:,}"
             f"{reached}; choose a smaller cut-off, or ideal=greedy"
         )
     order = []
@@ -97,18 +106,18 @@ def best_order(kinds: Kinds, depth: int, alpha: float, query: str = "") -> list[
     return order
 
 
-def _refuse_large(kinds: Kinds, depth: int, alpha: float, query: str) -> None:
+def _refuse_large(kinds: _Kinds, depth: int, alpha: float, query: str) -> None:
     """Raise `MeasureError` for a programme whose every step would take too long."""
     levels = sum(min(depth, count) if alpha < 1 else 1 for count in _supporting(kinds).values())
     variables = depth * (len(kinds) + levels)
-    if variables > VARIABLES:
+    if variables > _VARIABLES:
         raise MeasureError(
             f"query {visible(query)!r}: its best ranking at depth {depth:,} is a question of {variables:,}"
-            f" variables, more than {VARIABLES:,}; choose a smaller cut-off, or ideal=greedy"
+            f" variables, more than {_VARIABLES:,}; choose a smaller cut-off, or ideal=greedy"
         )
 
 
-def _programme(kinds: Kinds, depth: int, alpha: float) -> tuple[list[float], Any]:
+def _programme(kinds: _Kinds, depth: int, alpha: float) -> tuple[list[float], Any]:
     """Return what each variable is worth, and the constraints: first all x by kind and rank, then all y."""
     import numpy as np
     from scipy.optimize import LinearConstraint

@@ -22,7 +22,9 @@ from rageval.measures.base import (
     checked_direction,
 )
 
+POOLED = -1  # the grade of a document that was in the pool, but not in the sample that was judged
 _USUAL_REL = 1
+_SMOOTHING = 1e-5  # of infAP, as trec_eval has it
 _HIGHEST_OF_GDEVAL = 4
 _IPREC = "trec_eval-9.0.8"  # trec_eval 10 cuts recall elsewhere, and no provider has that
 _OF_NUGGETS = ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
@@ -93,9 +95,7 @@ class ForeignMeasure:
         reads nothing else; an empty ranking is left out, because some divide by its length.
         """
         if self.is_ours:
-            from rageval.measures.inferred import inferred_ap
-
-            return [inferred_ap(qrels[query], ranking[query]) for query in query_ids]
+            return [_inferred_ap(qrels[query], ranking[query]) for query in query_ids]
         number = {query: str(at) if self.by_gdeval else query for at, query in enumerate(query_ids, 1)}
         run = {number[query]: docs for query, docs in ranking.items() if docs or self.aggregate == SUM}
         try:
@@ -268,3 +268,26 @@ def _ir_measures() -> Any:
     except ImportError:
         raise MissingPackage("ir_measures", "this measure") from None
     return ir_measures
+
+
+def _inferred_ap(grades: Mapping[str, int], ranking: Mapping[str, float]) -> float:
+    """Inferred average precision of one query (Yilmaz and Aslam, CIKM 2006), smoothed as in trec_eval.
+
+    `grades` are 1, 0 or -1, `ranking` holds the documents best first. The precision above a relevant
+    document at rank j+1 is the share of the j documents that were pooled times the share of the judged ones
+    that are relevant.
+    """
+    relevant = judged = pooled = 0
+    total = 0.0
+    for above, doc in enumerate(ranking):
+        grade = grades.get(doc)
+        if grade is None:
+            continue
+        if grade == 1:
+            share = (relevant + _SMOOTHING) / (judged + 2 * _SMOOTHING)
+            total += (1 + pooled * share) / (above + 1)
+        pooled += 1
+        judged += grade != POOLED
+        relevant += grade == 1
+    wanted = sum(grade == 1 for grade in grades.values())
+    return total / wanted if wanted else 0.0

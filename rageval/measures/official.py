@@ -1,8 +1,125 @@
-"""Named sets of measures: what a benchmark or a tool reports, as `-m official:NAME`."""
+"""Named sets of measures: what a benchmark or a tool reports, as `-m official:NAME`; and trec_eval's names.
+
+Every name that trec_eval 10 prints (`P.5,10`, `ndcg_cut_10`, `num_ret`) either stands here for a measure of
+ours or of ir_measures, or is in the table of what is not offered.
+"""
 
 from __future__ import annotations
 
-from rageval.measures import trec_eval
+import re
+from collections.abc import Iterator, Mapping
+
+_CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+_LEVELS = tuple(f"{level / 10:.1f}" for level in range(11))
+# Without a cut-off.
+NAMES: Mapping[str, str] = {
+    "num_q": "NumQ",
+    "num_ret": "NumRet",
+    "num_rel": "NumRel",
+    "num_rel_ret": "NumRelRet",
+    "map": "ap",
+    "Rprec": "Rprec",
+    "bpref": "Bpref",
+    "recip_rank": "rr",
+    "infAP": "infAP",
+    "ndcg": "ndcg",
+    "set_P": "p",
+    "set_relative_P": "SetP(relative=True)",
+    "set_recall": "recall",
+    "set_map": "SetAP",
+    "set_F": "SetF",
+}
+# With one: what it is here, and where trec_eval cuts if nothing is said.
+FAMILIES: Mapping[str, tuple[str, tuple[int | str, ...]]] = {
+    "iprec_at_recall": ("IPrec@{}", _LEVELS),
+    "P": ("p@{}", _CUTOFFS),
+    "recall": ("recall@{}", _CUTOFFS),
+    "ndcg_cut": ("ndcg@{}", _CUTOFFS),
+    "map_cut": ("ap@{}", _CUTOFFS),
+    "success": ("success@{}", (1, 5, 10)),
+    "unj": ("hole@{}", (5, 10, 20)),
+}
+NOT_OFFERED: Mapping[str, str] = {
+    "runid": "it is no measure; json, csv and other formats name the run",
+    "gm_map": "means over queries are arithmetic here (map); -q prints the value of every query",
+    "gm_bpref": "means over queries are arithmetic here (bpref); -q prints the value of every query",
+    "Rprec_mult": "it is precision at multiples of the number of relevant documents; Rprec is that at 1.00",
+    "utility": "it counts documents with weights; num_rel_ret and num_ret are its parts",
+    "11pt_avg": "it is the mean of iprec_at_recall at 0.0, 0.1, …, 1.0, which is offered",
+    "binG": "ndcg and map_cut are near to it",
+    "G": "ndcg and map_cut are near to it",
+    "ndcg_rel": "ndcg_cut_K is at a fixed rank",
+    "Rndcg": "ndcg_cut_K is at a fixed rank",
+    "relative_P": "it is P_K over what can be had in K documents; P_K and recall_K are its parts",
+    "num_nonrel_judged_ret": "unj_K is the share that nobody judged; num_rel_ret counts relevant documents",
+    "rbp": "for grades 0 and 1 it is ir_measures' RBP(p=0.9,rel=1), which needs cwl_eval",
+    "rbp_resid": "--bounds says between what values a measure lies, whatever the unjudged documents are",
+    "relstring": "`rageval report` shows the grades of every ranking",
+}
+_ONE = re.compile(r"(?P<name>[A-Za-z]\w*?)[_.](?P<at>\d+|\d*\.\d+)")
+_WITH_GAINS = r"(?s)(ndcg|G|Rndcg|ndcg_rel)[_.][\d.]+=.*"  # and below: compiled where a name is not known
+_WITH_BETA = re.compile(r"set_F[_.](\d+|\d*\.\d+)", re.IGNORECASE)
+_PARAMETER = r"[_.]?[\d.][\d.,=-]*$"
+
+
+def of_trec_eval(text: str) -> str | None:
+    """What one name with one cut-off, or with none, is here: `P_5` is `p@5`."""
+    exact = NAMES.get(text)
+    if exact is not None:
+        return exact
+    beta = _WITH_BETA.fullmatch(text)
+    if beta:
+        return f"SetF(beta={float(beta[1])})"
+    found = _ONE.fullmatch(text)
+    family = _family(found["name"]) if found else None
+    if found is None or family is None or (family != "iprec_at_recall" and not found["at"].isdigit()):
+        return None
+    at = str(float(found["at"])) if family == "iprec_at_recall" else found["at"]
+    return FAMILIES[family][0].format(at)
+
+
+def every_cutoff(text: str) -> list[str]:
+    """What `ndcg_cut`, `map_cut`, `unj` or `iprec_at_recall` are here; `P` and its like are names of ours."""
+    family = _family(text)
+    if family is None or family in ("P", "recall", "success"):
+        return []
+    pattern, cutoffs = FAMILIES[family]
+    return [pattern.format(at) for at in cutoffs]
+
+
+def _official() -> tuple[str, ...]:
+    """What trec_eval prints unasked, without gm_map."""
+    counts = ("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "bpref", "recip_rank")
+    return (*(NAMES[name] for name in counts), *_all_of("iprec_at_recall"), *_all_of("P"))
+
+
+def _all_trec() -> tuple[str, ...]:
+    """What `-m all_trec` asks of trec_eval, as far as it is offered."""
+    return (*NAMES.values(), *(spelling for family in FAMILIES for spelling in _all_of(family)))
+
+
+def left_out(text: str) -> str | None:
+    """What a set of trec_eval's is without here."""
+    held = {"official": "runid and gm_map", "all_trec": ", ".join(NOT_OFFERED)}.get(text.lower())
+    return f"{text}: without {held}, which are not offered" if held else None
+
+
+def why_not(text: str) -> str | None:
+    """Why a name of trec_eval's is not offered, and what is; None for a name that is not one of these."""
+    if re.fullmatch(_WITH_GAINS, text):
+        return "gains are a parameter of ir_measures' nDCG, whole numbers by grade: nDCG(gains={1:3,2:9})@10"
+    name = "11pt_avg" if text.startswith("11pt_avg") else re.sub(_PARAMETER, "", text)
+    return NOT_OFFERED.get(name)
+
+
+def _family(name: str) -> str | None:
+    return {known.lower(): known for known in FAMILIES}.get(name.lower())
+
+
+def _all_of(family: str) -> Iterator[str]:
+    pattern, cutoffs = FAMILIES[family]
+    return (pattern.format(at) for at in cutoffs)
+
 
 OFFICIAL: dict[str, tuple[str, ...]] = {
     # FreshStack's leaderboard (paper, section 6)
@@ -17,8 +134,8 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     # the retrieval task of TREC 2024 RAG
     "rag24": ("ndcg@20", "ndcg@100", "recall@100"),
     # what trec_eval prints, and what it knows, as far as it is offered
-    "trec_eval": trec_eval.official(),
-    "all_trec": trec_eval.all_trec(),
+    "trec_eval": _official(),
+    "all_trec": _all_trec(),
     # what nuggetizer prints of answers, and what CRAG's and LiveRAG's papers report
     "nuggetizer": ("v_strict", "a_strict", "v", "a"),
     "crag": ("crag_score", "accuracy", "hallucination", "missing"),

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, UnknownParameter
-from rageval.measures import builtin, known, trec_eval
+from rageval.measures import builtin, known
 from rageval.measures.base import Measure, checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
-from rageval.measures.official import OFFICIAL
+from rageval.measures.official import OFFICIAL, every_cutoff, of_trec_eval, why_not
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
@@ -88,7 +88,7 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
             spelling = cut["head"] + part
             found.append((spelling, _parsed(spelling)))
         else:
-            names = trec_eval.every_cutoff(part) or [part]
+            names = every_cutoff(part) or [part]
             found.extend((name, _parsed(name)) for name in names)
     if not found:
         raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
@@ -120,7 +120,7 @@ def _official(text: str) -> list[AnyMeasure]:
 
 def _parsed(text: str) -> AnyMeasure:
     """Ours if we have it, else ir_measures', else an error that helps."""
-    text = trec_eval.ours(text.strip()) or text
+    text = of_trec_eval(text.strip()) or text
     try:
         own = _own(text)
     except UnknownParameter:
@@ -128,7 +128,7 @@ def _parsed(text: str) -> AnyMeasure:
         if foreign is None:
             raise
         return foreign
-    why = trec_eval.why_not(text) if own is None else None
+    why = why_not(text) if own is None else None
     if why is not None:
         raise MeasureError(f"{text}: this measure of trec_eval's is not offered; {why}")
     found = own or foreign_measure(text)

@@ -21,10 +21,12 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from rageval.errors import MeasureError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
-Order = Callable[[int | None, float, int], Sequence[int]]  # (k, alpha, rel) -> documents to rank k, or deeper
+_Order = Callable[
+    [int | None, float, int], Sequence[int]
+]  # (k, alpha, rel) -> documents to rank k, or deeper
 _ANYTHING = -(2**31)  # below any grade
 
 
@@ -235,11 +237,11 @@ class Topic:
                 count[nugget] = count.get(nugget, 0) + 1
         return count
 
-    def keep(self, key: Any, make: Callable[[], T]) -> T:
+    def keep(self, key: Any, make: Callable[[], _T]) -> _T:
         """Return what `make` makes of the judgements alone, made once for all runs."""
         if key not in self._kept:
             self._kept[key] = make()
-        kept: T = self._kept[key]
+        kept: _T = self._kept[key]
         return kept
 
 

@@ -41,9 +41,9 @@ from rageval.measures.ranking import (
 )
 
 MOST_ORDERS = 5_040  # of one query, for a measure whose mean has no closed form
-MOST_STATES = 5_000  # of one group, for the best and the worst order
+_MOST_STATES = 5_000  # of one group, for the best and the worst order
 _NOT_JUDGED = -1
-Marked = Collection[int]
+_Marked = Collection[int]
 
 
 class TieGroup(NamedTuple):
@@ -83,18 +83,18 @@ class TiedRanking(Ranking):
             terms: list[list[float]] = [[] for _ in range(group.inside(self.top(k)))]
             for nugget, marked in here.items():
                 above = novelty(seen[nugget], alpha)
-                for place, mean in zip(terms, group_gains(group.size, marked, alpha), strict=False):
+                for place, mean in zip(terms, _group_gains(group.size, marked, alpha), strict=False):
                     place.append(above * mean)
             if here:
                 found += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
             seen.update(here)
         return found
 
-    def marks(self, marked: Marked) -> list[tuple[TieGroup, int]]:
+    def marks(self, marked: _Marked) -> list[tuple[TieGroup, int]]:
         """Return how many documents of each group are marked."""
         return [(group, sum(doc in marked for doc in group.documents)) for group in self.groups]
 
-    def none_inside(self, k: int | None, marked: Marked) -> float:
+    def none_inside(self, k: int | None, marked: _Marked) -> float:
         """Return the chance that no marked document is in the top k."""
         chance = 1.0
         for group, m in self.marks(marked):
@@ -102,7 +102,7 @@ class TiedRanking(Ranking):
             chance *= comb(group.size - m, s) / comb(group.size, s)
         return chance
 
-    def all_inside(self, k: int | None, marked: Marked) -> float:
+    def all_inside(self, k: int | None, marked: _Marked) -> float:
         """Return the chance that every marked document is in the top k."""
         chance, found = 1.0, 0
         for group, m in self.marks(marked):
@@ -111,11 +111,11 @@ class TiedRanking(Ranking):
             found += m
         return chance if found == len(marked) else 0.0
 
-    def count_inside(self, k: int | None, marked: Marked) -> float:
+    def count_inside(self, k: int | None, marked: _Marked) -> float:
         """Return how many marked documents are in the top k, on average."""
         return math.fsum(m * group.inside(self.top(k)) / group.size for group, m in self.marks(marked))
 
-    def first_place(self, k: int | None, marked: Marked) -> float:
+    def first_place(self, k: int | None, marked: _Marked) -> float:
         """Return the mean of 1/rank of the first marked document, 0 below the top k."""
         for group, m in self.marks(marked):
             if m:
@@ -124,7 +124,7 @@ class TiedRanking(Ranking):
                 return math.fsum(comb(group.size - r, m - 1) / ways / (group.before + r) for r in places)
         return 0.0
 
-    def precisions(self, k: int | None, marked: Marked) -> float:
+    def precisions(self, k: int | None, marked: _Marked) -> float:
         """Return the mean of Σ precision at the rank of each marked document in the top k."""
         terms: list[float] = []
         seen = 0
@@ -152,7 +152,7 @@ class TiedRanking(Ranking):
 
 
 @lru_cache(maxsize=4096)
-def group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
+def _group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
     """Return the mean gain, place by place, of a nugget that `marked` of `size` tied documents support.
 
     >>> group_gains(2, 1, 0.5), group_gains(2, 2, 0.5)
@@ -171,8 +171,8 @@ def group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
     return tuple(gains)
 
 
-Worth = Callable[[int, Nuggets, Mapping[int, int]], float]  # (rank, nuggets, how often each was seen)
-Parameters = Mapping[str, Any]
+_Worth = Callable[[int, Nuggets, Mapping[int, int]], float]  # (rank, nuggets, how often each was seen)
+_Parameters = Mapping[str, Any]
 
 
 class Ties(NamedTuple):
@@ -184,25 +184,25 @@ class Ties(NamedTuple):
     """
 
     mean: Callable[..., float] | None = None
-    worth: Callable[[Topic, Parameters], Worth] | None = None
+    worth: Callable[[Topic, _Parameters], _Worth] | None = None
     key: Callable[[Hit | None, int], float] | None = None
 
 
-def relevance(hit: Hit | None, rel: int) -> float:
+def _relevance(hit: Hit | None, rel: int) -> float:
     """Return 1 for a relevant document."""
     return float(hit is not None and hit.grade >= rel)
 
 
-def _gained(topic: Topic, parameters: Parameters, discount: Callable[[int], float]) -> Worth:
+def _gained(topic: Topic, parameters: _Parameters, discount: Callable[[int], float]) -> _Worth:
     alpha = parameters["alpha"]
     return lambda rank, nuggets, seen: discount(rank) * gain(nuggets, seen, alpha)
 
 
-def _new_nuggets(topic: Topic, parameters: Parameters) -> Worth:
+def _new_nuggets(topic: Topic, parameters: _Parameters) -> _Worth:
     return lambda rank, nuggets, seen: sum(not seen.get(nugget) for nugget in nuggets)
 
 
-def _precisions(topic: Topic, parameters: Parameters) -> Worth:
+def _precisions(topic: Topic, parameters: _Parameters) -> _Worth:
     of = topic.documents_of(parameters["rel"])
     return lambda rank, nuggets, seen: math.fsum((seen.get(n, 0) + 1) / rank / of[n] for n in nuggets)
 
@@ -320,7 +320,7 @@ def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterat
 
 
 def extreme(
-    tied: TiedRanking, ties: Ties, k: int | None, parameters: Parameters, best: bool
+    tied: TiedRanking, ties: Ties, k: int | None, parameters: _Parameters, best: bool
 ) -> Ranking | None:
     """Return the ranking in its best (or worst) order for a measure; None if there are too many orders."""
     rel = int(parameters.get("rel", 1))
@@ -329,7 +329,7 @@ def extreme(
     seen: Counter[int] = Counter()
     for group in tied.groups:
         if worth is None:
-            order: list[int] | None = _by_key(tied, group, ties.key or relevance, rel, best)
+            order: list[int] | None = _by_key(tied, group, ties.key or _relevance, rel, best)
         else:
             kinds = {doc: tied.topic.nuggets_of(doc, rel) for doc in group.documents}
             order = _extreme(group, kinds, seen, worth, group.inside(tied.top(k)), best)
@@ -353,7 +353,7 @@ def _extreme(
     group: TieGroup,
     kinds: Mapping[int, Nuggets],
     above: Mapping[int, int],
-    worth: Worth,
+    worth: _Worth,
     inside: int,
     best: bool,
 ) -> list[int] | None:
@@ -366,7 +366,7 @@ def _extreme(
     available = [len(waiting[kind]) for kind in types]
     if len(types) == 1:
         return waiting[types[0]]
-    if math.prod(min(count, inside) + 1 for count in available) > MOST_STATES:
+    if math.prod(min(count, inside) + 1 for count in available) > _MOST_STATES:
         return None
     taken = _best_counts(types, available, group.before, above, worth, inside, best)
     order = [waiting[types[t]].pop() for t in taken]
@@ -378,7 +378,7 @@ def _best_counts(
     available: list[int],
     before: int,
     above: Mapping[int, int],
-    worth: Worth,
+    worth: _Worth,
     inside: int,
     best: bool,
 ) -> list[int]:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import Measure
-from rageval.measures.foreign import ForeignMeasure, by_provider
-from rageval.measures.inferred import POOLED
-from rageval.measures.novelty import gap_to_greedy
+from rageval.measures.exact_ideal import gap_to_greedy
+from rageval.measures.foreign import POOLED, ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking

@@ -41,8 +41,8 @@ rbp_.__name__ = "rbp"
 """
 # File, what stands there, what is put before it.
 STEPS = [
-    ("rageval/measures/ranks.py", "Grade, measure\n", "Alpha, "),
-    ("rageval/measures/__init__.py", '"rr"), "ranks")', '"rbp", '),
+    ("rageval/measures/_ranks.py", "Grade, measure\n", "Alpha, "),
+    ("rageval/measures/__init__.py", '"rr"), "_ranks")', '"rbp", '),
     ("rageval/measures/__init__.py", "rr\n", "rbp, "),
     ("rageval/measures/__init__.py", '    "recall",\n    "rr",', '    "rbp",\n'),
     ("tests/oracle.py", "NOVELTY = (", ORACLE.lstrip() + "\n\n"),
@@ -77,7 +77,7 @@ def _copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = (folder / name).read_text(encoding="utf-8")
         assert place in text, f"{name}: {place!r} stands nowhere; mend this test and CONTRIBUTING"
         (folder / name).write_text(text.replace(place, put + place, 1), encoding="utf-8")
-    with (folder / "rageval" / "measures" / "ranks.py").open("a", encoding="utf-8") as file:
+    with (folder / "rageval" / "measures" / "_ranks.py").open("a", encoding="utf-8") as file:
         file.write(RBP)
     return folder
 

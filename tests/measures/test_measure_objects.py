@@ -35,7 +35,7 @@ def test_a_measure_of_ir_measures_equals_its_like() -> None:
 
 
 def test_how_deep_a_sum_without_the_collection_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.measures.novelty._DEEPEST_INDEPENDENT", 3)
+    monkeypatch.setattr("rageval.measures._novelty._DEEPEST_INDEPENDENT", 3)
     name = "alpha_dcg(normalise=independent)"
     assert rageval.evaluate(f"{name}@3", RUN, GRADED)[f"{name}@3"].value > 0
     with pytest.raises(rageval.MeasureError, match="a cut-off of at most 3, found 4"):

@@ -107,7 +107,7 @@ def test_a_ranking_that_is_not_proved_in_so_many_steps_is_an_error(monkeypatch: 
     judged = {str(n): {f"d{d}": int(rng.random() < 0.2) for d in range(25)} for n in range(12)}
     run = {"q": {"d0": 1.0}}
     assert 0 <= rageval.evaluate(EXACT @ 8, run, {"q": judged}).scores[0].value <= 1
-    monkeypatch.setattr(exact_ideal, "NODES", 0)
+    monkeypatch.setattr(exact_ideal, "_NODES", 0)
     with pytest.raises(MeasureError, match=r"was proved in 0 steps at depth 8.*; choose"):
         rageval.evaluate(EXACT @ 8, run, {"q": judged})
 
@@ -120,7 +120,7 @@ def test_a_programme_that_is_too_large_is_refused_before_it_is_solved() -> None:
 
 
 def test_easy_queries_need_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_ideal, "best_order", lambda *_: pytest.fail("asked the solver"))
+    monkeypatch.setattr(exact_ideal, "_best_order", lambda *_: pytest.fail("asked the solver"))
     one_each = {"q": {"1": {"a": 1, "b": 1}, "2": {"c": 1}}}
     assert rageval.evaluate(EXACT @ 3, {"q": {"a": 1.0}}, one_each).scores[0].value < 1
     assert rageval.evaluate(EXACT @ 1, {"q": {"dA": 1.0}}, {"q": ABOVE_1}).scores[0].value == 1

@@ -13,8 +13,8 @@ import rageval
 from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures.base import Measure
+from rageval.measures.official import NOT_OFFERED, why_not
 from rageval.measures.parsing import parse_measure, parse_measures
-from rageval.measures.trec_eval import NOT_OFFERED, why_not
 
 GOLDEN = Path(__file__).parents[1] / "golden/trec_eval"
 # What is printed: the run, the judgements, and the options besides -q.

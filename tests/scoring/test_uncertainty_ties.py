@@ -15,7 +15,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures import run_measures, ties
-from rageval.measures.ties import group_gains
+from rageval.measures.ties import _group_gains
 from strategies import Case, case
 
 VARIANTS = [
@@ -111,7 +111,7 @@ def test_gains_of_a_group_are_the_formulas(size: int, marked: int, alpha: float)
         total = comb(size - 1, place - 1)
         ways = [comb(marked - 1, h) * comb(size - marked, place - 1 - h) for h in range(place)]
         mean = sum(way / total * (1 - alpha) ** h for h, way in enumerate(ways))
-        assert group_gains(size, marked, alpha)[place - 1] == pytest.approx(marked / size * mean, abs=1e-15)
+        assert _group_gains(size, marked, alpha)[place - 1] == pytest.approx(marked / size * mean, abs=1e-15)
 
 
 def test_a_thousand_equal_scores_are_no_trouble() -> None:
@@ -133,7 +133,7 @@ def test_a_thousand_equal_scores_are_no_trouble() -> None:
 
 
 def test_too_many_orders_leave_the_mean_and_no_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ties, "MOST_STATES", 3)
+    monkeypatch.setattr(ties, "_MOST_STATES", 3)
     run = {"q": dict.fromkeys("abcd", 1.0)}
     qrels = {"q": {"1": {"a": 1, "b": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 1}}}
     found = rageval.evaluate("alpha_ndcg@2, recall@2", run, qrels, ties="expected")

@@ -1,15 +1,37 @@
-"""Measures of what proxies say: overlap of words. They rank systems at no cost, and replace no judge."""
+"""Measures of words: how many, and how many are the nuggets' or the gold answer's. They replace no judge."""
 
 from __future__ import annotations
 
 import math
 from typing import Literal
 
+from rageval.measures._nuggets import by_importance, weighted
 from rageval.measures.assessment import Assessment, grades, mean, share
-from rageval.measures.base import measure
-from rageval.measures.nuggets import by_importance, weighted
+from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import LEXICAL, TOKEN_F1
+
+
+@measure(better=NEITHER)
+def length(answer: Assessment, *, rule: Literal["nfkc", "split", "nonspace", "characters"] = "nfkc") -> float:
+    """Length of the answer, in words or characters, by one of the field's counting rules.
+
+    Formula:
+        nfkc         words after NFKC normalisation, as TREC RAG 2024 and 2025 count them
+        split        words between white space, as TREC RAG 2026 counts them
+        nonspace     characters that are no white space, as TREC QA 2003 counts them
+        characters   characters
+
+    Range: 0 upwards; undefined for an answer whose text is not known. Long is neither good nor bad.
+
+    >>> import rageval
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": "Yes: it is safe."}]
+    >>> scores = rageval.evaluate_answers("length, length(rule=nonspace)", answers=answers)["r"]
+    >>> [score.value for score in scores.values()]
+    [4.0, 13.0]
+    """
+    answer.require_answers()
+    return answer.length(rule)
 
 
 @measure(weighs=by_importance)

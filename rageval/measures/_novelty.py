@@ -14,12 +14,11 @@ from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
 from rageval.measures.base import Alpha, Grade, measure
 from rageval.measures.exact_ideal import exact_ideal
-from rageval.measures.ranking import Ranking, Topic, discounted, geometric, logarithmic, ratio, reciprocal
+from rageval.measures.ranking import Ranking, discounted, geometric, logarithmic, ratio, reciprocal
 
 Discount = Callable[[int], float]  # what a rank is worth
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
-_SLACK = 1e-12
 _GREEDY = "greedy is not the best ideal there"
 
 
@@ -252,11 +251,3 @@ def _always_there(depth: int, alpha: float, discount: Discount) -> float:
         terms.append(worth * discount(rank))
         worth *= 1 - alpha
     return math.fsum(terms)
-
-
-def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
-    """Return by what share the best ranking there is beats the greedy one: 0 for nearly every query."""
-    greedy = discounted(topic.ideal(k, alpha, rel), logarithmic)
-    best = discounted(exact_ideal(topic, k, alpha, rel), logarithmic)
-    gap = ratio(best - greedy, greedy)
-    return gap if gap > _SLACK else 0.0
