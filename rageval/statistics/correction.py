@@ -107,8 +107,8 @@ def corrected(
     value = world.share * fit.value
     variance, alone, added, influence, units = _variances(world, fit, floor, level)
     error = math.sqrt(variance + added)
-    reach = _reach(freedom, level) * error
-    low, high = value - reach, value + reach
+    half = reach(freedom, level) * error
+    low, high = value - half, value + half
     if within is not None:
         low, high = max(low, min(within[0], value)), min(high, max(within[1], value))
     return Corrected(
@@ -307,7 +307,8 @@ def _gain(world: _World, variance: float, alone: float) -> float:
     return 1 / (variance / one + 1 / number) if one else float(labels)
 
 
-def _reach(freedom: float, level: float) -> float:
+def reach(freedom: float, level: float) -> float:
+    """Return how many standard errors Student's interval reaches to either side."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + level) / 2))
@@ -344,7 +345,7 @@ def max_t(
     """
     from scipy.special import ndtri
 
-    table = _aligned(found, units)
+    table = aligned(found, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
     seen = -ndtri(np.maximum(np.array([each.p for each in found]), _TINY) / 2)
@@ -360,7 +361,7 @@ def max_t(
             for count, each in zip(reached.tolist(), found, strict=True)]  # fmt: skip
 
 
-def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None) -> Float:
+def aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
     """Return parts in the error, a row a query or cluster, a column each."""
     named = [each.units for each in found] if units is None else units
     rows: dict[Hashable, int] = {}
