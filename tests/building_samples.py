@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fair_judge import data_in, said, schema_in
-from rageval.judges.judging import as_quoted
+from rageval.judges.judging import _as_quoted
 from rageval.testing import Asked, Saying
 
 TOOLS = (  # a question each
@@ -80,7 +80,7 @@ def reply(data: dict[str, object], wanted: dict[str, object]) -> dict[str, objec
                 "supports": [
                     nugget["id"]
                     for nugget in data["nuggets"]  # type: ignore[attr-defined]
-                    if as_quoted(nugget["text"]) in as_quoted(document["text"])
+                    if _as_quoted(nugget["text"]) in _as_quoted(document["text"])
                 ],
             }
             for document in data["documents"]  # type: ignore[attr-defined]

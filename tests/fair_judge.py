@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval.judges.judging import as_quoted
+from rageval.judges.judging import _as_quoted
 from rageval.testing import Asked, Saying, anthropic_reply, openai_reply
 
 SENTINEL = "sk-sentinel-0123456789abcdef0123456789"  # a key, which may be found nowhere
@@ -62,7 +62,7 @@ def said(asked: Asked, text: str) -> Saying:
 
 
 def verdict(data: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    text = as_quoted(str(data.get("answer", data.get("passage", ""))))
+    text = _as_quoted(str(data.get("answer", data.get("passage", ""))))
     if "verdicts" in wanted and "answer" in data:
         return {"verdicts": [_on_nugget(nugget, text) for nugget in data["nuggets"]]}
     if "verdicts" in wanted:
@@ -87,7 +87,7 @@ def _sources(data: dict[str, Any]) -> list[str]:
 
 
 def _on_nugget(nugget: dict[str, str], text: str) -> dict[str, str]:
-    found = as_quoted(nugget["text"]) in text
+    found = _as_quoted(nugget["text"]) in text
     label = "support" if found else "not_support"
     return {"id": nugget["id"], "evidence": nugget["text"] if found else "", "label": label}
 
@@ -96,7 +96,7 @@ def _label(data: dict[str, Any], text: str, labels: list[str]) -> dict[str, str]
     if "answer_a" in data:
         return {"evidence": "", "label": "a" if len(data["answer_a"]) < len(data["answer_b"]) else "b"}
     wanted = data.get("gold") or [data.get("sentence") or data["question"]]
-    found = next((gold for gold in wanted if as_quoted(gold) in text), None)
+    found = next((gold for gold in wanted if _as_quoted(gold) in text), None)
     if found is not None:
         best = labels[-1] if "unrelated" in labels else labels[0]
         return {"evidence": found, "label": best}

@@ -19,7 +19,7 @@ from typing import Any
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judging import UNITS
 from rageval.judges.material import Material
-from rageval.judges.models.scripted import Replies, ScriptedModel
+from rageval.judges.models.scripted import ScriptedModel, _Replies
 from rageval.judges.panel import Settings, judged_by, nuggets_by
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.records import Answer, Nugget, Question, Sentence
@@ -46,7 +46,7 @@ PASSAGES = {query: ["d1", "d2"] for query in QUESTIONS}
 MATERIAL = Material(ANSWERS, QUESTIONS, NUGGETS, TEXTS, PASSAGES, permutations=2)
 
 
-def outcome(name: str, said: Replies, store: Path) -> list[Any]:
+def outcome(name: str, said: _Replies, store: Path) -> list[Any]:
     """What one rubric comes to."""
     rubric, settings = rubric_named(name), Settings(store=str(store), concurrency=1, canaries=1)
     model = ScriptedModel(said, "golden:model", "https://golden.example/v1")

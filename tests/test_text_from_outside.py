@@ -20,9 +20,9 @@ from model_checks import environment
 from rageval.counting import length
 from rageval.judges import _exact
 from rageval.judges._exact import first_stage, folded
-from rageval.judges.judging import is_quoted
-from rageval.judges.offline import lexical_evidence
-from rageval.judges.store import checksum
+from rageval.judges.judging import _is_quoted
+from rageval.judges.offline import _lexical_evidence
+from rageval.judges.store import _checksum
 from rageval.testing import LlmServer, Saying, openai_reply
 from rageval.text import compatible, mended
 from test_bad_input import command
@@ -72,15 +72,15 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "one word": lambda size: "ings" * (size // 4),
 }
 READERS: dict[str, Callable[[str], Any]] = {
-    "evidence": lambda text: is_quoted(text, text + "x"),
-    "evidence in pieces": lambda text: is_quoted(text, text[::-1]),
+    "evidence": lambda text: _is_quoted(text, text + "x"),
+    "evidence in pieces": lambda text: _is_quoted(text, text[::-1]),
     "first stage": lambda text: first_stage(text, [text + "x", "y"]),
     "exact": lambda text: _exact.exact(text, [text + "x"]),
     "contains": lambda text: _exact.contains(text, ["ab", text[: len(text) // 2] + "z"]),
     "number": lambda text: _exact.number(text, ["1", text[:100]]),
     "token_f1": lambda text: _exact.token_f1(text, [text, "x"]),
-    "lexical": lambda text: lexical_evidence("a fact of 1 kind", text),
-    "nugget": lambda text: lexical_evidence(text, "a fact of 1 kind"),
+    "lexical": lambda text: _lexical_evidence("a fact of 1 kind", text),
+    "nugget": lambda text: _lexical_evidence(text, "a fact of 1 kind"),
     "length": lambda text: [length([text], rule) for rule in ("nfkc", "split")],
 }
 SIZE = 160_000
@@ -176,7 +176,7 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
             spoilt = json.dumps(json.loads(reply) | {"detail": "\ud800", "served": "\udfff"})
             connection.execute(
                 "UPDATE replies SET reply = ?, checksum = ? WHERE key = ?",
-                (spoilt, checksum(key, spoilt, *said), key),
+                (spoilt, _checksum(key, spoilt, *said), key),
             )
     connection.close()
     calls = len(server.requests)

@@ -24,7 +24,7 @@ from rageval.statistics.bootstrap import wilson
 
 _RUN = "collection"
 NUGGETS, PAIRS = "nugget-quality", "audit"  # the rubrics of the two parts
-LABELS = ("relevant", "partially_relevant", "non_relevant")
+_LABELS = ("relevant", "partially_relevant", "non_relevant")
 _ASKED = {
     "hallucinated": "1 if the nugget says anything that the answer does not, else 0",
     "redundant": "1 if what the nugget says is minor, or said by another one, else 0",
@@ -34,7 +34,7 @@ _KEPT = ("query_id", "run_id", "item_id", "aspect", "label", "grade", "judge", "
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class _Figure:
     """A number of Table 5 with its 95 % interval, and how many questions it rests on."""
 
     name: str
@@ -86,7 +86,7 @@ def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, A
     """Return a judgement with its place left open; the file keeps null, which people replace."""
     place = {"query_id": query, "run_id": _RUN, "item_id": item, "aspect": aspect, "rubric": rubric}
     if rubric == PAIRS:
-        record = {**place, **shown, "ask": " | ".join(LABELS), "label": None}
+        record = {**place, **shown, "ask": " | ".join(_LABELS), "label": None}
     else:
         record = {**place, **shown, "ask": _ASKED[aspect], "grade": None}
     return json.dumps(record, ensure_ascii=False)  # what people fill in stands at the end
@@ -115,20 +115,20 @@ def read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
 
 
 def _require_label(label: str, where: str) -> None:
-    if label not in LABELS:
-        raise InputError(f"{where}: expected the label {', '.join(LABELS)}, found {label!r:.80}")
+    if label not in _LABELS:
+        raise InputError(f"{where}: expected the label {', '.join(_LABELS)}, found {label!r:.80}")
 
 
-def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
+def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
     """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
         figures = [measure for measure in answer_measures().values() if measure.called_by("freshstack")]
         for score in evaluate_answers(figures, list(judgements))[_RUN].scores:
             name = str(score.measure.called_by("freshstack"))
-            yield Figure(name, score.value, *bootstrap(score.measure, score.numbers), score.queries)
+            yield _Figure(name, score.value, *bootstrap(score.measure, score.numbers), score.queries)
     labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]
-    for label in LABELS if labels else ():
-        yield Figure(
+    for label in _LABELS if labels else ():
+        yield _Figure(
             label,
             labels.count(label) / len(labels),
             *wilson(labels.count(label), len(labels), LEVEL),
@@ -136,10 +136,10 @@ def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[Figure]:
         )
 
 
-def figure_lines(found: Iterable[Figure]) -> Iterator[str]:
+def figure_lines(found: Iterable[_Figure]) -> Iterator[str]:
     """Yield the table in percent.
 
-    >>> print(*figure_lines([Figure("precision", 0.901, 0.85, 0.95, 60)]))
+    >>> print(*figure_lines([_Figure("precision", 0.901, 0.85, 0.95, 60)]))
     precision            90.1 %  [85.0, 95.0]  n=60
     """
     for figure in found:

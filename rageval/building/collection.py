@@ -35,7 +35,7 @@ from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
 from rageval.text import visible
 
-Judge = str | Model
+_Judge = str | Model
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Plan:
     questions: str
     corpus: str
     folder: Path
-    judge: Judge | None = None
-    support_judges: tuple[Judge, ...] = ()
+    judge: _Judge | None = None
+    support_judges: tuple[_Judge, ...] = ()
     runs: tuple[tuple[str, str], ...] = ()
     nuggets: str | None = None
     method: str = fusion.MINMAX
@@ -138,8 +138,8 @@ def pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[str
     return {**fusions, **(every if plan.unfused else {})}
 
 
-FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
-ALL_FILES = (*FILES, manifest.NAME)
+_FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
+ALL_FILES = (*_FILES, manifest.NAME)
 _Say = Callable[[str], None]
 _Judgements = list[dict[str, Any]]
 
@@ -176,7 +176,7 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     built.fates = write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
     text = manifest.manifest_text(
         plan.folder,
-        FILES,
+        _FILES,
         plan.inputs,
         built.steps,
         plan.thresholds,
@@ -347,7 +347,7 @@ def forecast(
     questions: Mapping[str, Question],
     banks: Mapping[str, Sequence[Nugget]],
     texts: Mapping[str, str] | None,
-    judges: Sequence[Judge],
+    judges: Sequence[_Judge],
     depth: int,
 ) -> Iterator[str]:
     """The pool at several depths, with the calls, tokens and dollars its judging takes; and who fills it."""

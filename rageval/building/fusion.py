@@ -18,7 +18,7 @@ from rageval.scoring.runs import Run
 
 MINMAX, RRF = "minmax", "rrf"
 DEPTH, K = 100, 60
-Ranking = Mapping[str, float]
+_Ranking = Mapping[str, float]
 
 
 def fused(
@@ -47,7 +47,7 @@ def fused(
     return Run.from_dict(fusions, name)
 
 
-def ranked_groups(ranking: Ranking, depth: int) -> Iterator[tuple[int, float, list[str]]]:
+def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, list[str]]]:
     """(documents before, score, documents) of each group of equal scores that begins in the top `depth`."""
     before = 0
     rows = sorted(ranking.items(), key=lambda row: -row[1])
@@ -77,11 +77,11 @@ def _by_query(run: Run) -> dict[str, dict[str, float]]:
     return table
 
 
-Weights = Mapping[str, Fraction]
+_Weights = Mapping[str, Fraction]
 
 
 def _fused(
-    rankings: Sequence[Ranking], weigh: Callable[[Ranking, int, int], Weights], depth: int, k: int
+    rankings: Sequence[_Ranking], weigh: Callable[[_Ranking, int, int], _Weights], depth: int, k: int
 ) -> dict[str, float]:
     """{document: score} of one query, best first."""
     weights = [weigh(ranking, depth, k) for ranking in rankings]
@@ -103,24 +103,23 @@ def _as_floats(total: Mapping[str, int], common: int) -> Iterator[tuple[str, flo
         yield doc, least
 
 
-def _minmax(ranking: Ranking, depth: int, k: int) -> dict[str, Fraction]:
+def _minmax(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
     """Return what a document has above the last one, as a share of what the first one has."""
-    scores = {doc: Fraction(repr(score)) for _, score, docs in ranked_groups(ranking, depth) for doc in docs}
+    scores = {doc: Fraction(repr(score)) for _, score, docs in _ranked_groups(ranking, depth) for doc in docs}
     high, low = max(scores.values()), min(scores.values())
     if high == low:
         return dict.fromkeys(scores, Fraction(1))
     return {doc: (score - low) / (high - low) for doc, score in scores.items()}
 
 
-def _reciprocal(ranking: Ranking, depth: int, k: int) -> dict[str, Fraction]:
+def _reciprocal(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
     """1 / (k + rank), averaged over the ranks that equal scores share; beyond `depth` it is 0."""
     weights: dict[str, Fraction] = {}
-    for before, _, docs in ranked_groups(ranking, depth):
+    for before, _, docs in _ranked_groups(ranking, depth):
         ranks = range(before + 1, min(before + len(docs), depth) + 1)
         weight = sum((Fraction(1, k + rank) for rank in ranks), Fraction(0)) / len(docs)
         weights |= dict.fromkeys(docs, weight)
     return weights
 
 
-_METHODS: dict[str, Callable[[Ranking, int, int], dict[str, Fraction]]] = {MINMAX: _minmax, RRF: _reciprocal}
-METHODS = tuple(_METHODS)
+_METHODS: dict[str, Callable[[_Ranking, int, int], dict[str, Fraction]]] = {MINMAX: _minmax, RRF: _reciprocal}

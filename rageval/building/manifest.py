@@ -118,7 +118,7 @@ def manifest_text(
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_manifest(path: Path) -> _ManifestFile:
+def _read_manifest(path: Path) -> _ManifestFile:
     """Return a manifest; `InputError` if it is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=_ManifestFile)
@@ -130,7 +130,7 @@ def read_manifest(path: Path) -> _ManifestFile:
 
 def changed(path: Path) -> list[str]:
     """Return the files that are not as they were when the manifest was written, or are gone."""
-    known = read_manifest(path)
+    known = _read_manifest(path)
     return [
         name
         for name, sha256 in known.files.items()

@@ -35,7 +35,7 @@ class _Pooled(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class _Size:
     """How large a pool is, and how many calls judge it at so many documents a call."""
 
     queries: int
@@ -59,13 +59,13 @@ def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
     return pool
 
 
-def size(pool: Mapping[str, Iterable[str]], window: int = _WINDOW) -> Size:
+def size(pool: Mapping[str, Iterable[str]], window: int = _WINDOW) -> _Size:
     """Return the size of a pool."""
     numbers = [len(list(docs)) for docs in pool.values()]
-    return Size(len(numbers), sum(numbers), sum(-(-number // window) for number in numbers))
+    return _Size(len(numbers), sum(numbers), sum(-(-number // window) for number in numbers))
 
 
-def by_depth(runs: Mapping[str, Run], depths: Sequence[int]) -> dict[int, Size]:
+def _by_depth(runs: Mapping[str, Run], depths: Sequence[int]) -> dict[int, _Size]:
     """Return what each depth would make of the pool."""
     return {depth: size(pooled(runs, depth)) for depth in depths}
 
@@ -107,7 +107,7 @@ def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Holes:
+class _Holes:
     """What a run would leave unjudged at a depth: documents in all, unjudged ones, queries with one."""
 
     depth: int
@@ -132,8 +132,8 @@ def unjudged(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Pool:
     return found
 
 
-def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Holes:
+def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> _Holes:
     """Return how much of it that is."""
     shown = [docs for query, docs in pooled({run.name: run}, depth).items() if query in judged]
     new = unjudged(run, judged, depth)
-    return Holes(depth, sum(map(len, shown)), sum(map(len, new.values())), len(new))
+    return _Holes(depth, sum(map(len, shown)), sum(map(len, new.values())), len(new))

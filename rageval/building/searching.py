@@ -61,7 +61,7 @@ def topic_lines(texts: Mapping[str, str]) -> Iterator[str]:
         yield f"{query}\t{' '.join(text.split())}"
 
 
-def read_topics(source: Source) -> dict[str, str]:
+def _read_topics(source: Source) -> dict[str, str]:
     """{query: text} of such lines."""
     return {question.query_id: question.text for question in read_questions(source)}
 

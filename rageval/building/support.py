@@ -24,8 +24,8 @@ from rageval.text import problem_of_id, visible
 RUBRIC = "nugget-support"
 THRESHOLD = 1.0
 _GRADED = ("ok", "repaired")
-Banks = Mapping[str, Sequence[Nugget]]
-Pair = tuple[str, str, str]  # query, nugget, document
+_Banks = Mapping[str, Sequence[Nugget]]
+_Pair = tuple[str, str, str]  # query, nugget, document
 
 
 def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
@@ -46,7 +46,7 @@ def documents_of(pool: Pool) -> set[str]:
 
 
 def material_of(
-    pool: Pool, questions: Mapping[str, Question], banks: Banks, texts: Mapping[str, str]
+    pool: Pool, questions: Mapping[str, Question], banks: _Banks, texts: Mapping[str, str]
 ) -> Material:
     """Return what there is to judge: the pooled documents of every question that has nuggets."""
     candidates = {query: list(pool[query]) for query in questions if banks.get(query) and pool.get(query)}
@@ -86,7 +86,7 @@ def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESH
             yield Qrel(str(said["query_id"]), str(said["item_id"]), grade, str(said["aspect"]))
 
 
-def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[Pair]:
+def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[_Pair]:
     """Return what nobody knows because judging failed."""
     return {
         (str(said["query_id"]), str(said["aspect"]), str(said["item_id"]))
@@ -107,7 +107,7 @@ def qrel_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
 KEPT, NO_NUGGETS, UNDECIDED = "kept", "no nuggets", "undecided"
 NO_DOCUMENT, UNSUPPORTED = "no relevant document", "an unsupported nugget"
 STRICT, DOCUMENTS, NONE = "strict", "documents", "none"
-RULES = {
+_RULES = {
     STRICT: (NO_NUGGETS, UNDECIDED, NO_DOCUMENT, UNSUPPORTED),
     DOCUMENTS: (NO_NUGGETS, UNDECIDED, NO_DOCUMENT),
     NONE: (NO_NUGGETS,),
@@ -123,7 +123,7 @@ class Fate:
     nuggets: tuple[str, ...] = ()
 
 
-def fates(queries: Iterable[str], banks: Banks, qrels: Iterable[Qrel], failed: Set[Pair]) -> list[Fate]:
+def fates(queries: Iterable[str], banks: _Banks, qrels: Iterable[Qrel], failed: Set[_Pair]) -> list[Fate]:
     """Return what becomes of every question.
 
     >>> from rageval.records import Nugget
@@ -157,13 +157,13 @@ def _fate(
 
 def kept(found: Iterable[Fate], rule: str = STRICT) -> list[str]:
     """Return the questions that stay by this rule."""
-    return [fate.query_id for fate in found if fate.verdict not in RULES[rule]]
+    return [fate.query_id for fate in found if fate.verdict not in _RULES[rule]]
 
 
 def counts(found: Sequence[Fate], rule: str = STRICT) -> dict[str, int]:
     """Return how many questions there are, how many fell for which reason, and how many stay."""
     number = Counter(fate.verdict for fate in found)
-    fell = {reason: number[reason] for reason in RULES[rule] if number[reason]}
+    fell = {reason: number[reason] for reason in _RULES[rule] if number[reason]}
     return {"questions": len(found), **fell, KEPT: len(kept(found, rule))}
 
 

@@ -26,7 +26,7 @@ from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, 
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 
-Lines = Iterator[tuple[int, bytes]]
+_Lines = Iterator[tuple[int, bytes]]
 
 
 class Validation:
@@ -68,7 +68,7 @@ def validate(
     return Validation(_findings_of_answers(source, track, topics, limits, tally), tally)
 
 
-def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines") -> Lines:
+def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines") -> _Lines:
     """(number, line without its end) of every line."""
     for first, text in stretches(source, limits, expected):
         lines = text.split(b"\n")

@@ -66,7 +66,7 @@ def _told(
     told, untold = [], {}
     for path, kind in files:
         try:
-            told.append((path, kind or kind_of_file(path, limits)))
+            told.append((path, kind or _kind_of_file(path, limits)))
         except InputError as error:
             untold[path] = error
     return told, untold
@@ -260,7 +260,7 @@ _OF_ANSWERS = {"run_id", "references", "metadata", "passages"}
 _DOCUMENT_TEXTS = {"text", "segment", "passage"}
 
 
-def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
+def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     """Return the kind of a file; `InputError` if it is none that is known here."""
     start = head(path, limits.for_records()).removeprefix(BOM)
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
@@ -270,7 +270,7 @@ def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     elif line.strip() == b"{":
         kind = MANIFEST if b'"rageval"' in start else _kind_of_object(start)
     else:
-        kind = LEADERBOARD if _is_leaderboard(lines) else kind_of(line)
+        kind = LEADERBOARD if _is_leaderboard(lines) else _kind_of(line)
     if kind is None:
         raise InputError(
             f"{path}:1: cannot tell what this is; expected a run, qrels, nuggets, answers, judgements,"
@@ -279,10 +279,10 @@ def kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     return kind
 
 
-def kind_of(line: bytes) -> str | None:
+def _kind_of(line: bytes) -> str | None:
     """Return the kind of a file that begins with this line, None if it is unknown.
 
-    >>> kind_of(b'{"query_id": "q", "run_id": "r", "label": "perfect"}'), kind_of(b"q1 0 d1 1")
+    >>> _kind_of(b'{"query_id": "q", "run_id": "r", "label": "perfect"}'), _kind_of(b"q1 0 d1 1")
     ('judgements', 'qrels')
     """
     if line.lstrip().startswith(b"{"):

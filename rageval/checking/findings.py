@@ -16,7 +16,7 @@ ERROR, WARNING, FIXED = "error", "warning", "fixed"
 Record = dict[str, Any]
 Path = tuple[str, ...]
 MISSING: Any = object()
-Line = int
+_Line = int
 
 
 class Remark(NamedTuple):
@@ -94,7 +94,7 @@ class Finding(NamedTuple):
     `effect` is what it does to which measure, where that is known.
     """
 
-    line: Line
+    line: _Line
     level: str
     message: str
     effect: str = ""
@@ -117,14 +117,14 @@ class Known:
 
     source: str
     kind: str
-    queries: dict[str, Line] = field(default_factory=dict)
-    documents: dict[str, Line] = field(default_factory=dict)
-    docs: dict[str, dict[bytes, Line]] = field(default_factory=dict)
+    queries: dict[str, _Line] = field(default_factory=dict)
+    documents: dict[str, _Line] = field(default_factory=dict)
+    docs: dict[str, dict[bytes, _Line]] = field(default_factory=dict)
     ranked: dict[str, list[bytes]] = field(default_factory=dict)
-    nuggets: dict[tuple[str, str], Line] = field(default_factory=dict)
+    nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def every_document(self) -> dict[str, Line]:
+    def every_document(self) -> dict[str, _Line]:
         """Return the documents whatever the query, which are many and seldom asked for."""
         lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
         found = dict(self.documents)
@@ -135,7 +135,7 @@ class Known:
 
 def once(
     source: str,
-    places: Mapping[str, Line] | Iterable[tuple[str, Line]],
+    places: Mapping[str, _Line] | Iterable[tuple[str, _Line]],
     level: str,
     message: str,
     effect: str,

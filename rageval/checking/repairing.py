@@ -44,7 +44,7 @@ class _Draft:
     done: list[str] = field(default_factory=list)
 
 
-def repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
+def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
     """The line after repair, and what was changed; a line of another shape is left to the validator."""
     try:
         record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
@@ -154,6 +154,6 @@ def write_repaired(source: Source, out: Path, track: Track, limits: Limits = DEF
         raise UsageError(f"--fix: nothing of {track.title} can be repaired without inventing something")
     with whole_file(out) as stream:
         for number, line in numbered_lines(source, limits):
-            content, changes = repaired(line, track.bounds) if line.strip() else (line, [])
+            content, changes = _repaired(line, track.bounds) if line.strip() else (line, [])
             stream.write(content + b"\n")
             yield from (Finding(number, FIXED, change) for change in changes)

@@ -109,7 +109,7 @@ def _watches_24(topics: Topics | None) -> tuple[Watch, ...]:
     )
 
 
-RAG24 = Track("rag24", "TREC RAG 2024 answers", _RULES_24, _watches_24, _BOUNDS_24)
+_RAG24 = Track("rag24", "TREC RAG 2024 answers", _RULES_24, _watches_24, _BOUNDS_24)
 
 
 # TREC RAG 2025: `metadata`, at most 100 references and 400 words, citations by position or by id.
@@ -157,7 +157,7 @@ def _watches_25(topics: Topics | None) -> tuple[Watch, ...]:
     )
 
 
-RAG25 = Track("rag25", "TREC RAG 2025 answers", _RULES_25, _watches_25, _BOUNDS_25)
+_RAG25 = Track("rag25", "TREC RAG 2025 answers", _RULES_25, _watches_25, _BOUNDS_25)
 
 
 # TREC RAG 2026: more `metadata`, at most 1,024 words and three citations a sentence, strongest first.
@@ -203,7 +203,7 @@ def _watches_26(topics: Topics | None) -> tuple[Watch, ...]:
     )
 
 
-RAG26 = Track("rag26", "TREC RAG 2026 answers", _RULES_26, _watches_26, _BOUNDS_26)
+_RAG26 = Track("rag26", "TREC RAG 2026 answers", _RULES_26, _watches_26, _BOUNDS_26)
 
 
 # LiveRAG: a line for each of 500 questions, with the passages and the prompt the answer was made from.
@@ -256,10 +256,10 @@ def _watches_liverag(topics: Topics | None) -> tuple[Watch, ...]:
     return (OneAnswerATopic(("id",), ("question",), topics, _QUESTIONS),)
 
 
-LIVERAG = Track("liverag", "LiveRAG answers", _RULES_LIVERAG, _watches_liverag)
+_LIVERAG = Track("liverag", "LiveRAG answers", _RULES_LIVERAG, _watches_liverag)
 
 
-_TRACKS = {track.name: track for track in (RAG24, RAG25, RAG26, LIVERAG)}
+_TRACKS = {track.name: track for track in (_RAG24, _RAG25, _RAG26, _LIVERAG)}
 
 
 def track_named(name: str) -> Track:

@@ -54,7 +54,7 @@ _INTERRUPTED = 130
 _USAGE = 2
 
 
-class Commands(Group):
+class _Commands(Group):
     """Finds commands by name without importing the others; without a name it is `score`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -132,7 +132,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 
 
 @click.command(
-    cls=Commands,
+    cls=_Commands,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 fine; 1 a gate failed (--require, --fail-under), a file is not valid, or tools"

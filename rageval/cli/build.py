@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rageval.scoring.runs import Run
 
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 _output = output_option("-o", "--output", metavar="FILE", help="Where to.")
 _questions = shared("--questions", required=True)
 _nuggets = shared("--nuggets", required=True, help="The nuggets.")
@@ -36,7 +36,7 @@ _judge = click.option("--judge", metavar="JUDGE", required=True, help="Who write
 _depth_option = shared("--depth", default=20, show_default=True, help="Documents of each run pooled.")
 
 
-def _fusion_options(command: Decorated) -> Decorated:
+def _fusion_options(command: _Decorated) -> _Decorated:
     """How runs are fused."""
     for option in (
         click.option("--k", type=click.IntRange(0), default=60, show_default=True, help="Of rrf."),
@@ -55,7 +55,7 @@ def _fusion_options(command: Decorated) -> Decorated:
     return command
 
 
-def _filter_options(command: Decorated) -> Decorated:
+def _filter_options(command: _Decorated) -> _Decorated:
     """What support is, and which questions stay."""
     for option in (
         click.option(
@@ -74,11 +74,11 @@ def _filter_options(command: Decorated) -> Decorated:
     return command
 
 
-@click.command(cls=Command)
+@click.command("fuse", cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @_fusion_options
 @_output
-def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
+def _fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     """Fuse runs into one. What ties is what is equal: sums are exact, and written in full."""
     from rageval.building.fusion import fused, run_lines
     from rageval.scoring.sources import read_run
@@ -87,12 +87,12 @@ def fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     _deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
 
 
-@click.command(cls=Command)
+@click.command("nuggetize", cls=Command)
 @click.argument("questions", metavar="QUESTIONS")
 @_judge
 @_output
 @asking_options
-def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
+def _nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
     """The nuggets of every question, from its accepted answer."""
     from rageval.building.searching import require_answers
     from rageval.files.nuggets import write_nuggets
@@ -106,13 +106,13 @@ def nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -
     end_if_failed(failed, "lists of nuggets")
 
 
-@click.command(cls=Command)
+@click.command("variants", cls=Command)
 @click.argument("questions", metavar="QUESTIONS")
 @_nuggets
 @_judge
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
 @asking_options
-def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
+def _variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
     """The texts to look for documents with, a file a setting, for any retriever to read."""
     from rageval.building import searching as known
     from rageval.building.collection import refuse_inputs, write
@@ -132,7 +132,7 @@ def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: 
     end_if_failed(lost, "query variants")
 
 
-@click.command(cls=Command)
+@click.command("pool", cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
 @_depth_option
 @shared("--questions", help="For --dry-run: the questions.")
@@ -141,7 +141,7 @@ def variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: 
 @click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="For --dry-run: whose price.")
 @shared("--dry-run", help="Show depths and sources against calls, tokens and dollars.")
 @_output
-def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any) -> None:
+def _pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any) -> None:
     """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
     from rageval.building.pools import pool_lines, pooled
 
@@ -165,7 +165,7 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
     print_lines(forecast(found, questions, banks, texts, options["judges"], depth))
 
 
-@click.command(cls=Command)
+@click.command("support", cls=Command)
 @click.argument("pooled", metavar="POOL")
 @_questions
 @_nuggets
@@ -173,7 +173,7 @@ def pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any)
 @click.option("--judge", "judges", multiple=True, required=True, metavar="JUDGE", help="Who judges.")
 @_output
 @asking_options
-def support(
+def _support(
     pooled: str,
     questions: Any,
     nuggets: Any,
@@ -206,7 +206,7 @@ def support(
 @_nuggets
 @_filter_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
-def filter_(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
+def _filter(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
     """Keep the questions whose nuggets are supported, and say how many fell and why."""
     from rageval.building.collection import refuse_inputs, write_collection
     from rageval.building.support import counts, read_support, report
@@ -219,14 +219,14 @@ def filter_(judgements: str, questions: Any, nuggets: Any, threshold: float, rul
     print_lines(report(counts(fates, rule)))
 
 
-@click.command(cls=Command)
+@click.command("audit", cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--sample", type=click.IntRange(1), default=60, show_default=True, help="Questions to look at.")
 @shared("--seed", default=1, help="Of the sample.")
 @shared("--corpus")
 @click.option("--read", "labelled", metavar="FILE", help="A sample that people have labelled.")
 @_output
-def audit(
+def _audit(
     folder: Path | None, sample: int, seed: int, corpus: Any, labelled: str | None, output: Path | None
 ) -> None:
     """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
@@ -252,7 +252,7 @@ def audit(
     _deliver(auditing.sample_lines(questions, banks, qrels, texts, sample, seed), output)
 
 
-_STEPS = (fuse, nuggetize, variants, pool, support, filter_, audit)
+_STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _audit)
 
 
 def _banks_in(source: Any) -> dict[str, list[Nugget]]:
@@ -355,7 +355,7 @@ def build() -> None:
 @_filter_options
 @asking_options
 @shared("--dry-run", help="Show the pool by depth and breadth, and what judging costs.")
-def everything(output: Path, **options: Any) -> None:
+def _everything(output: Path, **options: Any) -> None:
     """Nuggets, query variants, fusion, pool, support and filter: all of it.
 
     Whatever stops it, the same command goes on where it was: replies are stored and never paid for twice.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rageval.scoring.sources import RunSource
 
 
-FORMATS = ("table", "md", "latex", "csv", "json")
+_FORMATS = ("table", "md", "latex", "csv", "json")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
@@ -104,7 +104,9 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 )
 @click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
 @shared("--seed", default=20130)
-@click.option("--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else csv.")
+@click.option(
+    "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else csv."
+)
 def compare(words: tuple[str, ...], **options: Any) -> None:
     """Compare runs, or judged answers of several systems.
 

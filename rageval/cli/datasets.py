@@ -49,9 +49,9 @@ def datasets(ctx: click.Context, /) -> None:
         print_lines(_listing())
 
 
-@datasets.command()
+@datasets.command("show")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-def show(dataset: str) -> None:
+def _show(dataset: str) -> None:
     """What ID is: its content, licence, citation, and where its files come from."""
     from rageval.datasets.catalogue import find
     from rageval.datasets.loading import load
@@ -64,13 +64,13 @@ def show(dataset: str) -> None:
     print_lines(_page(*pair))
 
 
-@datasets.command()
+@datasets.command("fetch")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.option("--only", type=click.Choice(_ROLES), multiple=True, help="Only the files of this role.")
 @click.option("--again", is_flag=True, help="Also what is there already.")
 @_licence
 @_http
-def fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool, allow_http: bool) -> None:
+def _fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool, allow_http: bool) -> None:
     """Download ID ahead of time. A download that was interrupted continues."""
     from rageval.datasets import fetching
     from rageval.datasets.catalogue import found
@@ -90,7 +90,7 @@ def fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool
     "--as", "role", type=click.Choice(_ROLES), help="What the files hold, if not told by their names."
 )
 @_limits
-def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tuple[str, ...]) -> None:
+def _import(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tuple[str, ...]) -> None:
     """Take over files that you have: official ones, Hugging Face parquet, JSON lines."""
     from rageval.datasets.importing import import_files
 
@@ -98,7 +98,7 @@ def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tup
     print_lines(f"{dataset}: {name}: {path}" for name, found in taken.items() for path in found)
 
 
-@datasets.command()
+@datasets.command("export")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.argument("what", type=click.Choice(_WHAT))
 @click.option(
@@ -106,19 +106,21 @@ def import_(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tup
 )
 @_licence
 @_limits
-def export(dataset: str, what: str, style: str | None, accept_license: bool, limits: tuple[str, ...]) -> None:
+def _export(
+    dataset: str, what: str, style: str | None, accept_license: bool, limits: tuple[str, ...]
+) -> None:
     """Print a part of ID as ir_datasets exports it, nuggets as AutoNuggetizer, answers as questions."""
     from rageval.datasets.exporting import exported
 
     print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
 
 
-@datasets.command()
+@datasets.command("check")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @_licence
 @_limits
 @click.pass_context
-def check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tuple[str, ...]) -> None:
+def _check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tuple[str, ...]) -> None:
     """Count what ID holds, beside what its publishers say. Exit code 1 if they differ."""
     from rageval.datasets.exporting import checked
 
@@ -127,12 +129,12 @@ def check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tup
     ctx.exit(0 if all(count.agrees for count in counts) else _DISAGREES)
 
 
-@datasets.command()
+@datasets.command("leaderboard")
 @click.argument("files", metavar="ENTRY...", nargs=-1, required=True)
-def leaderboard(files: tuple[str, ...]) -> None:
+def _leaderboard(files: tuple[str, ...]) -> None:
     """Put entries of FreshStack's leaderboard together: one a topic becomes one with the average."""
 
-    print_lines([merged(files)])
+    print_lines([_merged(files)])
 
 
 def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
@@ -235,11 +237,11 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(map(pad, row, widths)).rstrip()
 
 
-MEASURES = {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}  # as it calls them
+_MEASURES = {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}  # as it calls them
 _TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")
 _UNKNOWN = "-"
 _EXPECTED = (
-    f"expected {{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(MEASURES)}}}}}}}]}}"
+    f"expected {{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(_MEASURES)}}}}}}}]}}"
 )
 
 
@@ -252,7 +254,7 @@ def entries(results: list[Scores]) -> Iterator[str]:
 
 def _entry(scores: Scores, topic: str) -> dict[str, Any]:
     found = {}
-    for name, measure in MEASURES.items():
+    for name, measure in _MEASURES.items():
         try:
             found[name] = scores[measure].value
         except KeyError:
@@ -274,7 +276,7 @@ def _topic() -> str:
     )
 
 
-def merged(files: Sequence[str]) -> str:
+def _merged(files: Sequence[str]) -> str:
     """Merge the entries of these files, those of one name as one; add the average of all five topics."""
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
@@ -292,7 +294,7 @@ def merged(files: Sequence[str]) -> str:
 def _average(datasets: dict[str, dict[str, float]]) -> None:
     datasets.pop("average", None)
     if all(topic in datasets for topic in _TOPICS):
-        means = {name: sum(datasets[topic][name] for topic in _TOPICS) / len(_TOPICS) for name in MEASURES}
+        means = {name: sum(datasets[topic][name] for topic in _TOPICS) / len(_TOPICS) for name in _MEASURES}
         datasets["average"] = means
 
 
@@ -317,6 +319,6 @@ def _is_entry(entry: Any) -> bool:
     return (
         isinstance(entry["info"].get("name"), str)
         and isinstance(datasets, dict)
-        and all(isinstance(values, dict) and set(values) == set(MEASURES) for values in datasets.values())
+        and all(isinstance(values, dict) and set(values) == set(_MEASURES) for values in datasets.values())
         and all(type(value) in (int, float) for values in datasets.values() for value in values.values())
     )

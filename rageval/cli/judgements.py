@@ -33,10 +33,10 @@ def judgements() -> None:
     """
 
 
-@judgements.command()
+@judgements.command("export")
 @_store
 @output_option("-o", "--output", metavar="FILE", help="Default: print.")
-def export(store: str | None, output: Path | None) -> None:
+def _export(store: str | None, output: Path | None) -> None:
     """Write every reply as a line of JSON, by key."""
     from rageval.judges.store import Store
 
@@ -56,7 +56,7 @@ def export(store: str | None, output: Path | None) -> None:
 @judgements.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.jsonl...")
 @_store
-def import_(files: tuple[str, ...], store: str | None) -> None:
+def _import(files: tuple[str, ...], store: str | None) -> None:
     """Take over exported replies; nothing that is in the store is overwritten."""
     from rageval.judges.store import Store
 
@@ -65,10 +65,10 @@ def import_(files: tuple[str, ...], store: str | None) -> None:
             _report(path, target.import_(_lines_of(path)))
 
 
-@judgements.command()
+@judgements.command("merge")
 @click.argument("stores", nargs=-1, required=True, metavar="STORE.sqlite...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The store that takes them all.")
-def merge(stores: tuple[str, ...], output: str) -> None:
+def _merge(stores: tuple[str, ...], output: str) -> None:
     """Put the replies of several stores into one; conflicts are listed, nothing is overwritten."""
     from rageval.judges.store import Store
 
@@ -77,9 +77,9 @@ def merge(stores: tuple[str, ...], output: str) -> None:
             _report(path, target.merge(_existing(path)))
 
 
-@judgements.command()
+@judgements.command("stats")
 @_store
-def stats(store: str | None) -> None:
+def _stats(store: str | None) -> None:
     """How many replies there are, of which models, with which status."""
     from rageval.judges.store import Store
 
@@ -87,10 +87,10 @@ def stats(store: str | None) -> None:
         print_lines([json.dumps(source.stats(), indent=2)])
 
 
-@judgements.command()
+@judgements.command("show")
 @click.argument("key")
 @_store
-def show(key: str, store: str | None) -> None:
+def _show(key: str, store: str | None) -> None:
     """The prompt as it was rendered and the raw reply; KEY may be shortened while it is the only one."""
     from rageval.judges.store import Store
 

@@ -32,7 +32,7 @@ def pool() -> None:
     """
 
 
-@pool.command()
+@pool.command("check")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--against",
@@ -42,7 +42,7 @@ def pool() -> None:
 )
 @shared("--depth", default=20, show_default=True, help="Of the new pool.")
 @output_option("-o", "--output", metavar="FILE", help="The new pool.")
-def check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
+def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
     """What RUN would leave unjudged, at several depths, and what judging it would take.
 
     With -o the unjudged documents are written as a pool that `rageval build support` judges.

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from rageval.scoring.scores import Score, Scores
 
 
-FORMATS = (
+_FORMATS = (
     *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
     "freshstack-leaderboard",
 )
 _GATE_FAILED = 1
-COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer")
+_COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer")
 _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
@@ -35,7 +35,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option("-q", "--by-query", is_flag=True, help="Also print the value of every query.")
 @click.option("-n", "--no-summary", is_flag=True, help="Do not print the means.")
 @click.option(
-    "--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else trec."
+    "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else trec."
 )
 @shared("--sort")
 @shared("--names")
@@ -89,7 +89,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option("--provider", metavar="NAME", help="Let this provider of ir_measures compute.")
 @click.option(
     "--compat",
-    type=click.Choice(COMPAT),
+    type=click.Choice(_COMPAT),
     help="Another tool's rules, to match its numbers.",
 )
 @shared("--nuggets")

@@ -30,29 +30,29 @@ _ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)  # with others, rounding decides which doc
 _MEASURES = 4  # asked of each vector
 
 
-class Difference(NamedTuple):
+class _Difference(NamedTuple):
     """What somebody has to look at: the smallest input found, and what the peer says of it."""
 
     verdict: ToolVerdict
     vector: RunVector
 
 
-class Fuzzed(NamedTuple):
+class _Fuzzed(NamedTuple):
     """One vector's worth of work: how many values were compared, and what disagreed."""
 
     values: int
-    differences: list[Difference]
+    differences: list[_Difference]
 
 
-def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[Fuzzed]:
+def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[_Fuzzed]:
     """Compare with a peer for so long, or a little longer. The same seed draws the same inputs."""
     peer, until = peer_named(name), time.monotonic() + seconds
     with PeerProcess(name) as process:
         for number in count():
             if time.monotonic() > until:
                 return
-            vector = drawn(random.Random(f"{seed}/{number}"), peer)
-            yield Fuzzed(
+            vector = _drawn(random.Random(f"{seed}/{number}"), peer)
+            yield _Fuzzed(
                 len(vector.expected) * _QUERIES,
                 [
                     _smallest(process, peer, name, vector, measure)
@@ -61,7 +61,7 @@ def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[Fuzzed]:
             )
 
 
-def drawn(rng: random.Random, peer: Peer) -> RunVector:
+def _drawn(rng: random.Random, peer: Peer) -> RunVector:
     """Queries that the run has, with something relevant; tied or not; and some measures of the peer."""
     run: list[RunRow] = []
     qrels: list[QrelsRow] = []
@@ -126,7 +126,7 @@ def _is_odd(found: ToolVerdict, vector: RunVector) -> bool:
     return found.verdict == FAILS and not reasons_of(found.tool, parse_measure(found.measure).name, topics)
 
 
-def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, measure: str) -> Difference:
+def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, measure: str) -> _Difference:
     """Return the same difference with fewer queries, then with fewer rows."""
 
     def still_wrong(smaller: RunVector) -> bool:
@@ -146,7 +146,7 @@ def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, me
     for field in ("run", "qrels"):
         vector = _fewer(vector, field, still_wrong)
     vector = _with_values(vector, [measure])
-    return Difference(verdict(name, peer, vector, measure, process.ask([measure], vector)), vector)
+    return _Difference(verdict(name, peer, vector, measure, process.ask([measure], vector)), vector)
 
 
 def _fewer(vector: RunVector, field: str, still_wrong: Callable[[RunVector], bool]) -> RunVector:

@@ -79,7 +79,7 @@ def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerRepl
     said, expected = reply.values[measure], vector.expected[measure]
     reasons = reasons_of(name, parse_measure(measure).name, topics_of(vector, measure))
     if not isinstance(expected, str):
-        if same(said, expected, peer.tolerance):
+        if _same(said, expected, peer.tolerance):
             return ToolVerdict(name, measure, vector.name, AGREES, values=said)
         known = [why for key, why in reasons.items() if key in peer.reproduced]
         if known and _as_in(peer, vector, measure, said, expected):
@@ -95,7 +95,7 @@ def topics_of(vector: Vector, measure: str) -> list[str]:
     return [*of_cutoff, *vector.topics]
 
 
-def same(left: Values, right: Values, tolerance: float = _TOLERANCE) -> bool:
+def _same(left: Values, right: Values, tolerance: float = _TOLERANCE) -> bool:
     """Tell whether two tools say the same of the same queries; undefined (None, nan) is a value, too."""
     return left.keys() == right.keys() and all(_near(left[key], right[key], tolerance) for key in left)
 
@@ -108,7 +108,7 @@ def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Val
     if said.keys() != expected.keys():
         rules = {**rules, "intersection": True, "complete": False} if isinstance(vector, RunVector) else rules
     found = vector.found([measure], rules)[measure]
-    return not isinstance(found, RagevalError) and same(said, found, peer.tolerance)
+    return not isinstance(found, RagevalError) and _same(said, found, peer.tolerance)
 
 
 def _near(left: float | None, right: float | None, tolerance: float) -> bool:
@@ -130,7 +130,7 @@ def _fault(expected: Expected, found: Found) -> str:
         return "" if refused else f"refused: {found}"
     if isinstance(expected, str):
         return f"expected to be refused: {expected}"
-    return "" if same(found, expected) else f"expected {dict(expected)}, found {dict(found)}"
+    return "" if _same(found, expected) else f"expected {dict(expected)}, found {dict(found)}"
 
 
 _Reason = tuple[str, str, str]  # tool, kind of verdict, words

@@ -79,7 +79,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(size for size in sizes if size is not None) if None not in sizes else None
 
 
-class Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ids that need no entry of their own: their parts by regular expression, and the files they mean."""
 
     id: str
@@ -117,7 +117,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     terms: str = ""
     nuggets_in_qrels: bool = True
     datasets: tuple[Spec, ...] = ()
-    pattern: Pattern | None = None
+    pattern: _Pattern | None = None
 
     def spec(self, dataset: str) -> Spec | None:
         """The data set of this id. One listed without files has those of its store, or of the pattern."""

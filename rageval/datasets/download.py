@@ -46,7 +46,7 @@ class _Again(Exception):
 
 
 @dataclass
-class HttpAnswer:
+class _HttpAnswer:
     """An open answer: 200, 206 or 416. `linked` is what the hub says of the file before it redirects."""
 
     status: int
@@ -95,9 +95,9 @@ class Transport:
     limit: int = 64 * 2**30
     pause: Callable[[float], None] = time.sleep
 
-    def open(self, url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+    def open(self, url: str, headers: Mapping[str, str] | None = None) -> _HttpAnswer:
         """The answer to a GET, after redirects; an `InputError` says why there is none, `Again` not yet."""
-        url = on_the_hub(url)
+        url = _on_the_hub(url)
         linked: dict[str, str] = {}
         for _ in range(_MOST_REDIRECTS):
             self._refuse_unsafe(url)
@@ -111,16 +111,16 @@ class Transport:
                 continue
             if answer.status in (200, 206, 416):
                 _refuse_encoded(answer.headers, url)
-                return HttpAnswer(answer.status, answer.headers, answer, linked)
+                return _HttpAnswer(answer.status, answer.headers, answer, linked)
             answer.close()
             raise _refusal(answer.status, answer.headers, url)
-        raise InputError(f"{shown(url)}: redirects more than {_MOST_REDIRECTS} times")
+        raise InputError(f"{_shown(url)}: redirects more than {_MOST_REDIRECTS} times")
 
     def _refuse_unsafe(self, url: str) -> None:
         scheme = urlsplit(url).scheme
         if scheme != "https" and not (scheme == "http" and self.allow_http):
             raise InputError(
-                f"{shown(url)}: expected https; --allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http"
+                f"{_shown(url)}: expected https; --allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http"
             )
 
     def _answer(self, url: str, headers: dict[str, str]) -> Any:
@@ -132,7 +132,7 @@ class Transport:
             cause = error.reason if isinstance(error, urllib.error.URLError) else error
             if isinstance(cause, TimeoutError | ConnectionResetError | http.client.HTTPException):
                 raise _Again(_reason(error)) from error
-            raise InputError(f"{shown(url)}: cannot be reached: {_reason(error)}") from None
+            raise InputError(f"{_shown(url)}: cannot be reached: {_reason(error)}") from None
 
 
 class _AsIs(urllib.request.HTTPErrorProcessor):
@@ -148,7 +148,7 @@ def _endpoint() -> str:
     return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
 
 
-def on_the_hub(url: str) -> str:
+def _on_the_hub(url: str) -> str:
     """Return the address, at the hub that `HF_ENDPOINT` names if it is one of the hub's."""
     return _endpoint() + url.removeprefix(HUB) if url.startswith(f"{HUB}/") else url
 
@@ -170,7 +170,7 @@ def _authorization(url: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def shown(url: str) -> str:
+def _shown(url: str) -> str:
     """Return the address for messages: without user, password and query, which may be secrets."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
@@ -184,7 +184,7 @@ def _whole_number(text: str | None) -> int | None:
 def _refuse_encoded(headers: Mapping[str, str], url: str) -> None:
     encoding = headers.get("Content-Encoding", "identity")
     if encoding.lower() != "identity":
-        raise InputError(f"{shown(url)}: arrives as {visible(encoding)}, expected the file as it is")
+        raise InputError(f"{_shown(url)}: arrives as {visible(encoding)}, expected the file as it is")
 
 
 def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
@@ -192,9 +192,9 @@ def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
         return _Again(f"the server answers {status}", _retry_after(headers.get("Retry-After")))
     if status in (401, 403):
         way = "set HF_TOKEN, and accept its terms on its page" if _origin(url) == _origin(_endpoint()) else ""
-        return InputError(f"{shown(url)}: the server answers {status}, no permission{way and '; ' + way}")
+        return InputError(f"{_shown(url)}: the server answers {status}, no permission{way and '; ' + way}")
     reason = {404: "there is no such file", 410: "the file is gone"}.get(status, "expected the file")
-    return InputError(f"{shown(url)}: the server answers {status}, {reason}")
+    return InputError(f"{_shown(url)}: the server answers {status}, {reason}")
 
 
 def _retry_after(text: str | None) -> float | None:
@@ -248,7 +248,7 @@ def shards(source: Source, transport: Transport) -> list[Source]:
     matching = sorted(name for name in names if fnmatchcase(name, source.match))
     if not matching:
         found = ", ".join(sorted(names)[:5]) or "none"
-        raise InputError(f"{shown(url)}: expected files {source.match}, found {found}")
+        raise InputError(f"{_shown(url)}: expected files {source.match}, found {found}")
     return [_source_at(source, plain(name, name), names[name]) for name in matching]
 
 
@@ -273,13 +273,13 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
             return msgspec.json.decode(text, type=list[_Listed])
         except _Again as again:
             if failures == transport.attempts:
-                raise InputError(f"{shown(url)}: {again} ({failures} times)") from None
+                raise InputError(f"{_shown(url)}: {again} ({failures} times)") from None
             transport.pause(again.wait if again.wait is not None else 2.0**failures / 2)
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{shown(url)}: expected the hub's list of files: {error}") from None
-    raise InputError(f"{shown(url)}: expected at least one attempt, found {transport.attempts}")
+            raise InputError(f"{_shown(url)}: expected the hub's list of files: {error}") from None
+    raise InputError(f"{_shown(url)}: expected at least one attempt, found {transport.attempts}")
 
 
 def _whole(read: Callable[[int], bytes], url: str) -> bytes:
@@ -287,7 +287,7 @@ def _whole(read: Callable[[int], bytes], url: str) -> bytes:
     while block := read(2**16):
         text += block
         if len(text) > _LONGEST_LISTING:
-            raise InputError(f"{shown(url)}: a list of files of more than {_LONGEST_LISTING:,} bytes")
+            raise InputError(f"{_shown(url)}: a list of files of more than {_LONGEST_LISTING:,} bytes")
     return text
 
 
@@ -459,8 +459,8 @@ class _Fetch:
                 failures = 1 if self.part.size > before else failures + 1
                 if failures >= self.transport.attempts:
                     raise InputError(
-                        f"{shown(self.url)}: {again} ({failures} times, after {self.part.size:,} bytes, which"
-                        " are kept); say the same again to continue"
+                        f"{_shown(self.url)}: {again} ({failures} times, after {self.part.size:,} bytes,"
+                        " which are kept); say the same again to continue"
                     ) from None
                 wait = again.wait if again.wait is not None else min(2.0**failures / 2, _LONGEST_PAUSE)
                 self.transport.pause(wait)
@@ -484,7 +484,7 @@ class _Fetch:
         finally:
             reply.close()
 
-    def _begin(self, reply: HttpAnswer) -> int | None:
+    def _begin(self, reply: _HttpAnswer) -> int | None:
         """Make the part fit the reply; how large the file will be, if that is known."""
         if reply.status == 200:
             self.part.start(reply.etag)
@@ -500,21 +500,21 @@ class _Fetch:
         expected = self.size if self.size is not None else linked
         if expected is not None and total not in (None, expected):
             self.part.clear()
-            raise InputError(f"{shown(self.url)}: has {total:,} bytes, expected {expected:,}")
+            raise InputError(f"{_shown(self.url)}: has {total:,} bytes, expected {expected:,}")
         total = total if total is not None else expected
         if total is not None and total > (expected if expected is not None else self.transport.limit):
             raise InputError(
-                f"{shown(self.url)}: has {total:,} bytes, expected at most {self.transport.limit:,}"
+                f"{_shown(self.url)}: has {total:,} bytes, expected at most {self.transport.limit:,}"
             )
         self.part.require_room(total)
         return total
 
-    def _take(self, reply: HttpAnswer, total: int | None) -> None:
+    def _take(self, reply: _HttpAnswer, total: int | None) -> None:
         most = total if total is not None else self.transport.limit
         while block := reply.read(_BLOCK):
             if self.part.size + len(block) > most:
                 self.part.clear()
-                raise InputError(f"{shown(self.url)}: sends more than the {most:,} bytes that were expected")
+                raise InputError(f"{_shown(self.url)}: sends more than the {most:,} bytes that were expected")
             self.part.write(block)
             self.watch(self.part.size, total)
         if total is not None and self.part.size < total:
@@ -525,6 +525,6 @@ class _Fetch:
         hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
         self.part.clear()
         return InputError(
-            f"{shown(self.url)}: sha256 {found}, expected {visible(str(self.sha256))}{hint}; the file was not"
-            " taken, and what was there before is kept"
+            f"{_shown(self.url)}: sha256 {found}, expected {visible(str(self.sha256))}{hint}; the file was"
+            " not taken, and what was there before is kept"
         )

@@ -15,7 +15,7 @@ from rageval.files.jsonl import as_line
 from rageval.files.nuggets import write_nuggets
 from rageval.records import Nugget
 
-WHAT = {
+_WHAT = {
     "docs": ("jsonl", "tsv"),
     "queries": ("tsv", "jsonl"),
     "qrels": ("trec", "tsv", "jsonl"),
@@ -25,8 +25,8 @@ WHAT = {
 
 
 def exported(dataset: Dataset, what: str, style: str | None = None) -> Iterator[str]:
-    """Yield the lines of a part of a data set; the first style of `WHAT` is the usual one."""
-    styles = WHAT[what]
+    """Yield the lines of a part of a data set; the first style of `_WHAT` is the usual one."""
+    styles = _WHAT[what]
     if style is not None and style not in styles:
         raise UsageError(f"--format {style}: {what} are written as {' or '.join(styles)}")
     return _WRITERS[what](dataset, style or styles[0])

@@ -87,7 +87,7 @@ def _arrived(file: Source, folder: Path, transport: Transport) -> home.KeptFile:
             return kept
     from rageval.datasets.download import download
 
-    watch = DownloadProgress(file.name)
+    watch = _DownloadProgress(file.name)
     try:
         return download(file.urls, target, transport, size=file.size, sha256=file.sha256, watch=watch)
     finally:
@@ -136,7 +136,7 @@ def _say(message: str) -> None:
 _OFTEN, _SELDOM = 0.2, 30.0
 
 
-class DownloadProgress:
+class _DownloadProgress:
     """Told of every block that arrives; says something on standard error when it is time to."""
 
     def __init__(self, name: str) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from rageval.errors import InputError, OutputError
 from rageval.files.writing import whole_file
 
-MANIFEST = "files.json"
+_MANIFEST = "files.json"
 ACCEPTED = "licence-accepted"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -34,7 +34,7 @@ class KeptFile(msgspec.Struct, frozen=True):
 _Manifest = dict[str, list[KeptFile]]  # by role
 
 
-def home() -> Path:
+def _home() -> Path:
     """Return the folder that ir_datasets keeps its data in; ours are in a folder of their own in it."""
     given = os.environ.get("IR_DATASETS_HOME")
     return (Path(given) if given else Path.home() / ".ir_datasets") / "rageval"
@@ -42,7 +42,7 @@ def home() -> Path:
 
 def folder_of(name: str) -> Path:
     """Return the folder of a data set; a name that would lead elsewhere is refused."""
-    return home().joinpath(*(plain(part, name) for part in name.split("/")))
+    return _home().joinpath(*(plain(part, name) for part in name.split("/")))
 
 
 def plain(part: str, whole: str) -> str:
@@ -57,7 +57,7 @@ def plain(part: str, whole: str) -> str:
 
 def manifest_of(folder: Path) -> _Manifest:
     """Return what the folder holds; empty if nothing."""
-    path = folder / MANIFEST
+    path = folder / _MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Manifest)
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def kept_paths(folder: Path, role: str) -> list[Path] | None:
 def keep(folder: Path, role: str, files: Sequence[KeptFile]) -> None:
     """Let the files of this role count from now on."""
     manifest = manifest_of(folder) | {role: list(files)}
-    write_small(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
+    write_small(folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
 
 
 def measured(path: Path) -> KeptFile:

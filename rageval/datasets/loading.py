@@ -23,7 +23,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
 
-CONTENT = ("questions", "documents", "qrels", "nuggets")
+_CONTENT = ("questions", "documents", "qrels", "nuggets")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def own(
         role = reader.role.get("documents", "documents")
         paths = files(role)
         everything = partial(reader.read["documents"], paths, raised)
-        return DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
+        return _DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
     return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, store if has_documents else None)
@@ -174,7 +174,7 @@ def _of_a_plugin(dataset: str) -> Dataset | None:
         made = make(dataset)
     except KeyError:
         raise UnknownDataset(dataset) from None
-    holds = tuple(what for what in CONTENT if hasattr(made, what))
+    holds = tuple(what for what in _CONTENT if hasattr(made, what))
     return Dataset(dataset, holds, lambda what: iter(getattr(made, what)()))
 
 
@@ -182,7 +182,7 @@ def _of_ir_datasets(dataset: str) -> Dataset:
     found = _loaded(dataset)
     if found is None:
         raise UnknownDataset(dataset)
-    return Dataset(dataset, _holds_of(found), partial(read_foreign, found), store=_store_of(found))
+    return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=_store_of(found))
 
 
 _NUGGET_FIELDS = ("subtopic_id", "nugget_id")  # TREC's `iteration` names rounds or assessors, no nugget
@@ -223,7 +223,7 @@ def _store_of(dataset: Any) -> Any:
     return dataset.docs_store if dataset.has_docs() else None
 
 
-def read_foreign(dataset: Any, what: str) -> Iterator[Any]:
+def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
     """Yield the content as our records; documents stay as they are."""
     if what == "documents":
         return iter(dataset.docs_iter())
@@ -255,7 +255,7 @@ def _nuggets(dataset: Any) -> Iterator[Nugget]:
 _AT_ONCE = 500  # ids a question to the database may name
 
 
-class DocumentStore:
+class _DocumentStore:
     """The documents of a data set by id, made of the files that are there, and anew when these change."""
 
     def __init__(

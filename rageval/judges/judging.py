@@ -56,7 +56,7 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class _Outcome:
     """What a task came to: verdicts, or the status that says why there are none."""
 
     status: str
@@ -74,7 +74,7 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
     """
     todo = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
     labels = [decided(rubric, task) for task in todo]
-    outcomes = asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
+    outcomes = _asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
@@ -85,12 +85,12 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
             yield from _rows(rubric, task, outcomes[number], judge)
 
 
-def asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, Outcome]:
+def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, _Outcome]:
     """Return the outcome of each task.
 
     Replies that cannot be read are asked for again, with the reason; a cut-off one once, with more room.
     """
-    found: dict[int, Outcome] = {}
+    found: dict[int, _Outcome] = {}
     waiting = {number: rubric.request(task.data, task.ids) for number, task in todo.items()}
     for attempt in range(1, _TRIES + 1):
         again: dict[int, Request] = {}
@@ -105,22 +105,22 @@ def asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, O
     return found
 
 
-def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[Outcome, Request | None]:
+def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_Outcome, Request | None]:
     """What a reply comes to, and the request that may get a better one."""
     if reply.status == TRUNCATED:
         more = replace(request, max_tokens=2 * request.max_tokens)
         is_first = request.max_tokens == rubric.file.max_tokens
-        return Outcome(TRUNCATED, detail=reply.detail), more if is_first else None
+        return _Outcome(TRUNCATED, detail=reply.detail), more if is_first else None
     if reply.status != OK:
-        return Outcome(reply.status, detail=reply.detail), None
+        return _Outcome(reply.status, detail=reply.detail), None
     try:
         verdicts, repaired = rubric.read(reply.text, task.ids)
         _require_evidence(rubric, verdicts, task.data)
     except Invalid as error:
         again = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
         retry = again.with_more(_note(str(error)))
-        return Outcome(INVALID, detail=str(error)), retry
-    return Outcome(REPAIRED if repaired else OK, tuple(verdicts)), None
+        return _Outcome(INVALID, detail=str(error)), retry
+    return _Outcome(REPAIRED if repaired else OK, tuple(verdicts)), None
 
 
 def _note(trouble: str) -> Shown:
@@ -131,7 +131,7 @@ def _note(trouble: str) -> Shown:
     return as_note((begun, *why, end, *shown), f"{begun}: {trouble}{end}")
 
 
-def _rows(rubric: Rubric, task: Task, outcome: Outcome, judge: Judge) -> list[dict[str, Any]]:
+def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: Judge) -> list[dict[str, Any]]:
     common = {**_by(rubric, judge), "status": outcome.status}
     reply = outcome.reply
     call = {
@@ -146,7 +146,7 @@ def _rows(rubric: Rubric, task: Task, outcome: Outcome, judge: Judge) -> list[di
     return rows
 
 
-def _said_rows(task: Task, outcome: Outcome, common: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _said_rows(task: Task, outcome: _Outcome, common: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not outcome.verdicts:
         return [_judgement(row, common) for rows in task.rows.values() for row in rows]
     return [
@@ -193,7 +193,7 @@ def _require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping
     if source is None:
         return
     for verdict in verdicts:
-        if verdict.label in rubric.file.evidence_for and not is_quoted(verdict.evidence or "", data[source]):
+        if verdict.label in rubric.file.evidence_for and not _is_quoted(verdict.evidence or "", data[source]):
             of = f" of {verdict.id}" if verdict.id else ""
             raise Invalid(
                 f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
@@ -201,25 +201,25 @@ def _require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping
             )
 
 
-def is_quoted(evidence: str, text: str) -> bool:
+def _is_quoted(evidence: str, text: str) -> bool:
     """Tell whether the quote, or every piece of it where some is left out, stands in the text.
 
-    >>> is_quoted("It’s safe … at 100 °C", "It's  SAFE, they say, at 100 °C.")
+    >>> _is_quoted("It’s safe … at 100 °C", "It's  SAFE, they say, at 100 °C.")
     True
-    >>> is_quoted("perfectly safe", "It's safe."), is_quoted(" … ", "It's safe."), is_quoted("✓", "✓ (yes)")
+    >>> _is_quoted("perfectly safe", "It's safe."), _is_quoted(" … ", "It is."), _is_quoted("✓", "✓ (yes)")
     (False, False, True)
     """
     pieces = [piece.strip() for piece in _LEFT_OUT.split(evidence) if piece.strip()]
-    shown = as_quoted(text)
+    shown = _as_quoted(text)
     return 0 < len(pieces) <= _MOST_PIECES and all(
-        piece in text or (as_quoted(piece) or "\n") in shown for piece in pieces
+        piece in text or (_as_quoted(piece) or "\n") in shown for piece in pieces
     )
 
 
-def as_quoted(text: str) -> str:
+def _as_quoted(text: str) -> str:
     """Fold text as quotes are compared: without case, marks and blanks that copying changes.
 
-    >>> as_quoted("It’s  SAFE.") == as_quoted("it's safe")
+    >>> _as_quoted("It’s  SAFE.") == _as_quoted("it's safe")
     True
     """
     return re.sub(r"\W+", " ", compatible(text).casefold()).strip()
@@ -238,7 +238,7 @@ class Written:
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    def keep(self, query: str, outcome: Outcome) -> None:
+    def keep(self, query: str, outcome: _Outcome) -> None:
         """Take in what came of a call."""
         self.calls += outcome.attempts
         spent = outcome.reply.usage
@@ -283,7 +283,7 @@ def _noted(rubric: Rubric, material: Material, judge: Judge) -> Written:
     todo = dict(enumerate(_share(rubric, material, judge)))
     queries = [task.rows[""][0].query for task in todo.values()]
     written = Written()
-    for number, outcome in sorted(asked(rubric, todo, judge).items()):
+    for number, outcome in sorted(_asked(rubric, todo, judge).items()):
         written.keep(queries[number], outcome)
     return written
 
@@ -307,7 +307,7 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
             )
             for number, query in enumerate(queries)
         }
-        for number, outcome in sorted(asked(rubric, todo, judge).items()):
+        for number, outcome in sorted(_asked(rubric, todo, judge).items()):
             written.keep(queries[number], outcome)
     return written
 

@@ -349,7 +349,7 @@ def _texts(
 ) -> dict[str, str]:
     """The texts of a file; of a data set, which may be larger than memory, those that will be shown."""
     if not hasattr(passages, "document_store"):
-        return read_passages(passages, limits)
+        return _read_passages(passages, limits)
     wanted = {doc for docs in pools.values() for doc in docs}
     wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
     found = passages.document_store().get_many(sorted(wanted))
@@ -363,7 +363,7 @@ def _text_of(document: Any) -> str:
     return f"{title}\n{text}" if title else str(text)
 
 
-def read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
+def _read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
     """Read {document: text} of JSON lines with an id and a text, whatever the corpus calls them."""
     return dict(passages_in(source, limits))
 

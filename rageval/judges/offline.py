@@ -102,7 +102,7 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
         raise UsageError(f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}")
     for answer in material.answers:
         for nugget in material.bank(answer.query_id):
-            grade, evidence = lexical_evidence(nugget.text, answer.text)
+            grade, evidence = _lexical_evidence(nugget.text, answer.text)
             also = {"importance": nugget.importance, "weight": nugget.weight, "evidence": evidence or None}
             said: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC}
             said |= {name: value for name, value in also.items() if value is not None}
@@ -123,24 +123,26 @@ class _Window:
     numbers: frozenset[Decimal]
 
 
-def lexical_support(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> float:
+def _lexical_support(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> float:
     """Return the share (0 to 1) of the nugget's words, by weight, in the best two neighbouring sentences.
 
     A place that lacks a number of the nugget counts for nothing. Rare words weigh more: `weights` come from
-    `stem_weights` over a collection, by default from the sentences of the text.
+    `_stem_weights` over a collection, by default from the sentences of the text.
 
     >>> text = "The Eiffel Tower stands in Paris. It was built in 1889. Millions visit the tower."
-    >>> lexical_support("The tower was built in 1889", text)
+    >>> _lexical_support("The tower was built in 1889", text)
     1.0
-    >>> lexical_support("The tower was built in 1890", text)
+    >>> _lexical_support("The tower was built in 1890", text)
     0.0
-    >>> round(lexical_support("The tower is visited by tourists", text), 3)
+    >>> round(_lexical_support("The tower is visited by tourists", text), 3)
     0.537
     """
-    return lexical_evidence(nugget, text, weights)[0]
+    return _lexical_evidence(nugget, text, weights)[0]
 
 
-def lexical_evidence(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> tuple[float, str]:
+def _lexical_evidence(
+    nugget: str, text: str, weights: Mapping[str, float] | None = None
+) -> tuple[float, str]:
     """Return the support and the place in the text it was found in, empty if there is none."""
     wanted = _wanted_stems(nugget)
     numbers = frozenset(numbers_in(nugget))
@@ -156,10 +158,10 @@ def lexical_evidence(nugget: str, text: str, weights: Mapping[str, float] | None
     return best
 
 
-def stem_weights(texts: Iterable[str]) -> dict[str, float]:
+def _stem_weights(texts: Iterable[str]) -> dict[str, float]:
     """Weigh each stem by log(1 + N / (1 + df)), its rarity; what never occurs stands under "".
 
-    >>> weights = stem_weights(["red apples", "green apples"])
+    >>> weights = _stem_weights(["red apples", "green apples"])
     >>> weights["appl"] < weights["red"] < weights[""]
     True
     """
@@ -172,10 +174,10 @@ def stem_weights(texts: Iterable[str]) -> dict[str, float]:
     return {**weights, "": math.log(1 + total)}
 
 
-def stem(word: str) -> str:
+def _stem(word: str) -> str:
     """Cut the ending that English inflects a word by: crude, and alike for all forms of most words.
 
-    >>> [stem(word) for word in ("towers", "visited", "visiting", "planned", "planning", "studies", "study")]
+    >>> [_stem(word) for word in ("towers", "visited", "visiting", "planned", "planning", "studies", "study")]
     ['tower', 'visit', 'visit', 'plan', 'plan', 'stud', 'stud']
     """
     for ending in _ENDINGS:
@@ -189,7 +191,7 @@ def stem(word: str) -> str:
 
 def _stems(text: str) -> Iterator[str]:
     text = compatible(text).casefold().replace("’", "'").replace("'s", "")
-    return (stem(word) for word in _WORD.findall(text) if word not in _COMMON)
+    return (_stem(word) for word in _WORD.findall(text) if word not in _COMMON)
 
 
 def _wanted_stems(nugget: str) -> list[str]:
@@ -207,7 +209,7 @@ def _sentences(text: str) -> tuple[_Window, ...]:
 
 @lru_cache(maxsize=64)
 def _own_weights(text: str) -> Mapping[str, float]:
-    return stem_weights(place.text for place in _sentences(text))
+    return _stem_weights(place.text for place in _sentences(text))
 
 
 def _weigher(text: str, weights: Mapping[str, float] | None) -> Callable[[str], float]:

@@ -30,7 +30,7 @@ from rageval.judges.prompts import FENCE, Mark, as_data, by_author
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
-UNITS = (
+_UNITS = (
     *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
     *("pair", "against-gold", "list"),
 )
@@ -44,20 +44,20 @@ _DATA = (
 )
 
 
-class Prompt(msgspec.Struct, forbid_unknown_fields=True):
+class _Prompt(msgspec.Struct, forbid_unknown_fields=True):
     """The two parts of the prompt."""
 
     system: str
     ask: str
 
 
-class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
+class _RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     """A rubric file."""
 
     unit: str
     kind: str
     sees: list[str]
-    prompt: Prompt
+    prompt: _Prompt
     follows: str = ""
     departs: str = ""
     labels: dict[str, float] = {}
@@ -78,7 +78,7 @@ class Rubric:
     """What is asked and how the reply is read."""
 
     name: str
-    file: RubricFile
+    file: _RubricFile
 
     @property
     def scale(self) -> RubricScale:
@@ -160,10 +160,10 @@ def rubric_text(name: str) -> str:
     if name.endswith((".toml", ".py")):
         return _text_of(Path(name))
     offered = plugin("rubrics", name.lower().replace("-", "_"))
-    return as_toml(found) if isinstance(offered, Rubric) else _text_of(Path(offered))
+    return _as_toml(found) if isinstance(offered, Rubric) else _text_of(Path(offered))
 
 
-def as_toml(rubric: Rubric) -> str:
+def _as_toml(rubric: Rubric) -> str:
     """Write a rubric as its file, where there is none: a string of JSON is one of TOML, too."""
     fields = {name: value for name, value in msgspec.to_builtins(rubric.file).items() if value is not None}
     tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
@@ -211,10 +211,10 @@ def _text_of(path: Path) -> str:
 
 def _read(name: str, text: str, source: str) -> Rubric:
     try:
-        found = msgspec.convert(tomllib.loads(text), RubricFile)
+        found = msgspec.convert(tomllib.loads(text), _RubricFile)
     except (ValueError, msgspec.ValidationError, RecursionError) as error:  # of numbers, too
         raise InputError(f"{source}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
-    for what, value, known in (("kind", found.kind, tuple(KINDS)), ("unit", found.unit, UNITS)):
+    for what, value, known in (("kind", found.kind, tuple(KINDS)), ("unit", found.unit, _UNITS)):
         if value not in known:
             raise InputError(f"{source}: {what} = {value!r}, expected one of {', '.join(known)}")
     if found.kind in ("label", "labels", "matrix") and len(found.labels) < 2:
@@ -230,7 +230,7 @@ def _read(name: str, text: str, source: str) -> Rubric:
     return Rubric(name, found)
 
 
-def _require_numbers(found: RubricFile, source: str) -> None:
+def _require_numbers(found: _RubricFile, source: str) -> None:
     """`InputError` for a number that no job could use, before anything was asked with it."""
     for field, most in _MOST.items():
         number = getattr(found, field)

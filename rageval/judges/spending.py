@@ -41,7 +41,7 @@ _CACHE_WRITING = 1.25  # what input costs at most when it is put into the provid
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class _Price:
     """US dollars per million tokens; `cached` is for input that was read from the provider's cache."""
 
     input: float
@@ -49,18 +49,18 @@ class Price:
     output: float
 
 
-_FREE = Price(0.0, 0.0, 0.0)
+_FREE = _Price(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class _Prices:
     """A table of prices and the day it was made."""
 
     as_of: str
-    models: Mapping[str, Price]
+    models: Mapping[str, _Price]
     free: frozenset[str]
 
-    def of(self, model: str) -> Price | None:
+    def of(self, model: str) -> _Price | None:
         """Return the price of `provider:model`, with or without a date at its end; None if not known."""
         provider, _, name = model.partition(":")
         if provider in self.free:
@@ -71,10 +71,10 @@ class Prices:
         return found
 
 
-Stated = Mapping[str, Price]  # what somebody says that models cost; under "" those whose price is not known
+_Stated = Mapping[str, _Price]  # what somebody says that models cost; under "" those whose price is not known
 
 
-def stated(texts: Iterable[str]) -> Stated:
+def stated(texts: Iterable[str]) -> _Stated:
     """Read prices as people state them: dollars per million tokens, of input and output where they differ.
 
     >>> stated(["0"])
@@ -94,16 +94,16 @@ def stated(texts: Iterable[str]) -> Stated:
                 f"the price {visible(text)!r}: expected [MODEL=]INPUT[,OUTPUT] in dollars per million tokens,"
                 " such as 0 for a server of your own, or openai:MODEL=0.5,2"
             )
-        found[_ADDRESS.sub("", model)] = Price(numbers[0], numbers[0], numbers[-1])
+        found[_ADDRESS.sub("", model)] = _Price(numbers[0], numbers[0], numbers[-1])
     return found
 
 
-def price_of(model: str, said: Stated = MappingProxyType({})) -> Price | None:
+def _price_of(model: str, said: _Stated = MappingProxyType({})) -> _Price | None:
     """Find what a model costs: as stated for it, else by the table, else as stated for those in no table."""
-    return said.get(model) or prices().of(model) or said.get("")
+    return said.get(model) or _prices().of(model) or said.get("")
 
 
-def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float | None:
+def cost(usage: Usage, model: str, said: _Stated = MappingProxyType({})) -> float | None:
     """Return the US dollars for a call, None if the price is not known.
 
     >>> cost(Usage(input=1_000_000, output=100_000, cached=500_000), "openai:gpt-4o-mini")
@@ -111,7 +111,7 @@ def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float
     >>> cost(Usage(input=1), "openai:gpt-unheard-of") is None
     True
     """
-    price = price_of(model, said)
+    price = _price_of(model, said)
     if price is None:
         return None
     cached = min(usage.cached, usage.input)
@@ -124,10 +124,10 @@ def cost(usage: Usage, model: str, said: Stated = MappingProxyType({})) -> float
     )
 
 
-def upper_usage(request: Request) -> Usage:
+def _upper_usage(request: Request) -> Usage:
     """Return about the most tokens that a call can take.
 
-    >>> upper_usage(Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
+    >>> _upper_usage(Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
     Usage(input=77, output=100, cached=0, reasoning=0)
     """
     texts = (request.system, request.user, request.name, json.dumps(request.schema, separators=(",", ":")))
@@ -135,9 +135,9 @@ def upper_usage(request: Request) -> Usage:
     return Usage(input=_FRAME + -(-size // _BYTES_A_TOKEN), output=request.max_tokens)
 
 
-def upper_cost(request: Request, model: str, said: Stated = MappingProxyType({})) -> float | None:
+def _upper_cost(request: Request, model: str, said: _Stated = MappingProxyType({})) -> float | None:
     """Return about the most US dollars that a call can cost; None without a price."""
-    usage = upper_usage(request)
+    usage = _upper_usage(request)
     return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
 
 
@@ -149,7 +149,7 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
     >>> _at_most(Usage(input=70, output=5), Request("Judge.", "Is it so?", {"type": "object"}))
     Usage(input=70, output=5, cached=0, reasoning=0)
     """
-    most = upper_usage(request)
+    most = _upper_usage(request)
     is_unknown = usage.input == usage.output == 0
     return replace(
         usage,
@@ -158,33 +158,33 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
     )
 
 
-def estimate(requests: Iterable[Request], spec: str, said: Stated = MappingProxyType({})) -> float | None:
+def estimate(requests: Iterable[Request], spec: str, said: _Stated = MappingProxyType({})) -> float | None:
     """Return about the most US dollars that asking all of this once can cost; None without a price.
 
     >>> estimate([Request("Judge.", "Is it so?", {}, max_tokens=100)] * 1000, "openai:gpt-4o-mini")
     0.0735
     """
-    costs = [upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
+    costs = [_upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
     known = [cost for cost in costs if cost is not None]
     return math.fsum(known) if len(known) == len(costs) else None
 
 
-def prices() -> Prices:
+def _prices() -> _Prices:
     """Return the table, with the user's own prices (the file named by `RAGEVAL_PRICES`) before ours."""
-    return _prices(os.environ.get("RAGEVAL_PRICES", ""))
+    return _prices_beside(os.environ.get("RAGEVAL_PRICES", ""))
 
 
 @cache
-def _prices(own: str) -> Prices:
+def _prices_beside(own: str) -> _Prices:
     ours = _read(_BUILT_IN)
     if not own:
         return ours
     theirs = _read(Path(own).expanduser())
     as_of = theirs.as_of or ours.as_of
-    return Prices(as_of, {**ours.models, **theirs.models}, ours.free | theirs.free)
+    return _Prices(as_of, {**ours.models, **theirs.models}, ours.free | theirs.free)
 
 
-def _read(path: Path) -> Prices:
+def _read(path: Path) -> _Prices:
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -192,16 +192,16 @@ def _read(path: Path) -> Prices:
     except ValueError as error:
         raise InputError(f"{path}: expected prices as TOML: {error}") from error
     models = {name: _price(path, name, found) for name, found in record.get("models", {}).items()}
-    return Prices(str(record.get("as_of", "")), models, frozenset(record.get("free", ())))
+    return _Prices(str(record.get("as_of", "")), models, frozenset(record.get("free", ())))
 
 
-def _price(path: Path, name: str, found: Any) -> Price:
+def _price(path: Path, name: str, found: Any) -> _Price:
     parts: dict[str, Any] = found if isinstance(found, dict) else {}
     try:
         cached = parts.get("cached", parts["input"])
-        price = Price(float(parts["input"]), float(cached), float(parts["output"]))
+        price = _Price(float(parts["input"]), float(cached), float(parts["output"]))
     except (KeyError, TypeError, ValueError):
-        price = Price(math.nan, 0.0, 0.0)
+        price = _Price(math.nan, 0.0, 0.0)
     if not all(math.isfinite(value) and value >= 0 for value in (price.input, price.cached, price.output)):
         raise InputError(
             f"{path}: expected a price like {{ input = 1.0, cached = 0.1, output = 4.0 }} for {name!r},"
@@ -304,7 +304,7 @@ class Budget:
         self,
         max_cost: float | None = None,
         max_calls: int | None = None,
-        prices: Stated = MappingProxyType({}),
+        prices: _Stated = MappingProxyType({}),
         alone: bool = False,
     ) -> None:
         self.max_cost = _limit(max_cost, "max_cost")
@@ -416,7 +416,7 @@ class Budget:
         return None if paid is None else share * paid
 
     def _estimate(self, request: Request, model: str, share: float) -> float:
-        return share * (upper_cost(request, model, self._prices) or 0.0)
+        return share * (_upper_cost(request, model, self._prices) or 0.0)
 
 
 def limits_of_share(

@@ -69,7 +69,7 @@ class Store:
         self._file = None if read_only or self.path == MEMORY else os.stat(self.path)
         self._loss: str | None = None
         self._claims = Claims(self._connection, clock)
-        self.batches = StoredBatches(self.writing, self.reading)
+        self.batches = _StoredBatches(self.writing, self.reading)
         self.owner = self._claims.owner
         self.is_near, self.is_dead = self._claims.is_near, self._claims.is_dead
         self.beat_of = self._claims.beat_of
@@ -94,7 +94,7 @@ class Store:
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
         said = as_json(reply_as_record(reply))
         answer = without(said, self._secrets)
-        stored = (as_json(request_as_record(request)), answer, _now(), job)
+        stored = (as_json(_request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
             _insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
@@ -254,7 +254,7 @@ class Store:
         if here is not None:
             alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
             return _SAME if alike else _CONFLICT
-        request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
+        request, reply = as_json(_request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
         _insert_reply(
             connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
         )
@@ -301,7 +301,7 @@ class Store:
     def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
         """The reply, if the row is as it was written; a damaged row is as good as none."""
         try:
-            if checksum(key, answer, created, job) == written:
+            if _checksum(key, answer, created, job) == written:
                 return reply_of(json.loads(answer))
         except (TypeError, ValueError):
             pass
@@ -317,7 +317,7 @@ def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> No
         " model = excluded.model, endpoint = excluded.endpoint, request = excluded.request,"
         " reply = excluded.reply, created = excluded.created, job = excluded.job,"
         " checksum = excluded.checksum",
-        (key, *columns, checksum(key, answer, created, job)),
+        (key, *columns, _checksum(key, answer, created, job)),
     )
 
 
@@ -376,7 +376,7 @@ def _filled(record: Any) -> dict[str, Any]:
     return {field.name: value for field in fields(record) if (value := getattr(record, field.name))}
 
 
-def request_as_record(request: Request) -> dict[str, Any]:
+def _request_as_record(request: Request) -> dict[str, Any]:
     """Return everything of the request, so that its key can be checked anywhere."""
     return {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
 
@@ -425,11 +425,11 @@ _TYPES: dict[str, Any] = {
 def _line_of(stored: StoredReply) -> str:
     """One line of JSON, to exchange and to archive."""
     head = {name: getattr(stored, name) for name in _HEAD}
-    body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
+    body = {"request": _request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
     return as_json({**head, **body})
 
 
-def from_line(line: str) -> StoredReply:
+def _from_line(line: str) -> StoredReply:
     """Return what a line says; `ValueError` with the reason if it is not a stored reply."""
     record = json.loads(line)
     try:
@@ -446,7 +446,7 @@ def from_line(line: str) -> StoredReply:
     return stored
 
 
-def checksum(*columns: str) -> str:
+def _checksum(*columns: str) -> str:
     """Tell a row that was read as it was written from one that was not."""
     return hashlib.blake2b("\n".join(columns).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -521,7 +521,7 @@ def _read_lines(lines: Iterable[str], found: Imported) -> Iterator[StoredReply]:
             found.damaged.append(trouble)
         trouble = None
         try:
-            yield from_line(line)
+            yield _from_line(line)
         except (ValueError, RecursionError) as error:
             trouble = f"line {number}: {error}"
             cut = not line.rstrip().endswith("}")
@@ -542,7 +542,7 @@ class StoredBatch:
     created: str
 
 
-class StoredBatches:
+class _StoredBatches:
     """The batches in a store."""
 
     def __init__(self, writing: _Access, reading: _Access) -> None:

@@ -52,7 +52,7 @@ class Beside:
     """
 
     title: str = "Evaluation report"
-    groups: Groups = field(default_factory=dict)
+    groups: _Groups = field(default_factory=dict)
     details: int | None = None
     nuggets: Source | None = None
     questions: Source | None = None
@@ -73,7 +73,7 @@ def report_of_runs(
     """Return the report on runs that were just scored; `refined` has the last word on what may be claimed."""
     lacking = absent(sources, qrels.query_ids)
     report = measured(results, settings, lacking, alike(sources, orders), refined)
-    queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
+    queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
     depth = _depth(results)
     ranked = {source.name: rankings(source, queries, orders[0], depth) for source in sources}
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
@@ -92,7 +92,7 @@ def report_of_answers(
 ) -> Report:
     """Return the report on judged answers that were just scored."""
     report = measured(results, settings)
-    queries = most_telling(results, _DETAILS if extra.details is None else extra.details)
+    queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
     gold = read(extra.gold) if extra.gold is not None else None
     several = gold is not None or len(grades.judges.words) > 1
     pairs = beside(by_judge(grades), gold) if several else []
@@ -154,7 +154,7 @@ def _topics(scores: Scores) -> dict[str, Any]:
     }
 
 
-Record = dict[str, Any]
+_Record = dict[str, Any]
 
 
 def measured(
@@ -163,11 +163,11 @@ def measured(
     absent: Absent | None = None,
     alike: Alike | None = None,
     refined: Callable[[Comparison], Comparison] = lambda found: found,
-) -> Record:
+) -> _Record:
     """Runs, measures, cells, the comparison and the columns of values."""
     known = _comparable(results)
     found = refined(compare(known, settings, absent=absent, alike=alike)) if len(known) > 1 else None
-    report: Record = {
+    report: _Record = {
         "runs": [scores.run for scores in results],
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
         "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
@@ -182,7 +182,7 @@ def measured(
     return report
 
 
-def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> Record:
+def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> _Record:
     """Return the pairs of a comparison and how they were tested."""
     record = {"signature": found["signature"], "pairs": found["pairs"]}
     if settings is not None:
@@ -205,7 +205,7 @@ def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str
     return found
 
 
-def _columns(results: Sequence[Scores]) -> Record:
+def _columns(results: Sequence[Scores]) -> _Record:
     """Return the values of every query, a packed column a measure and run."""
     ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
     place = {query: at for at, query in enumerate(ids)}
@@ -230,7 +230,7 @@ def _comparable(results: Sequence[Scores]) -> list[Scores]:
     ]
 
 
-def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[Record]:
+def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[_Record]:
     compared = {(cell.run, cell.measure): cell for cell in found.cells} if found else {}
     worse = beaten(found.as_dict()["pairs"]) if found else {}
     for scores in results:
@@ -264,9 +264,9 @@ def _interval(score: Score, settings: Settings) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def _said_of(score: Score) -> Record:
+def _said_of(score: Score) -> _Record:
     """Return what is known of some scores only."""
-    record: Record = {}
+    record: _Record = {}
     if score.bounds:
         record["bounds"] = [plain(bound) for bound in score.bounds]
     if score.lost:
@@ -276,10 +276,10 @@ def _said_of(score: Score) -> Record:
     return record
 
 
-Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
+_Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 
 
-def _sliced(results: Sequence[Scores], groups: Groups) -> list[dict[str, Any]]:
+def _sliced(results: Sequence[Scores], groups: _Groups) -> list[dict[str, Any]]:
     """Return a record a run, measure and slice."""
     return [
         {
@@ -301,7 +301,7 @@ def _sliced(results: Sequence[Scores], groups: Groups) -> list[dict[str, Any]]:
     ]
 
 
-def most_telling(results: Sequence[Scores], number: int) -> list[str]:
+def _most_telling(results: Sequence[Scores], number: int) -> list[str]:
     """The queries on which the runs differ most by the first measure; of one run, those it does worst on."""
     scores = [found.scores[0] for found in results if found.scores]
     queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
@@ -314,10 +314,10 @@ def most_telling(results: Sequence[Scores], number: int) -> list[str]:
     return [queries[at] for at in np.argsort(-spread, kind="stable")[:number].tolist()]
 
 
-Input = tuple[str, Source]  # what it is, and where
+_Input = tuple[str, Source]  # what it is, and where
 
 
-def provenance(command: Sequence[str], inputs: Iterable[Input]) -> dict[str, Any]:
+def provenance(command: Sequence[str], inputs: Iterable[_Input]) -> dict[str, Any]:
     """Return everything a stranger needs to make this report again."""
     return {
         "made": _now().strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 FORMAT = "rageval-report/1"
-OPENING = '<script type="application/json" id="report">'  # behind it stands the report in its page
-CLOSING = "</script>"
-Column = list[float | None]
+_OPENING = '<script type="application/json" id="report">'  # behind it stands the report in its page
+_CLOSING = "</script>"
+_Column = list[float | None]
 
 
 def packed(values: NDArray[np.float64]) -> str:
@@ -41,7 +41,7 @@ def packed(values: NDArray[np.float64]) -> str:
     return b64encode(values.astype("<f8").tobytes()).decode()
 
 
-def unpacked(text: str) -> Column:
+def unpacked(text: str) -> _Column:
     """Return the numbers again, None where nothing is defined.
 
     >>> unpacked(packed(np.array([0.1, np.nan])))
@@ -66,7 +66,7 @@ def with_columns(report: Mapping[str, Any], turn: Callable[[Any], Any]) -> dict[
     return {**report, "queries": {**queries, "values": values}}
 
 
-def repacked(column: Column) -> str:
+def repacked(column: _Column) -> str:
     """Return a column that was unpacked, packed again."""
     return packed(np.array(column, np.float64))
 
@@ -83,8 +83,8 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InputError(f"{source}: cannot be read ({reason}); expected {_EXPECTED}") from None
-    _, found, rest = text.partition(OPENING)
-    block, closed, _ = rest.partition(CLOSING)
+    _, found, rest = text.partition(_OPENING)
+    block, closed, _ = rest.partition(_CLOSING)
     if not found or not closed:
         raise InputError(f"{source}: holds no report; expected {_EXPECTED}")
     try:
@@ -111,9 +111,9 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 def page(report: Mapping[str, Any], places: int = 4) -> str:
     """Return the page that shows this report."""
     environment = _environment(places)
-    charts = asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
-    scripts = [charts, "\n".join(['"use strict";', *map(asset, _SCRIPTS)])]
-    style = "\n".join(map(asset, _STYLES))
+    charts = _asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
+    scripts = [charts, "\n".join(['"use strict";', *map(_asset, _SCRIPTS)])]
+    style = "\n".join(map(_asset, _STYLES))
     return environment.get_template(_TEMPLATE).render(
         report={**_OPTIONAL, **report},
         tables=_tables(report),
@@ -121,7 +121,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
         policy=_policy(scripts, style),
         style=_trusted(style),
         scripts=[_trusted(script) for script in scripts],
-        block=_trusted(OPENING + as_block(report) + CLOSING),
+        block=_trusted(_OPENING + _as_block(report) + _CLOSING),
     )
 
 
@@ -141,10 +141,10 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
         ) from None
 
 
-def as_block(report: Mapping[str, Any]) -> str:
+def _as_block(report: Mapping[str, Any]) -> str:
     r"""Return the report as JSON in which nothing can end the block it stands in.
 
-    >>> as_block({"title": "</script>"})
+    >>> _as_block({"title": "</script>"})
     '{"title":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(report, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -169,7 +169,7 @@ def _policy(scripts: list[str], style: str) -> str:
 
 
 @cache
-def asset(name: str) -> str:
+def _asset(name: str) -> str:
     """Return a file that goes into the page."""
     return (files("rageval.pages") / "assets" / name).read_text(encoding="utf-8")
 
@@ -184,7 +184,7 @@ def _environment(places: int) -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
+        loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -227,10 +227,10 @@ def require_engine() -> None:
 
 
 _SHADES = 8  # of the heat map
-Record = Mapping[str, Any]
+_Record = Mapping[str, Any]
 
 
-def _tables(report: Record) -> dict[str, Any]:
+def _tables(report: _Record) -> dict[str, Any]:
     """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
@@ -264,7 +264,7 @@ def _letters(runs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _heat_maps(slices: Sequence[Record]) -> list[dict[str, Any]]:
+def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
     """Return a map a measure: a row a slice, a column a run, each cell with its shade from 0 to `SHADES`."""
     maps = []
     for measure in dict.fromkeys(found["measure"] for found in slices):

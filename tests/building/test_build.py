@@ -14,14 +14,14 @@ import pytest
 
 import rageval
 from building_samples import KEPT, WITHOUT_A_NUGGET, WITHOUT_DOCUMENT, by_rule, corpus, write_samples
-from rageval.building.collection import FILES
+from rageval.building.collection import _FILES
 from rageval.building.fusion import run_lines
-from rageval.building.manifest import changed, read_manifest
-from rageval.building.searching import SETTINGS, Index, read_topics
+from rageval.building.manifest import _read_manifest, changed
+from rageval.building.searching import SETTINGS, Index, _read_topics
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
-FILES_AND_MANIFEST = (*FILES, "manifest.json", "steps/support.jsonl", "steps/nuggets.jsonl")
+FILES_AND_MANIFEST = (*_FILES, "manifest.json", "steps/support.jsonl", "steps/nuggets.jsonl")
 JUDGE = ("--judge", "openai:m", "--quiet")
 BUILD = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", *JUDGE)
 WRITING = 3 * 12  # nuggets, sub-questions, closed-book answers
@@ -65,7 +65,7 @@ def test_from_questions_to_a_collection_on_which_two_retrievers_are_compared(ser
     outcome = built()
     assert (outcome.code, outcome.out, outcome.err) == (0, REPORT, "")
     assert len(server.requests) == WRITING + SUPPORT
-    queries = read_topics("c/queries.tsv")
+    queries = _read_topics("c/queries.tsv")
     assert list(queries) == KEPT
     assert {str(line["query_id"]): line["verdict"] for line in lines("c/dropped.jsonl")} == {
         **{f"q{7 + at}": "an unsupported nugget" for at in range(len(WITHOUT_A_NUGGET))},
@@ -117,10 +117,10 @@ def test_every_artefact_is_read_by_others(server: LlmServer) -> None:
         ir_datasets.formats.TsvQueries(local(Path("c/queries.tsv"))),
         ir_datasets.formats.TrecQrels(local(Path("c/qrels.nugget")), {0: "no support", 1: "support"}),
     )
-    assert {query.query_id: query.text for query in dataset.queries_iter()} == read_topics("c/queries.tsv")
+    assert {query.query_id: query.text for query in dataset.queries_iter()} == _read_topics("c/queries.tsv")
     assert len(list(dataset.qrels_iter())) == len(qrels)
     assert rageval.evaluate("coverage@20", "c/steps/fused/nuggets.trec", dataset)["coverage@20"].value == 1.0
-    manifest = read_manifest(Path("c/manifest.json"))
+    manifest = _read_manifest(Path("c/manifest.json"))
     assert changed(Path("c/manifest.json")) == []
     assert command("doctor", "c").out == "nothing suspicious in 4 files\n"
     assert set(manifest.inputs) == {"questions.jsonl", "corpus.jsonl"}
@@ -180,7 +180,7 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
         assert (
             Path(f"topics/{setting}.tsv").read_bytes() == Path(f"c/steps/topics/{setting}.tsv").read_bytes()
         )
-        run = index.run(read_topics(f"topics/{setting}.tsv"), setting)
+        run = index.run(_read_topics(f"topics/{setting}.tsv"), setting)
         Path(f"{setting}.bm25").write_text("\n".join(run_lines(run)) + "\n")
         assert command("build", "fuse", f"{setting}.bm25", "-o", setting).code == 0
     assert command("build", "pool", *SETTINGS, "-o", "pool.jsonl").code == 0
@@ -190,7 +190,7 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
     assert command("build", "filter", "support.jsonl", *common, "-o", "steps").out == "".join(
         REPORT.splitlines(keepends=True)[:-1]
     )
-    for name in FILES:
+    for name in _FILES:
         assert name == "pool.jsonl" or (Path("steps") / name).read_bytes() == (Path("c") / name).read_bytes()
     assert len(server.requests) == calls  # all of it was in the store
 
@@ -223,14 +223,14 @@ def test_nuggets_that_failed_leave_the_question_out(server: LlmServer) -> None:
     assert outcome.code == 3
     assert "nuggetize: nothing for query q0: refused" in outcome.err
     assert " -1 no nuggets (8.3 %)" in outcome.out
-    assert "q0" not in read_topics("c/queries.tsv")
+    assert "q0" not in _read_topics("c/queries.tsv")
 
 
 @pytest.mark.parametrize(("rule", "stay"), [("strict", 7), ("documents", 10), ("none", 12)])
 def test_filters(server: LlmServer, rule: str, stay: int) -> None:
     assert built("--filter", rule).code == 0
-    assert len(read_topics("c/queries.tsv")) == stay
-    assert read_manifest(Path("c/manifest.json")).thresholds["filter"] == rule
+    assert len(_read_topics("c/queries.tsv")) == stay
+    assert _read_manifest(Path("c/manifest.json")).thresholds["filter"] == rule
 
 
 def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
@@ -245,7 +245,7 @@ def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
     assert len(server.requests) == calls
     sources = {name for line in lines("d/pool.jsonl") for name in line["from"]}  # type: ignore[attr-defined]
     assert sources == {"answer", "answer/answer.trec", "answer/nuggets.trec"}
-    assert read_manifest(Path("d/manifest.json")).thresholds["fusion"] == "rrf"
+    assert _read_manifest(Path("d/manifest.json")).thresholds["fusion"] == "rrf"
     other = command(*words, "--run", "answer.trec", "--run", "other=answer.trec", *JUDGE, "-o", "e")
     assert other.code == 0
     assert {path.name for path in Path("e/steps/fused").iterdir()} == {"question.trec", "other.trec"}
@@ -263,7 +263,7 @@ def test_several_judges_vote_on_support(server: LlmServer) -> None:
     judges = [word for name in ("m", "n", "o") for word in ("--support-judge", f"openai:{name}")]
     assert built(*judges).code == 0
     assert read_topics_or_none("c/queries.tsv") == {}  # two of three see no support anywhere
-    assert read_manifest(Path("c/manifest.json")).steps["support"]["models"] == [
+    assert _read_manifest(Path("c/manifest.json")).steps["support"]["models"] == [
         "openai:m",
         "openai:n",
         "openai:o",
@@ -271,7 +271,7 @@ def test_several_judges_vote_on_support(server: LlmServer) -> None:
 
 
 def read_topics_or_none(path: str) -> dict[str, str]:
-    return read_topics(path) if Path(path).read_text() else {}
+    return _read_topics(path) if Path(path).read_text() else {}
 
 
 def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: LlmServer) -> None:

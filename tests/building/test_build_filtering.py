@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.building.audit import LABELS, figures, read_labels, sampled
+from rageval.building.audit import _LABELS, figures, read_labels, sampled
 from rageval.building.searching import topics
 from rageval.building.support import (
+    _RULES,
     KEPT,
     NO_DOCUMENT,
     NO_NUGGETS,
-    RULES,
     UNDECIDED,
     UNSUPPORTED,
     counts,
@@ -82,9 +82,9 @@ def test_every_question_has_one_fate_and_stricter_rules_keep_fewer(
     qrels = [Qrel(query, "d", 1, name) for query, names in support.items() for name in names]
     found = fates(queries, banks, qrels, set())
     assert [fate.query_id for fate in found] == list(queries)
-    stay = {rule: set(kept(found, rule)) for rule in RULES}
+    stay = {rule: set(kept(found, rule)) for rule in _RULES}
     assert stay["strict"] <= stay["documents"] <= stay["none"]
-    for rule in RULES:
+    for rule in _RULES:
         numbers = counts(found, rule)
         assert numbers.pop("questions") == sum(numbers.values())
     if not with_nuggets:
@@ -187,7 +187,7 @@ def test_table_5_from_what_people_said(tmp_path: Path) -> None:
     assert found["precision"].value == pytest.approx((59 + 2 / 4) / 60)
     assert found["recall"].value == pytest.approx((59 + 2 / 5) / 60)
     assert found["groundedness"].value == pytest.approx((59 + 3 / 4) / 60)
-    assert [round(100 * found[label].value, 1) for label in LABELS] == [71.7, 11.7, 16.7]
+    assert [round(100 * found[label].value, 1) for label in _LABELS] == [71.7, 11.7, 16.7]
     assert all(
         figure.questions == 60 and figure.low < figure.value < figure.high for figure in found.values()
     )

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval import Run, read_run
-from rageval.building.fusion import METHODS, fused, ranked_groups, run_lines
+from rageval.building.fusion import _METHODS, _ranked_groups, fused, run_lines
 from rageval.building.pools import (
-    by_depth,
+    _by_depth,
     contributions,
     holes,
     pool_lines,
@@ -27,7 +27,7 @@ from rageval.errors import UsageError
 DOCS = "abcdefgh"
 RANKING = st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3), min_size=1)
 RUNS = st.lists(st.fixed_dictionaries({"q": RANKING}), min_size=1, max_size=4)
-METHOD = st.sampled_from(METHODS)
+METHOD = st.sampled_from(list(_METHODS))
 DEPTH = st.integers(1, 9)
 
 
@@ -117,7 +117,7 @@ def test_equal_scores_share_their_places_and_what_lies_beyond_the_depth_is_nothi
     run = Run.from_dict({"q": {"a": 9, "b": 5, "c": 5, "d": 1}})
     found = {doc: score for (_, doc), score in table(fused([run], "rrf", depth=2, k=0)).items()}
     assert found == {"a": 1.0, "b": 1 / 4, "c": 1 / 4}
-    assert [docs for _, _, docs in ranked_groups({"a": 9, "b": 5, "c": 5, "d": 1}, 2)] == [["a"], ["b", "c"]]
+    assert [docs for _, _, docs in _ranked_groups({"a": 9, "b": 5, "c": 5, "d": 1}, 2)] == [["a"], ["b", "c"]]
 
 
 def test_a_run_with_one_score_gives_all_it_has() -> None:
@@ -161,8 +161,8 @@ def test_a_pool_is_the_union_of_the_tops_and_remembers_where_from(
     assert all(pool["q"].values())
     parts = contributions(pool)
     assert sum(new for _, _, new in parts.values()) == len(pool["q"])
-    assert [size.documents for size in by_depth(named, range(1, 9)).values()] == sorted(
-        size.documents for size in by_depth(named, range(1, 9)).values()
+    assert [size.documents for size in _by_depth(named, range(1, 9)).values()] == sorted(
+        size.documents for size in _by_depth(named, range(1, 9)).values()
     )
 
 

@@ -363,10 +363,10 @@ def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]
 
 
 def test_the_bundled_samples_are_told_apart() -> None:
-    from rageval.checking.diagnosing import kind_of_file
+    from rageval.checking.diagnosing import _kind_of_file
 
     folder = ROOT / "examples" / "data"
-    kinds = {path.name: kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}
+    kinds = {path.name: _kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}
     assert {name: kind for name, kind in kinds.items() if "judged" in name} == dict.fromkeys(
         [name for name in kinds if "judged" in name], "judgements"
     )
@@ -381,7 +381,7 @@ def test_the_bundled_samples_are_told_apart() -> None:
     assert (kinds["crag.jsonl"], kinds["liverag.questions.jsonl"]) == ("topics", "topics")
     assert (kinds["nuggets.jsonl"], kinds["rubrics.jsonl"]) == ("nuggets", "nuggets")
     assert kinds["assignments.jsonl"] == "assignments"
-    assert kind_of_file(str(folder / "run.trec")) == "run"
+    assert _kind_of_file(str(folder / "run.trec")) == "run"
 
 
 def drawn(rng: random.Random) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.checking.answers import validate
-from rageval.checking.repairing import repaired
+from rageval.checking.repairing import _repaired
 from rageval.checking.tracks import track_named
 from test_bad_input import HOSTILE, Outcome, command
 
@@ -526,8 +526,8 @@ def test_no_record_breaks_the_rules(track: str, records: list[Json]) -> None:
     assert all(finding.message for finding in validate(io.BytesIO(b"\n".join(lines)), rules))
     for line in lines:
         if rules.bounds:
-            fixed, _ = repaired(line, rules.bounds)
-            assert repaired(fixed, rules.bounds) == (fixed, [])
+            fixed, _ = _repaired(line, rules.bounds)
+            assert _repaired(fixed, rules.bounds) == (fixed, [])
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.checking.answers import validate
-from rageval.checking.repairing import repaired
+from rageval.checking.repairing import _repaired
 from rageval.checking.tracks import Allowed, track_named
 from rageval.files.answers import read_answers
 from rageval.records import Answer
@@ -272,8 +272,8 @@ SENTENCES = st.lists(
 def test_citations_lead_where_they_led(track: str, references: list[str], sentences: list[Any]) -> None:
     parts = [{"text": text, "citations": cited} for text, cited in sentences]
     line = json.dumps(record(track, 1, references=references, answer=parts)).encode()
-    again, _ = repaired(line, bounds(track))
-    assert repaired(again, bounds(track)) == (again, [])  # a second repair finds nothing to do
+    again, _ = _repaired(line, bounds(track))
+    assert _repaired(again, bounds(track)) == (again, [])  # a second repair finds nothing to do
     before, after = answer(line), answer(again)
     assert sorted(after.references) == sorted(set(before.references))
     assert 1 <= len(after.sentences) <= len(before.sentences)

@@ -17,7 +17,7 @@ from rageval.cli import COMMANDS, main
 from rageval.cli._options import FileOrId
 from rageval.datasets import loading
 from rageval.datasets._records import Document
-from rageval.datasets.loading import CONTENT, Dataset
+from rageval.datasets.loading import _CONTENT, Dataset
 from rageval.records import Nugget, Qrel, Question
 
 ID = "my/bench"
@@ -53,7 +53,7 @@ class _Documents:
 
 @pytest.fixture(name="dataset", autouse=True)
 def _dataset(monkeypatch: pytest.MonkeyPatch) -> Dataset:
-    found = Dataset(ID, (*CONTENT, "answers"), lambda what: iter(CONTENTS[what]), store=_Documents)
+    found = Dataset(ID, (*_CONTENT, "answers"), lambda what: iter(CONTENTS[what]), store=_Documents)
     monkeypatch.setattr(loading, "load", {ID: found}.__getitem__)
     return found
 

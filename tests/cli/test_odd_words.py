@@ -320,10 +320,10 @@ def test_a_rubric_without_a_schema_is_refused_when_it_is_made() -> None:
 
 
 def test_what_is_printed_of_a_rubric_is_a_rubric(tmp_path: Path) -> None:
-    from rageval.judges.rubric import as_toml, rubric_named, rubric_names
+    from rageval.judges.rubric import _as_toml, rubric_named, rubric_names
 
     for name in rubric_names():
-        Path("copy.toml").write_text(as_toml(rubric_named(name)), encoding="utf-8")
+        Path("copy.toml").write_text(_as_toml(rubric_named(name)), encoding="utf-8")
         assert rubric_named("copy.toml").file == rubric_named(name).file
     printed = command("rubrics", "mine.toml")
     assert printed.out.strip() == RUBRIC.strip()

@@ -155,9 +155,9 @@ class TestVerdicts:
         assert self.of(PeerReply(failure="crashed")) == FAILS
 
     def test_undefined_is_a_value(self) -> None:
-        assert verdicts.same({"q": None}, {"q": float("nan")})
-        assert not verdicts.same({"q": None}, {"q": 0.0})
-        assert not verdicts.same({"q": 1.0}, {"q": 1.0, "p": 1.0})
+        assert verdicts._same({"q": None}, {"q": float("nan")})
+        assert not verdicts._same({"q": None}, {"q": 0.0})
+        assert not verdicts._same({"q": 1.0}, {"q": 1.0, "p": 1.0})
 
 
 def write_peer(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
@@ -246,7 +246,7 @@ class TestFuzzing:
         import random
 
         tool = peer_named("pyndeval")
-        one, two, other = (fuzzing.drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
+        one, two, other = (fuzzing._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
         assert one == two != other
 
     @pytest.mark.parametrize("line", PINNED.read_text(encoding="utf-8").splitlines())

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from datasets_server import File, Server, serving
-from rageval.datasets.download import Transport, _retry_after, download, on_the_hub
-from rageval.datasets.fetching import DownloadProgress
+from rageval.datasets.download import Transport, _on_the_hub, _retry_after, download
+from rageval.datasets.fetching import _DownloadProgress
 from rageval.errors import InputError, OutputError
 
 CONTENT = random.Random(5).randbytes(300_000)
@@ -342,9 +342,9 @@ class TestToken:
         assert self.TOKEN not in str(raised.value)
 
     def test_the_endpoint_replaces_the_hub_and_nothing_else(self, server: Server) -> None:
-        assert on_the_hub("https://huggingface.co/x/y") == f"{server.url}/x/y"
-        assert on_the_hub("https://huggingface.co.evil.org/x") == "https://huggingface.co.evil.org/x"
-        assert on_the_hub("https://example.org/x") == "https://example.org/x"
+        assert _on_the_hub("https://huggingface.co/x/y") == f"{server.url}/x/y"
+        assert _on_the_hub("https://huggingface.co.evil.org/x") == "https://huggingface.co.evil.org/x"
+        assert _on_the_hub("https://example.org/x") == "https://example.org/x"
 
 
 def test_a_proxy_is_honoured(
@@ -366,7 +366,7 @@ class TestProgress:
         return now
 
     def test_a_line_every_half_minute(self, clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-        watch = DownloadProgress("f.bin")
+        watch = _DownloadProgress("f.bin")
         for _ in range(70):
             clock[0] += 1
             watch(1_500_000, 3_000_000)
@@ -377,7 +377,7 @@ class TestProgress:
         self, clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        watch = DownloadProgress("f.bin")
+        watch = _DownloadProgress("f.bin")
         for done in (10, 2000):
             clock[0] += 1
             watch(done, None)

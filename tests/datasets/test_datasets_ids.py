@@ -331,7 +331,7 @@ class TestCommand:
     def test_terms_on_the_command_line(self) -> None:
         done = run("datasets", "fetch", CRAG)
         refused(done, "NonCommercial", f"rageval datasets fetch {CRAG} --accept-license")
-        assert not home.home().exists()
+        assert not home._home().exists()
 
     def test_check(self, questions: Path, server: Server) -> None:
         samples.put_freshstack(server)
@@ -491,7 +491,7 @@ class TestImport:
 
 def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, questions: Path) -> None:
     import_files(FRESHSTACK, [questions])
-    manifest = home.folder_of(FRESHSTACK) / home.MANIFEST
+    manifest = home.folder_of(FRESHSTACK) / home._MANIFEST
     manifest.write_text('{"questions": [{"name": "../../../etc/passwd", "size": 1, "sha256": "0"}]}')
     with pytest.raises(InputError, match="expected names of letters"):
         list(load(FRESHSTACK).questions())

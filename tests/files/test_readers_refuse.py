@@ -26,7 +26,7 @@ from rageval.files.judgements import JudgementLine
 from rageval.files.nuggets import SCORES, read_metrics, read_nuggets
 from rageval.files.questions import read_facts, read_groups, read_questions
 from rageval.files.umbrela import read_umbrela
-from rageval.judges.material import read_passages
+from rageval.judges.material import _read_passages
 from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric, rubric_named, rubric_text
 from rageval.scoring.runs import Run
@@ -90,7 +90,7 @@ READERS: dict[str, tuple[Reader, dict[str, Any], tuple[str, ...]]] = {
     ),
     "metrics": (read_metrics, {"qid": "q", **dict.fromkeys(SCORES, 0.5)}, ("qid",)),
     "facts": (lambda path: read_facts(path, ("domain",)), {"query_id": "q", "domain": "d"}, ("query_id",)),
-    "passages": (read_passages, {"id": "d", "text": "t"}, ("id",)),
+    "passages": (_read_passages, {"id": "d", "text": "t"}, ("id",)),
     "a pool": (read_pool, {"query_id": "q", "doc_id": "d", "from": {"r": 1}}, ("query_id", "doc_id")),
     "support": (
         read_support,
@@ -455,7 +455,7 @@ class TestRubrics:
     def test_ranges_the_wrong_way_round_and_rubrics_of_python(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.py"
         path.write_text(
-            "from rageval.judges.rubric import Prompt, Rubric, RubricFile\n"
+            "from rageval.judges.rubric import _Prompt, Rubric, _RubricFile\n"
             "RUBRIC = Rubric('mine', RubricFile('answer', 'grades', ['answer'], Prompt('s', 'a'),"
             " ranges={'good': (2.0, -1.0)}))\n"
         )

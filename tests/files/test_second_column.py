@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.datasets.catalogue import benchmarks, known
-from rageval.datasets.loading import own, read_foreign
+from rageval.datasets.loading import _read_foreign, own
 from rageval.errors import InputError
 from rageval.measures import builtin
 from rageval.records import Qrel
@@ -150,6 +150,6 @@ def test_an_iteration_of_ir_datasets_is_no_nugget() -> None:
             self.qrels_cls, self.qrels_iter = (lambda: kind), (lambda: iter(qrels))
 
     rounds = Data(formats.TrecQrel, [formats.TrecQrel("q", "a", 1, "2.5")])
-    assert [qrel.iteration for qrel in read_foreign(rounds, "qrels")] == ["0"]
+    assert [qrel.iteration for qrel in _read_foreign(rounds, "qrels")] == ["0"]
     subtopics = Data(formats.TrecSubQrel, [formats.TrecSubQrel("q", "a", 1, "3")])
-    assert [qrel.iteration for qrel in read_foreign(subtopics, "qrels")] == ["3"]
+    assert [qrel.iteration for qrel in _read_foreign(subtopics, "qrels")] == ["3"]

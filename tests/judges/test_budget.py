@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rageval.errors import BudgetReached, InputError, UsageError
 from rageval.judges.base import Request, Usage
-from rageval.judges.spending import Budget, cost, estimate, prices, upper_cost, upper_usage
+from rageval.judges.spending import Budget, _prices_beside, _upper_cost, _upper_usage, cost, estimate
 
 MODEL = "openai:gpt-4o-mini"
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100)
-ONE = upper_cost(REQUEST, MODEL) or 0.0
+ONE = _upper_cost(REQUEST, MODEL) or 0.0
 
 
 @given(st.integers(0, 40), st.lists(st.floats(0, 1), max_size=60), st.sampled_from([1.0, 0.5]))
@@ -72,8 +72,8 @@ def test_limits_that_are_none(limit: float) -> None:
 )
 def test_the_estimate_is_not_below_what_tokenizers_make_of_a_text(text: str) -> None:
     tokens = {"plain": 3 * 50, "12345": 500 // 3, "日本語の文": 6 * 50}.get(text[:5], 9)
-    assert upper_usage(Request("", text, {})).input >= tokens
-    assert upper_usage(REQUEST).output == 100
+    assert _upper_usage(Request("", text, {})).input >= tokens
+    assert _upper_usage(REQUEST).output == 100
 
 
 def test_an_estimate_is_for_everything_or_for_nothing() -> None:
@@ -92,13 +92,13 @@ def test_a_price_may_be_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     own = tmp_path / "prices.toml"
     monkeypatch.setenv("RAGEVAL_PRICES", str(own))
     with pytest.raises(InputError, match="cannot be read"):
-        prices()
+        _prices_beside()
     for text in ("[", '[models]\n"a:b" = 3', '[models]\n"a:b" = {input = -1, output = 1}'):
         own.write_text(text)
         with pytest.raises(InputError, match=r"expected (prices|a price)"):
-            prices()
+            _prices_beside()
     own.write_text('as_of = "2027-01-01"\nfree = ["mine"]\n[models]\n"a:b" = {input = 1, output = 2}')
-    assert prices().as_of == "2027-01-01"
+    assert _prices_beside().as_of == "2027-01-01"
     assert cost(Usage(1_000_000, 1_000_000, cached=500_000), "a:b") == 3.0
     assert cost(Usage(1), "mine:anything") == 0.0
     assert cost(Usage(1_000_000), MODEL) == 0.15

@@ -22,7 +22,7 @@ from rageval.judges._database import PATIENCE
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.spending import Budget, cost, price_of, stated, upper_cost, upper_usage
+from rageval.judges.spending import Budget, _price_of, _upper_cost, _upper_usage, cost, stated
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import assert_refused, command
@@ -62,7 +62,7 @@ def test_what_is_not_reported_costs_the_most_it_can(store: Store, usage: Usage) 
     budget = Budget(max_cost=1.0)
     with pytest.raises(BudgetReached):
         list(ask_all(requests(400), model, store, budget=budget, concurrency=4))
-    tokens = upper_usage(requests(1)[0][1])
+    tokens = _upper_usage(requests(1)[0][1])
     most = cost(
         Usage(usage.input or math.ceil(1.25 * tokens.input), usage.output or 100, usage.cached), PRICED
     )
@@ -79,7 +79,7 @@ def test_a_call_that_never_left_costs_nothing_and_one_that_may_have_costs_the_mo
 
     model, budget = ScriptedModel(say, PRICED), Budget()
     list(ask_all(requests(2), model, store, budget=budget, concurrency=1))
-    most = upper_cost(requests(1)[0][1], PRICED) or 0.0
+    most = _upper_cost(requests(1)[0][1], PRICED) or 0.0
     assert budget.spent == pytest.approx(most + 2 * (cost(Usage(1, 1), PRICED) or 0.0))
 
 
@@ -135,7 +135,7 @@ def test_processes_on_one_store_keep_a_limit_together(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("limit", ["max_cost", "max_calls"])
 def test_jobs_at_the_same_time_count_one_another_and_later_ones_do_not(limit: str) -> None:
-    most = upper_cost(REQUEST, PRICED) or 0.0
+    most = _upper_cost(REQUEST, PRICED) or 0.0
     limits: dict[str, Any] = {limit: 3 * most * 1.0001 if limit == "max_cost" else 3}
     with Store() as here, Store() as there:
         one, other = Budget(**limits), Budget(**limits)
@@ -225,7 +225,7 @@ def test_a_job_of_another_machine_counts_unless_it_had_ended_without_a_word(
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.floats(0, 1)), max_size=40))
 def test_no_order_of_calls_of_several_jobs_exceeds_the_limit(steps: list[tuple[int, bool, float]]) -> None:
     """Four jobs at once; each step reserves for one or settles its oldest call at a part of the most."""
-    most = upper_cost(REQUEST, "openai:gpt-4o-mini") or 0.0
+    most = _upper_cost(REQUEST, "openai:gpt-4o-mini") or 0.0
     limit = 5 * most * (1 + 1e-9)
     with Store(":memory:") as store:
         jobs = [Budget(max_cost=limit) for _ in range(4)]
@@ -264,14 +264,14 @@ def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.Monk
 
 def test_prices_that_are_stated() -> None:
     said = stated(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
-    assert [price_of(model, said) for model in ("openai:mine", "openai:unheard")] == [
+    assert [_price_of(model, said) for model in ("openai:mine", "openai:unheard")] == [
         said["openai:mine"],
         said[""],
     ]
-    known = price_of("openai:gpt-4o-mini", said)
+    known = _price_of("openai:gpt-4o-mini", said)
     assert known is not None
     assert known.input > 0, "what is in the table does not become free by the way"
-    assert (price_of("openai:gpt-4o", said) or said[""]).output == 7
+    assert (_price_of("openai:gpt-4o", said) or said[""]).output == 7
     for wrong in ("", "free", "m=", "-1", "1,2,3", "nan", "inf", "m=0,x"):
         with pytest.raises(UsageError, match="expected \\[MODEL=\\]INPUT"):
             stated([wrong])

@@ -21,7 +21,7 @@ from rageval.judges._exact import contains, exact, number, numbers_in, token_f1
 from rageval.judges.base import OK, REFUSED, Fatal, Reply, Request, Transient
 from rageval.judges.models import model_named
 from rageval.judges.models._frozen import FrozenJudgements
-from rageval.judges.offline import lexical_evidence, lexical_support, stem, stem_weights
+from rageval.judges.offline import _lexical_evidence, _lexical_support, _stem, _stem_weights
 from rageval.testing import ScriptedModel
 
 REQUEST = Request("Judge.", "The Eiffel tower.", {"type": "object"})
@@ -312,45 +312,45 @@ def test_support_is_the_share_of_the_weights() -> None:
     half, rare = math.log(1 + 3 / (1 + 2)), math.log(1 + 3 / (1 + 1))
     unseen = math.log(1 + 3)
     expected = (half + rare) / (half + rare + unseen)
-    assert lexical_support("red apples glow", text) == pytest.approx(expected, abs=1e-15)
-    assert lexical_support("red apples glow", text, {}) == 2 / 3
-    assert lexical_support("red apples glow", text, {"red": 2.0, "": 0.5}) == pytest.approx(2.5 / 3)
+    assert _lexical_support("red apples glow", text) == pytest.approx(expected, abs=1e-15)
+    assert _lexical_support("red apples glow", text, {}) == 2 / 3
+    assert _lexical_support("red apples glow", text, {"red": 2.0, "": 0.5}) == pytest.approx(2.5 / 3)
 
 
 def test_weights_by_formula() -> None:
-    weights = stem_weights(["red apples", "green apples"])
+    weights = _stem_weights(["red apples", "green apples"])
     assert weights == {
         "red": math.log(2),
         "green": math.log(2),
         "appl": math.log(1 + 2 / 3),
         "": math.log(3),
     }
-    assert stem_weights([]) == {"": 0.0}
+    assert _stem_weights([]) == {"": 0.0}
 
 
 def test_the_words_must_stand_together() -> None:
     text = "The tower is old. Nobody minds. Paris is large."
-    assert lexical_evidence("old tower", text) == (1.0, "The tower is old. Nobody minds.")
-    assert lexical_support("old Paris", text) < 1
-    assert lexical_evidence("London", text) == (0.0, "")
+    assert _lexical_evidence("old tower", text) == (1.0, "The tower is old. Nobody minds.")
+    assert _lexical_support("old Paris", text) < 1
+    assert _lexical_evidence("London", text) == (0.0, "")
 
 
 def test_a_number_that_is_not_there_counts_for_nothing() -> None:
     text = "The tower was built in 1889."
-    assert lexical_support("tower built in 1889", text) == 1.0
-    assert lexical_support("tower built in 1890", text) == 0.0
-    assert lexical_support("1889", text) == 1.0
-    assert lexical_support("1,889", text) == 1.0
+    assert _lexical_support("tower built in 1889", text) == 1.0
+    assert _lexical_support("tower built in 1890", text) == 0.0
+    assert _lexical_support("1889", text) == 1.0
+    assert _lexical_support("1,889", text) == 1.0
 
 
 @pytest.mark.parametrize("nugget", ["", "  ", "the of and", "!?"])
 def test_a_nugget_that_says_nothing_has_no_support(nugget: str) -> None:
-    assert lexical_evidence(nugget, "The tower is old.") == (0.0, "")
+    assert _lexical_evidence(nugget, "The tower is old.") == (0.0, "")
 
 
 def test_scripts_without_blanks() -> None:
-    assert lexical_support("東京", "東京は大きい。京都は古い。") == 1.0
-    assert lexical_support("大阪", "東京は小さい。") == 0.0
+    assert _lexical_support("東京", "東京は大きい。京都は古い。") == 1.0
+    assert _lexical_support("大阪", "東京は小さい。") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_scripts_without_blanks() -> None:
     ],
 )
 def test_stems(words: str, common: str) -> None:
-    assert {stem(word.removesuffix("'s")) for word in words.split()} == {common}
+    assert {_stem(word.removesuffix("'s")) for word in words.split()} == {common}
 
 
 # Whatever the text.
@@ -373,7 +373,7 @@ def test_stems(words: str, common: str) -> None:
 def test_hostile_text(text: str) -> None:
     assert all(value.is_finite() for value in numbers_in(text))
     for nugget, answer in ((text, "The tower was built in 1889."), ("The tower of 1889", text)):
-        assert 0.0 <= lexical_support(nugget, answer) <= 1.0
+        assert 0.0 <= _lexical_support(nugget, answer) <= 1.0
         assert 0.0 <= token_f1(nugget, [answer]) <= 1.0
         assert not exact(nugget, [answer])
     assert contains(text, [text]) == exact(text, [text])
@@ -384,13 +384,13 @@ def test_hostile_text(text: str) -> None:
 @example("2½", "21⁄2")
 @example("\u0130", "i\u0307")
 def test_laws(one: str, other: str) -> None:
-    assert 0.0 <= lexical_support(one, other) <= 1.0
+    assert 0.0 <= _lexical_support(one, other) <= 1.0
     assert token_f1(one, [other]) == token_f1(other, [one])
     assert exact(one, [other]) == exact(other, [one])
     if exact(one, [other]):
         assert contains(one, [other])
     assert bool(numbers_in(one)) == number(one, [one])
-    value, evidence = lexical_evidence(one, other)
+    value, evidence = _lexical_evidence(one, other)
     assert (value > 0) == bool(evidence)
 
 
@@ -398,4 +398,4 @@ def test_laws(one: str, other: str) -> None:
 def test_a_sentence_supports_itself(words: list[str]) -> None:
     text = " ".join(words)
     says_something = bool({*words} - {"the", "of"})
-    assert lexical_support(text, text) == float(says_something)
+    assert _lexical_support(text, text) == float(says_something)

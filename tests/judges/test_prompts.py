@@ -19,7 +19,7 @@ from fair_judge import said
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
 from rageval.judges.base import Reply, Request
-from rageval.judges.judging import Asked, Judge, asked
+from rageval.judges.judging import Asked, Judge, _asked
 from rageval.judges.material import Task
 from rageval.judges.prompts import FENCE, Fences, Mark, as_data
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
@@ -45,7 +45,7 @@ ask = "Is what stands between {{fence}} good?"
 PYTHON = """
 from rageval.judges.base import Request
 from rageval.judges.prompts import Mark, as_data
-from rageval.judges.rubric import Prompt, Rubric, RubricFile
+from rageval.judges.rubric import _Prompt, Rubric, _RubricFile
 
 class Own(Rubric):
     def request(self, data, ids=(), sample=0):
@@ -133,7 +133,7 @@ def noted(text: str) -> tuple[str, Request]:
             seen.append(request)
             yield number, Reply("ok", text)
 
-    outcomes = asked(rubric, {0: Task(data, {})}, Judge("m", ask))
+    outcomes = _asked(rubric, {0: Task(data, {})}, Judge("m", ask))
     return outcomes[0].detail, seen[1]
 
 

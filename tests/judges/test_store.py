@@ -25,7 +25,7 @@ from rageval.judges._database import BEAT, MIGRATIONS, PATIENCE, on_network
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import FENCE, Reply, Request, Usage
 from rageval.judges.models.scripted import ScriptedModel
-from rageval.judges.store import Store, from_line
+from rageval.judges.store import Store, _from_line
 
 NOBODY = 65534
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
@@ -390,7 +390,7 @@ def test_lines_are_checked_against_their_keys(path: Path) -> None:
     with Store(path) as store:
         keep(store)
         (line,) = store.export()
-    assert from_line(line).request == REQUEST
+    assert _from_line(line).request == REQUEST
     for piece, other in (
         ("Is it so?", "Is it?"),
         ('"model":"m"', '"model":"n"'),
@@ -398,4 +398,4 @@ def test_lines_are_checked_against_their_keys(path: Path) -> None:
     ):
         assert piece in line
         with pytest.raises(ValueError, match=r"key belongs|another type"):
-            from_line(line.replace(piece, other))
+            _from_line(line.replace(piece, other))

@@ -19,8 +19,8 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.pages._matrices import fitting
-from rageval.pages.gathering import measured, most_telling
-from rageval.pages.page import CLOSING, OPENING, as_block, packed, page, read_report, unpacked
+from rageval.pages.gathering import _most_telling, measured
+from rageval.pages.page import _CLOSING, _OPENING, _as_block, packed, page, read_report, unpacked
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"
@@ -202,7 +202,7 @@ def test_the_policy_names_the_scripts_and_the_style_and_nothing_else(tmp_path: P
     assert "default-src &#39;none&#39;" in policy
     assert "unsafe" not in policy
     assert len(re.findall("sha256-", policy)) == 3
-    outside = text.partition(OPENING)[0] + text.partition(OPENING)[2].partition(CLOSING)[2]
+    outside = text.partition(_OPENING)[0] + text.partition(_OPENING)[2].partition(_CLOSING)[2]
     markup = re.sub(r"<(script|style)>.*?</\1>", "", outside, flags=re.DOTALL)
     assert not re.findall(r"""\s(?:src|style|on\w+)=""", markup)
     assert all(address.startswith("#") for address in re.findall(r'href="([^"]*)"', markup))
@@ -210,7 +210,7 @@ def test_the_policy_names_the_scripts_and_the_style_and_nothing_else(tmp_path: P
 
 def test_nothing_in_the_block_can_end_it() -> None:
     text = "</script><script>alert(1)</script><!-- ]]> \u2028 &amp; \ud800"
-    block = as_block({"title": text})
+    block = _as_block({"title": text})
     assert not set("<>&") & set(block)
     assert block.isascii()
     assert json.loads(block)["title"] == text
@@ -231,8 +231,8 @@ def test_the_queries_that_are_looked_at_are_those_that_tell_most() -> None:
         {"same": {"a": 1.0}, "differ": {"b": 1.0}, "bad": {"b": 1.0}},
     ]
     results = [rageval.evaluate("rr", run, qrels) for run in runs]
-    assert most_telling(results, 1) == ["differ"]
-    assert most_telling(results[:1], 1) == ["bad"]
+    assert _most_telling(results, 1) == ["differ"]
+    assert _most_telling(results[:1], 1) == ["bad"]
 
 
 def test_what_was_found_is_kept_as_far_as_it_fits() -> None:

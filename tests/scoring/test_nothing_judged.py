@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.cli.score import FORMATS
+from rageval.cli.score import _FORMATS
 from rageval.measures import builtin
 from rageval.parallel import Divided, Forked
 from rageval.scoring.sources import run_source
@@ -68,7 +68,7 @@ def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
     assert scored.exit_code == 0
 
 
-@pytest.mark.parametrize("style", FORMATS)
+@pytest.mark.parametrize("style", _FORMATS)
 def test_no_format_shows_a_number(rechunk: str, style: str) -> None:
     done = command(rechunk, QRELS, "-m", "official:freshstack", "--format", style)
     assert (done.exit_code, done.stdout) == (2, "")

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval.cli import main
-from rageval.cli.compare import FORMATS as OF_COMPARE
-from rageval.cli.score import FORMATS
+from rageval.cli.compare import _FORMATS as OF_COMPARE
+from rageval.cli.score import _FORMATS
 from rageval.measures import builtin
 
 OF_RUNS = sorted(name for name, measure in builtin().items() if not measure.of_answers)
@@ -75,7 +75,7 @@ def counts(text: str, style: str) -> list[tuple[int, int]]:
     return [(int(short or n), int(undefined or 3)) for short, n, undefined in found]
 
 
-@pytest.mark.parametrize("style", [style for style in FORMATS if style != "freshstack-leaderboard"])
+@pytest.mark.parametrize("style", [style for style in _FORMATS if style != "freshstack-leaderboard"])
 def test_of_judged_answers(judged: str, style: str) -> None:
     for measures in ("v_strict", "a_strict,v_strict"):
         done = command(judged, "-m", measures, "--format", style)
@@ -84,7 +84,7 @@ def test_of_judged_answers(judged: str, style: str) -> None:
         assert style in PIPED or (1, 3) in counts(done.stdout, style)
 
 
-@pytest.mark.parametrize("style", [style for style in FORMATS if style != "freshstack-leaderboard"])
+@pytest.mark.parametrize("style", [style for style in _FORMATS if style != "freshstack-leaderboard"])
 def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     """With three of four queries left undefined, or left out."""
     measures = [str(builtin()[name]) for name in OF_RUNS]
@@ -100,7 +100,7 @@ def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     assert style not in ("md", "latex") or done.stdout.count("(n=1)") == 2 * len(measures)
 
 
-@pytest.mark.parametrize("style", FORMATS)
+@pytest.mark.parametrize("style", _FORMATS)
 def test_a_number_that_rests_on_all_queries_says_nothing(judged: str, style: str) -> None:
     if style != "freshstack-leaderboard":
         done = command(judged, "-m", "a_strict", "--format", style)

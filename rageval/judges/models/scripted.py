@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from rageval.errors import UsageError
 from rageval.judges.base import OK, Reply, Request
 
-Said = str | Reply | Exception
-Replies = Sequence[Said] | Mapping[str, Said] | Callable[[Request], Said | Awaitable[Said]]
+_Said = str | Reply | Exception
+_Replies = Sequence[_Said] | Mapping[str, _Said] | Callable[[Request], _Said | Awaitable[_Said]]
 
 
 class ScriptedModel:
@@ -25,7 +25,7 @@ class ScriptedModel:
     1
     """
 
-    def __init__(self, replies: Replies, name: str = "scripted", endpoint: str = "") -> None:
+    def __init__(self, replies: _Replies, name: str = "scripted", endpoint: str = "") -> None:
         self.name = name
         self.endpoint = endpoint
         self.requests: list[Request] = []
@@ -46,7 +46,7 @@ class ScriptedModel:
             raise said
         return Reply(OK, said, served=self.name) if isinstance(said, str) else said
 
-    def _said(self, request: Request, call: int) -> Said | Awaitable[Said]:
+    def _said(self, request: Request, call: int) -> _Said | Awaitable[_Said]:
         if callable(self._replies):
             return self._replies(request)
         if isinstance(self._replies, Mapping):
@@ -58,7 +58,7 @@ class ScriptedModel:
         return self._replies[call - 1]
 
 
-def _by_substring(replies: Mapping[str, Said], request: Request) -> Said:
+def _by_substring(replies: Mapping[str, _Said], request: Request) -> _Said:
     for piece, said in replies.items():
         if piece in request.user or piece in request.system:
             return said
