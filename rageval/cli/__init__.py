@@ -40,6 +40,7 @@ GROUPS = {
     "Trust": {
         "agree": "The passport of a judge: how far it agrees with people.",
         "correct": "Correct a judge's scores by what people said of some of the same answers.",
+        "label-plan": "Draw what people shall label, before anybody labels.",
         "conformance": "Compare with the tools that are installed, on golden vectors.",
     },
     "Files": {
@@ -63,7 +64,8 @@ class _Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"rageval.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"rageval.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

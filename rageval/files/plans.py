@@ -4,7 +4,7 @@ A plan is JSON lines. Its head says what is asked, of which systems, by which se
 and how likely each was to be drawn; every other line is a query to be labelled, in the order in which that is
 to happen. `sha` is the SHA-256 of all that, so a plan that was changed after it was drawn is refused.
 
-Labels that people gave are a random draw only if they are the beginning of that order: `Plan.drawn` says so.
+Labels that people gave are a random draw only if they begin that order: `LabelPlan.drawn` says so.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
     contexts: tuple[dict[str, Any], ...] = ()
 
 
-class Plan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What people shall label, in which order, and what may be concluded from it.
 
     `queries` is how many there are; of them the systems in `compare` gave the `same` answers to some, which
@@ -95,7 +95,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     def share(self) -> float:
         """What part of all queries that is: the difference of all is this share of that of the rest.
 
-        >>> Plan(plan=FORMAT, seed=0, version="", rubric="crag", kind="label", systems=("a", "b"),
+        >>> LabelPlan(plan=FORMAT, seed=0, version="", rubric="crag", kind="label", systems=("a", "b"),
         ...      queries=10, same=("q1", "q2")).share
         0.8
         """
@@ -131,14 +131,14 @@ def _named(queries: Sequence[str]) -> str:
     return shown + (", …" if len(queries) > _SHOWN else "")
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: LabelPlan) -> Iterator[str]:
     """Yield the lines of a plan, with its `sha` in the head."""
     head, lines = _parts(plan)
     yield as_line({**head, "sha": _sha(head, lines)})
     yield from lines
 
 
-def _parts(plan: Plan) -> tuple[dict[str, Any], list[str]]:
+def _parts(plan: LabelPlan) -> tuple[dict[str, Any], list[str]]:
     head = msgspec.to_builtins(plan)
     for name in ("asked", "sha"):
         head.pop(name, None)
@@ -149,7 +149,7 @@ def _sha(head: Mapping[str, Any], lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join([as_line(dict(head)), *lines]).encode()).hexdigest()
 
 
-def sealed(plan: Plan) -> Plan:
+def sealed(plan: LabelPlan) -> LabelPlan:
     """Return the plan with its `sha`."""
     return msgspec.structs.replace(plan, sha=_sha(*_parts(plan)))
 
@@ -160,7 +160,7 @@ def is_plan(source: Source, limits: Limits = DEFAULT) -> bool:
     return record is not None and str(record.get("plan", "")).startswith(FORMAT.partition("/")[0])
 
 
-def read_plan(source: Source, limits: Limits = DEFAULT) -> Plan:
+def read_plan(source: Source, limits: Limits = DEFAULT) -> LabelPlan:
     """Read a plan; `InputError` if it is none, or if it was changed after it was drawn."""
     name = name_of(source)
     records = read_records(source, dict[str, Any], _EXPECTED, limits)
@@ -170,7 +170,7 @@ def read_plan(source: Source, limits: Limits = DEFAULT) -> Plan:
         raise InputError(f"{name}:{line}: expected {_EXPECTED} ({FORMAT}), found {visible(str(found))}")
     sha = str(head.pop("sha", ""))
     try:
-        plan = msgspec.convert({**head, "sha": sha}, Plan)
+        plan = msgspec.convert({**head, "sha": sha}, LabelPlan)
         asked = [(line, msgspec.convert(record, AskedQuery)) for line, record in records]
     except msgspec.ValidationError as error:
         raise InputError(f"{name}:{line}: expected {_EXPECTED}; {error}") from None

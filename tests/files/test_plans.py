@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rageval.errors import InputError
-from rageval.files.plans import FORMAT, Ask, AskedQuery, Plan, is_plan, plan_lines, read_plan, sealed
+from rageval.files.plans import FORMAT, Ask, AskedQuery, LabelPlan, is_plan, plan_lines, read_plan, sealed
 
-PLAN = Plan(
+PLAN = LabelPlan(
     plan=FORMAT,
     seed=7,
     version="0",

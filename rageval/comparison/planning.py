@@ -1,0 +1,310 @@
+"""Draw what people shall label from what a judge judged, before anybody labels.
+
+A query is labelled as a whole: everything that was judged of the answers of all systems at stake, or of the
+documents that all runs have in their top ranks. Where two systems are to be compared, the queries on which
+they gave the same answer need no label: they do not differ there, whatever people would say.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from rageval.errors import InputError, UsageError
+from rageval.files.jsonl import as_line
+from rageval.files.judgements import JudgementTable
+from rageval.files.plans import FORMAT, Ask, AskedQuery, LabelPlan, sealed
+from rageval.judges.material import DOCUMENTS, Material, tasks
+from rageval.judges.rubric import Rubric, rubric_named, rubric_names
+from rageval.measures.scales import SUPPORT
+from rageval.records import Answer
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import Run
+from rageval.text import visible
+from rageval.version import __version__
+
+LOOKS = 4  # of a plan that may stop early, after a quarter of the labels, a half, …
+FIRST_LOOK = 20  # fewer labels say nothing of a difference
+_UNITS = ("answer", "nuggets", "documents", "passage", "citation", "pair")
+_NO_SYSTEM = ("nuggets", "gold")  # run ids of judgements that are of no answer
+_ASSIGNED = "nugget-assignment"
+Asks = Mapping[str, Sequence[Ask]]  # by query
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Everything that may be asked: of which systems, by query.
+
+    On the `same` queries the systems gave the same; `left_out` queries lack a system, or a verdict.
+    """
+
+    systems: tuple[str, ...]
+    asks: Asks
+    same: tuple[str, ...] = ()
+    left_out: int = 0
+
+    @property
+    def differing(self) -> list[str]:
+        """The queries to draw from."""
+        return sorted(self.asks.keys() - set(self.same))
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What the labels are for; with `until` the claim may be decided in looks, before all are there."""
+
+    number: int
+    seed: int = 0
+    measure: str | None = None
+    compare: tuple[str, str] | None = None
+    until: tuple[str, str] | None = None
+    level: float = 0.95
+    width: float | None = None
+    depth: int | None = None
+    looks: tuple[int, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise UsageError(f"-n {self.number}: expected 1 query or more")
+        if self.until is None:
+            return
+        if self.number < LOOKS * FIRST_LOOK:
+            raise UsageError(
+                f"-n {self.number}: expected {LOOKS * FIRST_LOOK} or more, as the first of {LOOKS} looks"
+                f" needs {FIRST_LOOK} labelled queries"
+            )
+        # The last look is at all of them, also where their number is no multiple of four.
+        found = tuple(round(self.number * look / LOOKS) for look in range(1, LOOKS + 1))
+        object.__setattr__(self, "looks", found)
+
+
+def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
+    """Return the rubric that people are asked by: the judge's, unless another is named."""
+    if named is not None:
+        return _askable(rubric_named(named))
+    found = sorted(judged.rubrics())
+    known = [_ASSIGNED if name in SUPPORT.rubrics and name not in rubric_names() else name for name in found]
+    if len(set(known)) != 1 or known[0] not in rubric_names():
+        shown = ", ".join(visible(name) or "none" for name in found)
+        raise UsageError(
+            f"{visible(judged.name)}: is judged by {shown}; expected --rubric NAME, what people are to be"
+            " asked"
+        )
+    return _askable(rubric_named(known[0]))
+
+
+def _askable(rubric: Rubric) -> Rubric:
+    if rubric.file.unit not in _UNITS or not (rubric.file.labels or rubric.file.ranges):
+        raise UsageError(
+            f"rubric {rubric.name}: is about {rubric.file.unit}, which people cannot label; expected one"
+            f" about {', '.join(_UNITS)}"
+        )
+    return rubric
+
+
+def of_answers(
+    judged: JudgementTable, rubric: Rubric, compare: Sequence[str] = (), answers: Sequence[Answer] = ()
+) -> Population:
+    """Return what a judge judged of these systems, or of all, on the queries where it judged them all."""
+    systems = _systems(judged, compare)
+    chosen = _rubric_rows(judged, rubric)
+    by_query: dict[str, dict[str, dict[tuple[str, str], Ask]]] = {}
+    failed: set[str] = set()
+    for _, line in judged.each():
+        run, query = str(line.run_id), str(line.query_id)
+        if run not in systems or (chosen is not None and line.rubric != chosen):
+            continue
+        if not line.status.startswith(("ok", "repaired")):
+            failed.add(query)
+        place = str(line.item_id), str(line.aspect)
+        ask = Ask(run, *place, importance=line.importance, weight=line.weight)
+        by_query.setdefault(query, {}).setdefault(run, {}).setdefault(place, ask)
+    whole = {q: runs for q, runs in by_query.items() if len(runs) == len(systems) and q not in failed}
+    asks = {q: [ask for run in systems for ask in runs[run].values()] for q, runs in sorted(whole.items())}
+    if rubric.file.unit == "pair":
+        asks = {query: [Ask(pair[0], pair=pair) for pair in combinations(systems, 2)] for query in asks}
+    found = Population(systems, asks, left_out=len(by_query) - len(whole))
+    return replace(found, same=_same_answers(asks, systems, answers) if compare else ())
+
+
+def _systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[str, ...]:
+    known = tuple(run for run in judged.runs.words if run not in _NO_SYSTEM)
+    strange = [run for run in compare if run not in known]
+    if strange or (compare and compare[0] == compare[-1]):
+        raise UsageError(
+            f"--compare {' '.join(map(visible, compare))}: expected two of the systems that are judged:"
+            f" {', '.join(map(visible, known))}"
+        )
+    return tuple(compare) or known
+
+
+def _rubric_rows(judged: JudgementTable, rubric: Rubric) -> str | None:
+    """Return the rubric whose judgements say what is to be labelled, None if that is all of them."""
+    found = judged.rubrics()
+    names = {rubric.name, rubric.judged_as} & found
+    if len(found) > 1 and len(names) != 1:
+        shown = ", ".join(visible(name) or "none" for name in sorted(found))
+        raise UsageError(
+            f"{visible(judged.name)}: has judgements by {shown}; expected --rubric, one of these"
+        )
+    return names.pop() if len(found) > 1 else None
+
+
+def _same_answers(
+    queries: Iterable[str], systems: Sequence[str], answers: Sequence[Answer]
+) -> tuple[str, ...]:
+    said = {(answer.query_id, answer.run_id): answer.sentences for answer in answers}
+    one, other = systems
+    return tuple(query for query in queries if said.get((query, one), 1) == said.get((query, other), 2))
+
+
+def of_runs(
+    qrels: Qrels, runs: Sequence[Run], rubric: Rubric, compare: Sequence[str] = (), depth: int = 10
+) -> Population:
+    """Return the documents that any run has in its top ranks, or all judged ones if there is no run."""
+    names = [run.name for run in runs]
+    if compare and (sorted({*compare} & {*names}) != sorted(compare) or compare[0] == compare[-1]):
+        raise UsageError(
+            f"--compare {' '.join(map(visible, compare))}: expected two of the runs:"
+            f" {', '.join(map(visible, names))}"
+        )
+    runs = [run for run in runs if run.name in compare] if compare else runs
+    tops = [{query: tuple(docs[:depth]) for query, docs in run.ranked()} for run in runs]
+    tops = tops or [{query: tuple(docs) for query, docs, _ in qrels.documents()}]
+    whole = [query for query in sorted(qrels.query_ids) if all(top.get(query) for top in tops)]
+    asks = {query: list(_of_documents(query, tops, qrels, rubric)) for query in whole}
+    same = [query for query in whole if len({top[query] for top in tops}) == 1] if compare else []
+    systems = tuple(compare) or tuple(run.name for run in runs) or (DOCUMENTS,)
+    return Population(systems, asks, tuple(same), len(qrels.query_ids) - len(whole))
+
+
+def _of_documents(
+    query: str, tops: Sequence[Mapping[str, Sequence[str]]], qrels: Qrels, rubric: Rubric
+) -> Iterator[Ask]:
+    """Yield an ask a document, or a document and nugget; by id, which tells nothing of who found it where."""
+    nuggets = qrels.nuggets(query) if rubric.file.unit == "documents" else ["0"]
+    for doc in sorted({doc for top in tops for doc in top[query]}):
+        for nugget in nuggets:
+            yield Ask(DOCUMENTS, doc, nugget)
+
+
+def draw(population: Population, aim: Aim) -> list[str]:
+    """Return the queries to be labelled, in random order; the same seed gives the same ones."""
+    there = population.differing
+    if aim.number > len(there):
+        same = f" ({len(population.same):,} more have the same answers)" if population.same else ""
+        raise UsageError(
+            f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
+        )
+    return random.Random(f"{FORMAT}/{aim.seed}").sample(there, aim.number)
+
+
+def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
+    """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
+    order = draw(population, aim)
+    texts = _texts(rubric, material, order, population.systems) if material else None
+    file = rubric.file
+    found = LabelPlan(
+        plan=FORMAT,
+        seed=aim.seed,
+        version=__version__,
+        rubric=f"{rubric.judged_as}@{rubric.digest}",
+        kind="pair" if file.unit == "pair" else "grades" if file.ranges else "label",
+        systems=population.systems,
+        queries=len(population.asks),
+        asked=tuple(_asked(query, population.asks[query], texts) for query in order),
+        instructions=file.prompt.system.strip(),
+        labels=dict(file.labels),
+        ranges=dict(file.ranges),
+        measure=aim.measure,
+        compare=aim.compare,
+        same=population.same,
+        level=aim.level,
+        looks=aim.looks,
+        until=aim.until,
+        width=aim.width,
+        depth=aim.depth,
+    )
+    return sealed(found)
+
+
+_Place = tuple[str, ...]  # query, run, item, aspect; of a pair query and systems
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What is shown: what it is about, the nugget or aspect in question, and what is known besides."""
+
+    context: Mapping[str, Any]
+    text: str
+    also: Mapping[str, Any]
+
+
+def _asked(query: str, asks: Sequence[Ask], texts: Mapping[_Place, _Text] | None) -> AskedQuery:
+    if texts is None:
+        return AskedQuery(query, tuple(asks))
+    contexts: dict[str, dict[str, Any]] = {}
+    found = []
+    for ask in asks:
+        shown = _text_of(query, ask, texts)
+        key = as_line(dict(shown.context))
+        contexts.setdefault(key, dict(shown.context))
+        said = {"importance": ask.importance, "weight": ask.weight}
+        also = {**shown.also, **{name: value for name, value in said.items() if value is not None}}
+        found.append(_with_text(ask, list(contexts).index(key), shown.text, also))
+    return AskedQuery(query, tuple(found), tuple(contexts.values()))
+
+
+def _with_text(ask: Ask, context: int, text: str, also: Mapping[str, Any]) -> Ask:
+    known = {name: also.get(name) for name in ("importance", "weight", "sentences")}
+    return Ask(ask.run_id, ask.item_id, ask.aspect, **known, context=context, text=text, pair=ask.pair)
+
+
+def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:
+    """Return what is shown; an aspect that is no id is the text of a nugget."""
+    if ask.pair is not None:
+        found = texts.get((query, *ask.pair))
+    else:
+        place = query, ask.run_id, ask.item_id
+        found = texts.get((*place, ask.aspect)) or texts.get((*place, "", ask.aspect))
+    if found is None:
+        raise InputError(
+            f"query {visible(query)}, run {visible(ask.run_id)}, item {visible(ask.item_id)[:80]}, aspect"
+            f" {visible(ask.aspect)[:80]} was judged, and there is no text to show of it; expected the files"
+            " it was judged from (--answers, --nuggets, --questions, --passages)"
+        )
+    return found
+
+
+def _texts(
+    rubric: Rubric, material: Material, queries: Collection[str], systems: Collection[str]
+) -> dict[_Place, _Text]:
+    """Return what is shown of each thing that may be asked, by its place; nuggets by their texts, too."""
+    order = {system: at for at, system in enumerate(systems)}
+    answers = [a for a in material.answers if a.query_id in set(queries) and a.run_id in order]
+    answers.sort(key=lambda answer: order[answer.run_id])  # of a pair the first is the plan's first
+    candidates = {query: docs for query, docs in material.candidates.items() if query in set(queries)}
+    found: dict[_Place, _Text] = {}
+    for task in tasks(rubric, replace(material, answers=answers, candidates=candidates)):
+        for name, rows in task.rows.items():
+            row, shown = rows[0], _shown(task.data, name)
+            text = _Text(shown[0], shown[1], row.also)
+            if row.shown:
+                found[row.query, *row.shown] = text
+            else:
+                found[row.query, row.run, row.item, row.aspect] = text
+                found.setdefault((row.query, row.run, row.item, "", text.text), text)
+    return found
+
+
+def _shown(data: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """Return what one verdict is about: what is shown with it, and the text of its nugget or aspect."""
+    listed = {item["id"]: item["text"] for key in ("nuggets", "documents") for item in data.get(key, ())}
+    context = {key: value for key, value in data.items() if key not in ("nuggets", "documents") and value}
+    document, _, nugget = name.rpartition("\t")
+    if document:
+        context["passage"] = listed[document]
+    return context, listed.get(nugget, nugget)

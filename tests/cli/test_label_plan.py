@@ -1,0 +1,288 @@
+"""`rageval label-plan`: what is drawn, from what, and that nobody can change it afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval.cli import main
+from rageval.files.plans import LabelPlan, read_plan
+from snippets import ROOT
+
+SAMPLES = ROOT / "examples/data/answers"
+SYSTEMS = ("ours", "theirs")
+
+
+def run(*words: object, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, ["label-plan", *map(str, words)], prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+def lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """CRAG's labels of 40 questions by a judge; one that failed, one that only one system answered."""
+    found = [
+        {
+            "query_id": f"q{at:02d}",
+            "run_id": run,
+            "label": "perfect",
+            "rubric": "crag",
+            "judge": "openai:secret",
+        }
+        for at in range(40)
+        for run in SYSTEMS
+    ]
+    found[5] |= {"status": "refused", "label": None}
+    return lines(tmp_path / "judged.jsonl", [row for row in found if row is not found[8]])
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """Answers that are the same for every fourth question."""
+    found = [
+        {"query_id": f"q{at:02d}", "run_id": run, "answer": f"Text {at % 4 and run}.", "question": "Why?"}
+        for at in range(40)
+        for run in SYSTEMS
+    ]
+    return lines(tmp_path / "answers.jsonl", found)
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    found = [{"query_id": f"q{at:02d}", "question": "Why?", "answer": "Because."} for at in range(40)]
+    return lines(tmp_path / "questions.jsonl", found)
+
+
+def planned(tmp_path: Path, *words: object) -> LabelPlan:
+    run(*words, "--overwrite", "-o", tmp_path / "ask.jsonl")
+    return read_plan(str(tmp_path / "ask.jsonl"))
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_another_order(tmp_path: Path, judged: Path) -> None:
+    contents = []
+    for seed in (3, 3, 4):
+        planned(tmp_path, judged, "-n", 10, "--seed", seed)
+        contents.append((tmp_path / "ask.jsonl").read_bytes())
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_the_order_of_the_file_does_not_matter(tmp_path: Path, judged: Path) -> None:
+    before = planned(tmp_path, judged, "-n", 10).order
+    judged.write_text("".join(sorted(judged.read_text().splitlines(keepends=True), key=hash)))
+    assert planned(tmp_path, judged, "-n", 10).order == before
+
+
+def test_only_what_was_judged_of_all_systems_is_asked(tmp_path: Path, judged: Path) -> None:
+    found = planned(tmp_path, judged, "-n", 38)
+    assert (found.queries, found.systems, found.rubric.partition("@")[0]) == (38, SYSTEMS, "crag")
+    assert sorted(found.order) == sorted({f"q{at:02d}" for at in range(40)} - {"q02", "q04"})
+    assert {tuple(ask.run_id for ask in query.asks) for query in found.asked} == {SYSTEMS}
+    done = run(judged, "-n", 38, "--overwrite", "-o", tmp_path / "ask.jsonl")
+    assert "2 queries lack a system, or a verdict" in done.stderr
+
+
+def test_every_query_is_as_likely_as_any_other(tmp_path: Path, judged: Path) -> None:
+    first: Counter[str] = Counter()
+    for seed in range(60):
+        first.update(planned(tmp_path, judged, "-n", 19, "--seed", seed).order)
+    assert len(first) == 38
+    assert max(first.values()) < 45  # 30 expected, 3.9 the standard deviation
+    assert min(first.values()) > 15
+
+
+def test_a_comparison_asks_only_where_answers_differ(
+    tmp_path: Path, judged: Path, answers: Path, questions: Path
+) -> None:
+    words = (judged, "-n", 29, "--answers", answers, "--questions", questions)
+    found = planned(tmp_path, *words, "--compare", "ours", "theirs")
+    assert found.compare == SYSTEMS
+    assert set(found.same) == {f"q{at:02d}" for at in range(0, 40, 4)} - {"q04"}
+    assert (found.queries, found.rest, found.share) == (38, 29, 29 / 38)
+    assert set(found.order).isdisjoint(found.same)
+    assert not planned(tmp_path, *words).same
+    done = run(*words[:2], 30, *words[3:], "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl", code=2)
+    assert (
+        "expected at most 29, the queries that can be labelled (9 more have the same answers)" in done.stderr
+    )
+    done = run(judged, "-n", 9, "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl")
+    assert "without --answers nobody knows where both gave the same" in done.stderr
+
+
+def test_a_claim_in_looks_fixes_them_beforehand(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": f"q{at}", "run_id": run, "label": "perfect", "rubric": "crag"}
+        for at in range(90)
+        for run in "ab"
+    ]
+    judged = lines(tmp_path / "judged.jsonl", rows)
+    words = (judged, "-m", "crag_score", "--until-labelled")
+    found = planned(tmp_path, *words, "b > a", "-n", 82)
+    assert (found.looks, found.until, found.compare) == ((20, 41, 62, 82), ("b", "a"), ("b", "a"))
+    assert (found.measure, found.level) == ("crag_score", 0.95)
+    for text, more, message in (
+        ("b>a", ["-n", 79], "-n 79: expected 80 or more"),
+        ("b", ["-n", 80], "expected 'A>B', two systems"),
+        ("b>c", ["-n", 80], "expected two of the systems that are judged: a, b"),
+        ("b>a", ["-n", 80, "--compare", "a", "c"], "expected 'a>c', as --compare says"),
+    ):
+        assert message in run(*words, text, *more, "-o", tmp_path / "new.jsonl", code=2).stderr
+    done = run(judged, "--until-labelled", "a>b", "-n", 80, "-o", tmp_path / "new.jsonl", code=2)
+    assert "--until-labelled needs -m MEASURE" in done.stderr
+
+
+def test_a_plan_that_is_there_is_not_replaced_unless_asked(tmp_path: Path, judged: Path) -> None:
+    place = tmp_path / "ask.jsonl"
+    run(judged, "-n", 3, "-o", place)
+    before = place.read_bytes()
+    assert "must not change once people label" in run(judged, "-n", 4, "-o", place, code=2).stderr
+    assert place.read_bytes() == before
+    run(judged, "-n", 4, "--overwrite", "-o", place)
+    assert place.read_bytes() != before
+
+
+CASES: dict[str, tuple[list[str], str, dict[str, float], int, set[str]]] = {
+    "support of nuggets": (
+        ["assignments.jsonl", "--answers", "both.jsonl", "--nuggets", "nuggets.jsonl"],
+        "label",
+        {"support": 1.0, "partial_support": 0.5, "not_support": 0.0},
+        4,
+        {"question", "answer"},
+    ),
+    "citations": (
+        ["support.judged.jsonl", "--answers", "rag24.jsonl", "--passages", "segments.jsonl"],
+        "label",
+        {"full_support": 1.0, "partial_support": 0.5, "no_support": 0.0},
+        2,
+        {"sentence", "passage"},
+    ),
+    "pairs": (
+        [
+            "crag.judged.jsonl",
+            "--rubric",
+            "pairwise",
+            "--answers",
+            "crag.answers.jsonl",
+            "--questions",
+            "crag.jsonl",
+        ],
+        "pair",
+        {"a": 1.0, "b": 0.0, "tie": 0.5},
+        1,
+        {"question", "answer_a", "answer_b"},
+    ),
+    "criteria": (
+        ["rubrics.judged.jsonl"],
+        "label",
+        {"support": 1.0, "partial_support": 0.5, "not_support": 0.0},
+        4,
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_that_people_can_label(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, kind, labels, asks, shown = CASES[name]
+    for path in SAMPLES.glob("*.jsonl"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    text = (SAMPLES / "rag24.jsonl").read_text()
+    (tmp_path / "both.jsonl").write_text(text + text.replace('"sample-24"', '"baseline-24"'))
+    monkeypatch.chdir(tmp_path)
+    found = planned(tmp_path, *words, "-n", 1)
+    (query,) = found.asked
+    assert (found.kind, found.labels, len(query.asks)) == (kind, labels, asks)
+    assert {key for context in query.contexts for key in context} == shown
+    if name == "support of nuggets":  # the judge names nuggets by their texts
+        assert {ask.text for ask in query.asks} == {ask.aspect for ask in query.asks}
+        assert {ask.importance for ask in query.asks} <= {"vital", "okay"}
+    if name == "citations":
+        assert {ask.sentences for ask in query.asks} == {2}
+        assert query.contexts[0]["passage"].startswith("Yeast\n")
+
+
+def test_documents_of_runs(tmp_path: Path) -> None:
+    data = ROOT / "examples/data"
+    words = [data / name for name in ("run.trec", "baseline.trec", "qrels.nugget")]
+    found = planned(tmp_path, *words, "-n", 3, "--depth", 5)
+    assert (found.systems, found.depth, found.rubric.partition("@")[0]) == (
+        ("run.trec", "baseline.trec"),
+        5,
+        "nugget-support",
+    )
+    for query in found.asked:
+        docs = list(dict.fromkeys(ask.item_id for ask in query.asks))
+        assert 5 <= len(docs) <= 10
+        assert docs == sorted(docs)
+        assert {ask.run_id for ask in query.asks} == {"documents"}
+
+
+def test_runs_are_compared_where_their_top_ranks_differ(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("".join(f"q{at} 0 a 1\n" for at in range(4)))
+    for name, docs in (("one", "ab"), ("other", "ac")):
+        ranks = [(q, doc, rank) for q in range(4) for rank, doc in enumerate(docs if q else "xy", 1)]
+        rows = [f"q{q} Q0 {doc} {rank} {1 / rank:.3f} r\n" for q, doc, rank in ranks]
+        (tmp_path / name).write_text("".join(rows))
+    words = (tmp_path / "one", tmp_path / "other", tmp_path / "qrels", "--compare", "one", "other")
+    found = planned(tmp_path, *words, "-n", 3, "--depth", 2)
+    assert (found.same, found.queries, found.rest) == (("q0",), 4, 3)
+    assert [ask.item_id for ask in found.asked[0].asks] == ["a", "b", "c"]
+    assert found.rubric.partition("@")[0] == "relevance"
+    done = run(*words, "-n", 1, "--depth", 1, "--overwrite", "-o", tmp_path / "ask.jsonl", code=2)
+    assert "expected at most 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["crag.judged.jsonl", "-o", "ask.jsonl"], "expected -n N"),
+        (["crag.judged.jsonl", "-n", "6", "-o", "ask.jsonl"], "-n 6: expected at most 5"),
+        (["crag.judged.jsonl", "-n", "5"], "expected -o FILE.jsonl"),
+        (["crag.judged.jsonl", "-n", "5", "-o", "crag.judged.jsonl"], "is read from"),
+        (
+            ["crag.judged.jsonl", "-n", "5", "--compare", "ours", "none", "-o", "ask.jsonl"],
+            "judged: ours, theirs",
+        ),
+        (
+            ["crag.judged.jsonl", "liverag.judged.jsonl", "-n", "1", "-o", "ask.jsonl"],
+            "by crag, liverag",
+        ),
+        (
+            ["crag.judged.jsonl", "--rubric", "listwise", "-n", "1", "-o", "ask.jsonl"],
+            "is about list, which people",
+        ),
+        (
+            ["crag.judged.jsonl", "--rubric", "nuggetize", "-n", "1", "-o", "ask.jsonl"],
+            "is about question, which",
+        ),
+        (["crag.judged.jsonl", "crag_score", "-n", "1", "-o", "ask.jsonl"], "a measure is named with -m"),
+        (
+            ["crag.judged.jsonl", "--answers", "rag24.jsonl", "-n", "1", "-o", "ask.jsonl"],
+            "was judged, and there is no text to show of it; expected the files",
+        ),
+        (
+            ["crag.judged.jsonl", "--answers", "crag.answers.jsonl", "-n", "1", "-o", "ask.jsonl"],
+            "there is no such question; expected it in --questions FILE",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_says_why(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in SAMPLES.glob("*.jsonl"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    done = run(*words, code=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "ask.jsonl").exists()
