@@ -30,7 +30,7 @@ def connecting(address: str) -> Iterator[None]:
 
 
 def asking_for_rageval() -> Callable[[], Any]:
-    """What to ask a worker first: a task that it cannot import would cost its life."""
+    """Return what to ask a worker first: a task that it cannot import would cost its life."""
 
     def version() -> Any:  # within a function, so that it travels as code and not as a name
         return import_module("rageval.version").__version__

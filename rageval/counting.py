@@ -59,7 +59,7 @@ RULES: dict[str, Callable[[str], int]] = {
 
 
 def length(sentences: Iterable[str], rule: str = "nfkc") -> int:
-    """The length of an answer: the sum over its sentences."""
+    """Return the length of an answer: the sum over its sentences."""
     if rule not in RULES:
         raise UsageError(f"counting rule {rule!r}: expected one of {', '.join(RULES)}")
     return sum(map(RULES[rule], sentences))

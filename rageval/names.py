@@ -1,4 +1,4 @@
-"""Names that nearly agree: did you mean …?"""
+"""Names that nearly agree: what did you mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FEW = 0.05  # of the ids: fewer that would agree are chance
 
 
 def suggestion(typed: str, known: Iterable[object]) -> str:
-    """A hint at the known names closest to what was typed, or nothing.
+    """Return a hint at the known names closest to what was typed, or nothing.
 
     >>> suggestion("covarage", ["coverage", "recall"])
     '; did you mean coverage?'
@@ -24,7 +24,7 @@ def suggestion(typed: str, known: Iterable[object]) -> str:
 
 
 def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
-    """A hint at ids that would be the same but for case, composed characters, escapes or leading zeros.
+    """Return a hint at ids that differ only in case, composed characters, escapes or leading zeros.
 
     >>> near_misses(["Q01"], ["q1"])
     "; 'Q01' would be 'q1' but for case, leading zeros, %-escapes or Unicode composition"
@@ -44,7 +44,7 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
 
 
 def agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]) -> str:
-    """What the ids of the same queries differ by, if so read many of ours are among theirs.
+    """Return what the ids of the same queries differ by, if so read many of ours are among theirs.
 
     What has to be cut off the ids of one side only is a better reason than what has to be cut off both. Of
     several ways the one counts by which most agree, and by which twice as many agree with the ids of the same
@@ -87,7 +87,7 @@ def _alike(read: Callable[[str], str], ours: Collection[str], theirs: Collection
 def nothing_judged(
     run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
 ) -> str:
-    """That no document of a run is judged, with a cause, if there seems to be one, and the way on."""
+    """Say that no document of a run is judged, with a cause, if there seems to be one, and the way on."""
     said = unlike(run, retrieved, ours, theirs)
     return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
 
@@ -95,7 +95,7 @@ def nothing_judged(
 def unlike(
     run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
 ) -> str:
-    """That no document of a run is judged, with a cause, if there seems to be one.
+    """Say that no document of a run is judged, with a cause, if there seems to be one.
 
     `ours` are the documents retrieved for each query, perhaps not all of them; `theirs` the judged ones.
     """

@@ -20,7 +20,7 @@ def _entries(group: str) -> EntryPoints:
 
 
 def plugin(group: str, name: str) -> Any:
-    """The object that a package offers under this name, or None."""
+    """Return the object that a package offers under this name, or None."""
     for entry in _entries(group):
         if entry.name.lower().replace("-", "_") == name:
             return entry.load()

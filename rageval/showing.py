@@ -30,7 +30,7 @@ def table_lines(grid: Grid, labels: int) -> Iterator[str]:
 
 
 def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """A LaTeX tabular for booktabs."""
+    """Yield a LaTeX tabular for booktabs."""
     head, *body = grid
     yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
     yield "\\toprule"

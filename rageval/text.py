@@ -18,7 +18,7 @@ _HALF = "[\ud800-\udfff]"
 
 
 def mended(text: str) -> str:
-    r"""The text as UTF-8 can hold it: each half of a character becomes U+FFFD.
+    r"""Return the text as UTF-8 can hold it: each half of a character becomes U+FFFD.
 
     >>> mended("a\ud800b")
     'a\ufffdb'
@@ -32,7 +32,7 @@ _MOST_MARKS = 30  # on one letter; Unicode's own bound for texts that come in a 
 
 
 def compatible(text: str) -> str:
-    """The text in Unicode's form NFKC, in time that grows as the text does.
+    """Return the text in Unicode's form NFKC, in time that grows as the text does.
 
     Sorting the marks on one letter takes the square of their number, so more than anybody writes are parted.
 
@@ -50,7 +50,7 @@ def _parted(match: re.Match[str]) -> str:
 
 
 def visible(text: str | bytes) -> str:
-    r"""The text with everything a terminal would obey written out.
+    r"""Return the text with everything a terminal would obey written out.
 
     >>> visible("a\x1b[31mb")
     'a\\x1b[31mb'
@@ -68,7 +68,7 @@ def _escape(character: str) -> str:
 
 
 def problem_of_id(text: str) -> str | None:
-    """What is wrong with an id: it is empty, or has blanks around it, which no TREC file can hold.
+    """Return what is wrong with an id: it is empty, or has blanks around it, which no TREC file can hold.
 
     >>> problem_of_id("q1 "), problem_of_id("q 1")
     ("an id without blanks around it, found 'q1 '", None)

@@ -26,7 +26,8 @@ class Frame(Protocol):
     """A DataFrame of pandas, or one that is alike."""
 
     @property
-    def columns(self) -> Any: ...
+    def columns(self) -> Any:
+        """The names of the columns."""
 
     def __getitem__(self, column: Any, /) -> Any: ...
 
@@ -37,44 +38,53 @@ class RetrievedRecord(Protocol):
     """A retrieved document, such as a `ScoredDoc` of ir_measures or of ir_datasets."""
 
     @property
-    def query_id(self) -> str: ...
+    def query_id(self) -> str:
+        """The query."""
 
     @property
-    def doc_id(self) -> str: ...
+    def doc_id(self) -> str:
+        """The document."""
 
     @property
-    def score(self) -> SupportsFloat: ...
+    def score(self) -> SupportsFloat:
+        """The score; the greatest is ranked first."""
 
 
 class JudgedRecord(Protocol):
     """A judged document, such as a `Qrel` of ir_measures or of ir_datasets."""
 
     @property
-    def query_id(self) -> str: ...
+    def query_id(self) -> str:
+        """The query."""
 
     @property
-    def doc_id(self) -> str: ...
+    def doc_id(self) -> str:
+        """The document."""
 
     @property
-    def relevance(self) -> SupportsFloat: ...
+    def relevance(self) -> SupportsFloat:
+        """The grade."""
 
 
 class HasRun(Protocol):
     """What iterates over retrieved documents, such as a data set of ir_datasets."""
 
-    def scoreddocs_iter(self) -> Iterable[Any]: ...
+    def scoreddocs_iter(self) -> Iterable[Any]:
+        """Iterate over the retrieved documents."""
 
 
 class HasQrels(Protocol):
     """What iterates over judged documents, such as a data set of ir_datasets."""
 
-    def qrels_iter(self) -> Iterable[Any]: ...
+    def qrels_iter(self) -> Iterable[Any]:
+        """Iterate over the judgements."""
 
 
 class Executor(Protocol):
     """An executor of `concurrent.futures`, or one that is alike."""
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any: ...
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        """Begin a call, and return its future."""
 
 
 if TYPE_CHECKING:

@@ -317,7 +317,7 @@ def _fate_line(fate: support.Fate) -> str:
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """A file of lines, whole or not at all."""
+    """Write lines to a file, whole or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -350,7 +350,7 @@ def forecast(
     judges: Sequence[_Judge],
     depth: int,
 ) -> Iterator[str]:
-    """The pool at several depths, with the calls, tokens and dollars its judging takes; and who fills it."""
+    """Yield the pool at several depths: calls, tokens and dollars its judging takes, and who fills it."""
     rubric = rubric_named(support.RUBRIC)
     banks = banks or dict.fromkeys(questions, _placeholders())
     priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []

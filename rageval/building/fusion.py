@@ -60,7 +60,7 @@ def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, 
 
 
 def run_lines(run: Run) -> Iterator[str]:
-    """The run as lines of a TREC file, best first; scores in full, so that what is unequal stays unequal."""
+    """Yield the run as lines of a TREC file, best first; scores in full: unequal ones stay unequal."""
 
     score = {(row.query_id, row.doc_id): row.score for row in run}
     names = {name for row in score for name in row}
@@ -95,7 +95,7 @@ def _fused(
 
 
 def _as_floats(total: Mapping[str, int], common: int) -> Iterator[tuple[str, float]]:
-    """Sums as floats of the same order, equal only where the sums are."""
+    """Yield sums as floats of the same order, equal only where the sums are."""
     above, least = None, math.inf
     for doc, value in sorted(total.items(), key=lambda row: -row[1]):
         if value != above:

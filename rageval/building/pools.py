@@ -71,7 +71,7 @@ def _by_depth(runs: Mapping[str, Run], depths: Sequence[int]) -> dict[int, _Size
 
 
 def contributions(pool: Pool) -> dict[str, tuple[int, int, int]]:
-    """What each source brings: its documents, those no other source has, those no source before it has."""
+    """Return what each source brings: its documents, those only it has, those no source before it has."""
     found: dict[str, tuple[int, int, int]] = {}
     order = list(dict.fromkeys(name for docs in pool.values() for doc in docs.values() for name in doc))
     for sources in (doc for docs in pool.values() for doc in docs.values()):

@@ -39,7 +39,7 @@ def topics(
     nuggets: Mapping[str, Sequence[Nugget]],
     written: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Topics:
-    """The text of every setting for every question that has one; several texts are put behind one another."""
+    """Return the text of every setting for every question that has one; join several texts."""
     found: Topics = {setting: {} for setting in SETTINGS}
     for question in questions:
         query = question.query_id
@@ -67,7 +67,7 @@ def _read_topics(source: Source) -> dict[str, str]:
 
 
 def setting_of(word: str) -> tuple[str, str]:
-    """(setting, path) of a word of the command line: `answer=bm25.trec`, or a path of the question's runs.
+    """Split a word into (setting, path): `answer=bm25.trec`, or the path of a run for the questions.
 
     >>> setting_of("answer=runs/bm25.trec"), setting_of("runs/a=b.trec")
     (('answer', 'runs/bm25.trec'), ('question', 'runs/a=b.trec'))
@@ -113,7 +113,7 @@ class Index:
         self._norm = _K1 * (1 - _B + _B * length / (length.mean() or 1.0)) if len(length) else length
 
     def search(self, text: str, depth: int = 100) -> dict[str, float]:
-        """The best documents with their scores; those without a word of the query are not among them."""
+        """Return the best documents with their scores, without those that share no word with the query."""
         scores: NDArray[np.float64] = np.zeros(len(self.docs))
         for word, times in sorted(Counter(_words_of(text)).items()):
             if word not in self._places:

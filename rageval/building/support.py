@@ -59,7 +59,7 @@ def vote_of(judges: Sequence[object], vote: str) -> str:
 
 
 def read_support(source: Source) -> list[dict[str, Any]]:
-    """The judgements of a file, as judges make them; a label that people wrote alone gets its grade."""
+    """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
     found = []
     for line, said in read_records(source, JudgementLine, EXPECTED):
         grade = said.grade

@@ -69,7 +69,7 @@ def validate(
 
 
 def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines") -> _Lines:
-    """(number, line without its end) of every line."""
+    """Yield (number, line without its end) of every line."""
     for first, text in stretches(source, limits, expected):
         lines = text.split(b"\n")
         if not lines[-1]:
@@ -117,7 +117,7 @@ def _record(line: bytes, track: Track) -> Record | str:
 
 
 def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
-    """The findings of a file of answers, and what it holds: `documents` are what is cited or was seen."""
+    """Yield the findings of a file of answers, and note what it holds: `documents` are cited or were seen."""
     known = Known(path, "answers")
     first: dict[tuple[str, str], int] = {}
     again: dict[str, int] = {}

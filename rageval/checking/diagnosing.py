@@ -89,7 +89,7 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
 
 
 def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
-    """What others are compared with: topics, a corpus, a pool, a manifest; or nothing: a leaderboard."""
+    """Read what others are compared with: topics, a corpus, a pool, a manifest; of a leaderboard nothing."""
     known = Known(name_of(path), kind)
     if kind == LEADERBOARD:
         return [], known
@@ -221,7 +221,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
 
 
 def _nothing_judged(run: Known, qrels: Known) -> Iterator[Finding]:
-    """That no document of the run is judged, and what its ids differ by."""
+    """Report that no document of the run is judged, and what its ids differ by."""
     ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
     if not all(qrels.docs[query].keys().isdisjoint(docs) for query, docs in ranked.items()):
         return

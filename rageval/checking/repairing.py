@@ -45,7 +45,7 @@ class _Draft:
 
 
 def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
-    """The line after repair, and what was changed; a line of another shape is left to the validator."""
+    """Return the line after repair, and what was changed; leave a line of another shape to the validator."""
     try:
         record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         draft = _draft(record, bounds)
@@ -104,7 +104,7 @@ def _trim(draft: _Draft) -> None:
 
 
 def _drop_references(draft: _Draft) -> None:
-    """References that stand twice; and where there are too many, from the end those that nothing cites."""
+    """Drop references that stand twice; where there are still too many, the last ones that nothing cites."""
     kept = list(dict.fromkeys(draft.references))
     if len(kept) < len(draft.references):
         draft.done.append(f"dropped {len(draft.references) - len(kept):,} references that stand twice")
@@ -149,7 +149,7 @@ def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
 
 
 def write_repaired(source: Source, out: Path, track: Track, limits: Limits = DEFAULT) -> Iterator[Finding]:
-    """Writes the copy while the changes are iterated over; it is in its place after the last of them."""
+    """Write the copy while the changes are iterated over; put it in its place after the last of them."""
     if track.bounds is None:
         raise UsageError(f"--fix: nothing of {track.title} can be repaired without inventing something")
     with whole_file(out) as stream:

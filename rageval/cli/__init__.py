@@ -59,9 +59,11 @@ class _Commands(Group):
     """Finds commands by name without importing the others; without a name it is `score`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of this name, and no other."""
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
@@ -69,11 +71,13 @@ class _Commands(Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the commands in their groups."""
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command before words that begin with none."""
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
             hint = "" if ctx.resilient_parsing else _meant(args[0])
             if hint:

@@ -81,7 +81,7 @@ def run_sources(
 
 
 def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Reading) -> list[str]:
-    """The names of runs as --names has them: of single files, and of all others their tags if it says so."""
+    """Return the names of runs as --names has them: names of single files, else the tags if asked for."""
     found = list(names)
     if _TAG in said:
         found = [_tag(run, reading) or name for run, name in zip(runs, found, strict=True)]
@@ -102,7 +102,7 @@ def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Read
 
 
 def _tag(run: Any, reading: Reading) -> str | None:
-    """What a run calls itself: the last column of its first line."""
+    """Return what a run calls itself: the last column of its first line."""
     if isinstance(run, str):
         start = b"" if is_columnar(run) else head(run, reading.limits)
     else:
@@ -164,7 +164,7 @@ class _QrelsOfUmbrela:
 
 
 def _source(word: str) -> Any:
-    """What can be read under this word: a path, or an open stream; None if nothing can."""
+    """Return what can be read under this word: a path, or an open stream; None if nothing can."""
     if word == STDIN:
         return sys.stdin.buffer if sys.stdin is not None else None
     if is_remote(word):
@@ -176,7 +176,7 @@ def _source(word: str) -> Any:
 
 
 def _place_name(word: str, inputs: Inputs) -> None:
-    """A word that is no file: a measure, or the id of a data set."""
+    """Take a word that is no file for a measure, or for the id of a data set."""
     from rageval.datasets.standing import dataset_of, looks_like_id
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled

@@ -411,7 +411,7 @@ def _named(words: _Words) -> Iterator[str]:
 
 
 def _stores(words: _Words) -> Iterator[str]:
-    """The files of the store that the command uses."""
+    """Yield the files of the store that the command uses."""
     if "store" in words:
         from rageval.judges.store import default_path
 

@@ -114,7 +114,7 @@ def _shorten_labels(shown: list[list[str]], labels: int, width: int) -> None:
 
 
 def _fitting(widths: Sequence[int], labels: int, width: int) -> Iterator[list[int]]:
-    """The columns of each table: the text, and as many numbers as fit beside it."""
+    """Yield the columns of each table: the text, and as many numbers as fit beside it."""
     first = list(range(labels))
     columns = first
     for column in range(labels, len(widths)):
@@ -164,7 +164,7 @@ _BEGINS = frozenset("=+-@\u2212")
 
 
 def _csv(cell: str) -> str:
-    """A cell no spreadsheet takes for a formula and no terminal for a command.
+    """Return a cell no spreadsheet takes for a formula and no terminal for a command.
 
     An apostrophe stands before what would be one, as before an apostrophe that stands there itself.
     """
@@ -344,7 +344,7 @@ FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
 
 
 def _ndeval_name(score: Score) -> str:
-    """ndeval's name, for the very measure that ndeval prints; else ours."""
+    """Return ndeval's name for the very measure that ndeval prints, else ours."""
     measure = score.measure
     name = measure.called_by("ndeval")
     how = measure.changed.get("normalise")
@@ -510,7 +510,7 @@ def _grid_of_slices(results: list[Scores], groups: _Groups, layout: Layout) -> I
 
 
 def _slices_of(score: Score, groups: _Groups) -> list[Slice]:
-    """The slices of a score by every field."""
+    """Return the slices of a score by every field."""
     from rageval.comparison.slices import slices
 
     return [found for field, of_query in groups.items() for found in slices(score, field, of_query)]

@@ -235,7 +235,7 @@ def scored_answers(
 
 
 def _of_answers(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
-    """What a careful reader would ask about."""
+    """Yield what a careful reader would ask about."""
     from rageval.scoring.banks import differences
 
     yield from grades.remarks

@@ -50,7 +50,7 @@ def agree(
     nuggets: Any,
     style: str | None,
 ) -> None:
-    """The passport of a judge: how far JUDGED agrees with GOLD, beyond chance.
+    """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
 
     Both are judgements: rageval's, qrels, UMBRELA's, the nuggetizer's assignments, or a data set's by its id;
     the things that both judged are compared. Prints agreement, Cohen's kappa,

@@ -56,7 +56,7 @@ def _fusion_options(command: _Decorated) -> _Decorated:
 
 
 def _filter_options(command: _Decorated) -> _Decorated:
-    """What support is, and which questions stay."""
+    """Add the options that say what support is, and which questions stay."""
     for option in (
         click.option(
             "--filter",
@@ -93,7 +93,7 @@ def _fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
 @_output
 @asking_options
 def _nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
-    """The nuggets of every question, from its accepted answer."""
+    """Write the nuggets of every question, from its accepted answer."""
     from rageval.building.searching import require_answers
     from rageval.files.nuggets import write_nuggets
     from rageval.files.questions import read_questions
@@ -113,7 +113,7 @@ def _nuggetize(questions: str, judge: str, output: Path | None, **options: Any) 
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
 @asking_options
 def _variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
-    """The texts to look for documents with, a file a setting, for any retriever to read."""
+    """Write the texts to search with, one file for each setting, for any retriever to read."""
     from rageval.building import searching as known
     from rageval.building.collection import refuse_inputs, write
     from rageval.files.questions import read_questions
@@ -256,7 +256,7 @@ _STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _audit)
 
 
 def _banks_in(source: Any) -> dict[str, list[Nugget]]:
-    """The nuggets of a file, by query."""
+    """Return the nuggets of a file, by query."""
     from rageval.files.nuggets import read_nuggets
 
     banks: dict[str, list[Nugget]] = {}
@@ -281,7 +281,7 @@ def _deliver(lines: Iterable[str], output: Path | None) -> None:
 
 
 def _named(words: tuple[str, ...]) -> dict[str, Run]:
-    """The runs by the name that a pool knows them by: the setting where one is named, else the file."""
+    """Return the runs by their names in a pool: the setting where one is named, else the file."""
     from rageval.building.collection import given
     from rageval.building.searching import QUESTION, setting_of
 
@@ -293,7 +293,7 @@ def _named(words: tuple[str, ...]) -> dict[str, Run]:
 
 
 def _written(rubric: str, judge: str, questions: Any, options: dict[str, Any]) -> tuple[list[Nugget], int]:
-    """The texts a judge writes, and for how many questions there are none."""
+    """Return the texts a judge writes, and for how many questions there are none."""
     from rageval.judges.material import Material
     from rageval.judges.panel import nuggets_by
     from rageval.judges.rubric import rubric_named
@@ -388,7 +388,7 @@ def _plan(folder: Path, options: dict[str, Any]) -> Plan:
 
 
 def _forecast(plan: Plan) -> Iterable[str]:
-    """What is known before a model is asked: variants that it would write can only add to the pool."""
+    """Yield what is known before a model is asked: variants that it would write can only add to the pool."""
     from rageval.building import searching, support
     from rageval.building.collection import forecast, fusions, pooled_runs, runs_of
     from rageval.building.pools import pooled

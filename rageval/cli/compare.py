@@ -150,7 +150,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
 
 
 def _in_order(found: Comparison, runs: list[str]) -> Comparison:
-    """The comparison with its runs, and the pairs by each measure, in this order."""
+    """Return the comparison with its runs, and the pairs by each measure, in this order."""
     from dataclasses import replace
 
     def place(pair: Pair) -> tuple[int, int, int]:
@@ -218,12 +218,12 @@ def _table(found: Comparison, places: int) -> Iterator[str]:
 
 
 def _md(found: Comparison, places: int) -> Iterator[str]:
-    """The same two tables in Markdown."""
+    """Yield the same two tables in Markdown."""
     yield from _two_tables(found, places, md_lines)
 
 
 def _latex(found: Comparison, places: int) -> Iterator[str]:
-    """A LaTeX tabular for booktabs: best in bold, superscripts name the runs that are significantly worse."""
+    """Yield a LaTeX tabular for booktabs: best in bold, superscripts for runs significantly worse."""
     yield f"% {visible(found.signature)}"
     yield from (f"% {visible(line)}" for line in _legend(found))
     yield f"\\begin{{tabular}}{{ll{'r' * len(found.measures)}}}"
@@ -238,7 +238,7 @@ def _latex(found: Comparison, places: int) -> Iterator[str]:
 
 
 def _csv(found: Comparison, places: int) -> Iterator[str]:
-    """A row a pair and measure, at full precision of p."""
+    """Yield a row a pair and measure, at full precision of p."""
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
     head += "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run,"
     yield head + "undefined,other_undefined"
@@ -296,13 +296,13 @@ def _two_tables(
 
 
 def _by_letters(pairs: list[list[str]], letters: dict[str, str]) -> list[list[str]]:
-    """The differences with the letters of the runs in place of their names."""
+    """Return the differences with the letters of the runs in place of their names."""
     rows = [[measure, f"{letters[run]} - {letters[other]}", *row] for measure, run, other, *row in pairs[1:]]
     return [[pairs[0][0], "runs", *pairs[0][3:]], *rows]
 
 
 def _letters(found: Comparison) -> dict[str, str]:
-    """a, b, …, z, aa, … for the runs."""
+    """Return a, b, …, z, aa, … for the runs."""
     letters = {}
     for at, run in enumerate(found.runs):
         letter = ""
@@ -314,7 +314,7 @@ def _letters(found: Comparison) -> dict[str, str]:
 
 
 def _beaten(cell: Cell, found: Comparison) -> list[str]:
-    """The letters of the runs that are significantly worse by this measure."""
+    """Return the letters of the runs that are significantly worse by this measure."""
     letters = _letters(found)
     beaten = []
     for pair in found.of(cell.measure):

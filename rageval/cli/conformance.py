@@ -63,7 +63,7 @@ def conformance(
 
 
 def _chosen(names: tuple[str, ...]) -> dict[str, str]:
-    """The peers that are asked, with their versions."""
+    """Return the peers that are asked, with their versions."""
     from rageval.conformance.peers import PEERS, installed
 
     found = installed()

@@ -52,7 +52,7 @@ def datasets(ctx: click.Context, /) -> None:
 @datasets.command("show")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 def _show(dataset: str) -> None:
-    """What ID is: its content, licence, citation, and where its files come from."""
+    """Show what ID is: its content, licence, citation, and where its files come from."""
     from rageval.datasets.catalogue import find
     from rageval.datasets.loading import load
 
@@ -210,7 +210,7 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
 
 
 def _size(spec: Spec) -> str:
-    """What is on disk, else what its publishers say."""
+    """Return what is on disk, else what its publishers say."""
     from rageval.datasets.fetching import amount, is_on_disk
     from rageval.datasets.home import folder_of, manifest_of
 
@@ -266,7 +266,7 @@ def _entry(scores: Scores, topic: str) -> dict[str, Any]:
 
 
 def _topic() -> str:
-    """The topic of the data set on the command line."""
+    """Return the topic of the data set on the command line."""
     for word in click.get_current_context().params.get("words", ()):
         parts = word.split("/")
         if len(parts) == 3 and parts[0] == "freshstack":

@@ -73,7 +73,7 @@ def doctor(
 
 
 def _expanded(files: Iterable[str]) -> Iterator[str]:
-    """The files; in place of the folder of a collection, what it consists of."""
+    """Yield the files; in place of the folder of a collection, what it consists of."""
     from pathlib import Path
 
     for path in files:

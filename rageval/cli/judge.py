@@ -128,7 +128,7 @@ def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
 
 
 def _candidates(runs: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
-    """The documents that any of the runs has in its top ranks, each once."""
+    """Yield the documents that any of the runs has in its top ranks, each once."""
     if not runs:
         return
     from rageval.scoring.sources import read_run
@@ -147,7 +147,7 @@ def _lines(
     options: dict[str, Any],
     failed: Counter[str],
 ) -> Iterator[str]:
-    """The lines of the result, while counting what failed by status."""
+    """Yield the lines of the result, while counting what failed by status."""
     from rageval.judges.judging import UNITS
 
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
@@ -203,7 +203,7 @@ def _nuggets(
     settings: Settings,
     failed: Counter[str],
 ) -> Iterator[str]:
-    """The nuggets of every question, written by one judge."""
+    """Yield the nuggets of every question, written by one judge."""
     from rageval.files.nuggets import write_nuggets
     from rageval.judges.panel import nuggets_by
 

@@ -23,7 +23,7 @@ _store = shared("--store", help="The store (default: the user's cache).")
 
 @click.group(cls=Group)
 def judgements() -> None:
-    """The store of what models replied, which makes every judgement repeatable.
+    """Look into the store of what models replied, which makes every judgement repeatable.
 
     \b
     rageval judgements stats
@@ -91,7 +91,10 @@ def _stats(store: str | None) -> None:
 @click.argument("key")
 @_store
 def _show(key: str, store: str | None) -> None:
-    """The prompt as it was rendered and the raw reply; KEY may be shortened while it is the only one."""
+    """Show the prompt as it was rendered, and the raw reply.
+
+    KEY may be shortened as long as only one key begins with it.
+    """
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:

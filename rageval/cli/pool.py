@@ -43,7 +43,7 @@ def pool() -> None:
 @shared("--depth", default=20, show_default=True, help="Of the new pool.")
 @output_option("-o", "--output", metavar="FILE", help="The new pool.")
 def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
-    """What RUN would leave unjudged, at several depths, and what judging it would take.
+    """Show what RUN would leave unjudged at several depths, and what judging it would take.
 
     With -o the unjudged documents are written as a pool that `rageval build support` judges.
     """
@@ -69,7 +69,7 @@ def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None
 
 
 def _judged(against: Path) -> Mapping[str, set[str]]:
-    """The judged documents of every query, in judgements or in a pool."""
+    """Return the judged documents of every query, in judgements or in a pool."""
     if os.path.isdir(against):
         found = [against / name for name in ("qrels.nugget", "pool.jsonl") if os.path.isfile(against / name)]
         if not found:

@@ -75,7 +75,7 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
 )
 @click.pass_context
 def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
-    """A page with everything: one file that needs no network.
+    """Write a page with everything: one file that needs no network.
 
     Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
     compare, agree, each with --format json). It shows means with intervals and tests, differences by query,
@@ -113,7 +113,7 @@ def _write(found: Report, options: dict[str, Any]) -> int:
 
 
 def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
-    """The report, with where it comes from."""
+    """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
     from rageval.files.limits import Limits
     from rageval.files.trec import Reading

@@ -257,7 +257,7 @@ class _ScoreGate(NamedTuple):
 
 
 def _gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGate]:
-    """The gates of the command line; those that would stop the good runs are refused."""
+    """Return the gates of the command line; those that would stop the good runs are refused."""
     wanted = [_gate_required(part, text) for text in required for part in re.split(_COMMA, text)]
     found = [*wanted, *map(_gate_at_least, fail_under)]
     for gate in wanted:
@@ -309,7 +309,7 @@ def _counted_as_good(score: Score, queries: int) -> bool:
 
 
 def _shown_by(value: float, gate: _ScoreGate) -> str:
-    """The value with four places; with all of them where four would say the opposite."""
+    """Return the value with four places; with all of them where four would say the opposite."""
     text = f"{value:.4f}"
     return text if gate.holds(float(text)) == gate.holds(value) else repr(value)
 

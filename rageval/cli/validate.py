@@ -1,4 +1,4 @@
-"""`rageval validate`: is this file what the track takes, and if not, can it be repaired?"""
+"""`rageval validate`: check that a file is what the track takes, and repair it if it can be repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is one run better than another, by how much, and could these queries have shown it?
+"""Say whether one run is better than another, by how much, and whether these queries could have shown it.
 
 `compare_runs` scores runs and compares them; `compare` takes scores that are there already, such as those of
 judged answers. `Settings` says how. Nothing is imported before it is asked for.

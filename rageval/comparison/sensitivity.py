@@ -1,4 +1,4 @@
-"""Would another judge, a vote or a nugget less, or more judgements have ranked the systems otherwise?
+"""Say whether another judge, one vote or nugget less, or more judgements would have ranked systems otherwise.
 
 The share of (pair of systems, change) in which the order of the two is turned round. A pair that is equal
 before, or becomes equal, is not turned round.

@@ -62,7 +62,7 @@ def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[_Fuzzed]:
 
 
 def _drawn(rng: random.Random, peer: Peer) -> RunVector:
-    """Queries that the run has, with something relevant; tied or not; and some measures of the peer."""
+    """Draw queries that the run has, with something relevant, tied or not, and some measures of the peer."""
     run: list[RunRow] = []
     qrels: list[QrelsRow] = []
     single, tied, spam = (rng.random() < share for share in (0.2, 0.5, 0.2))

@@ -55,7 +55,7 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
         return _file("run", (f"{q} Q0 {doc} {rank} {score!s} t" for (q, doc, score), rank in rows))
 
     def ranks(self) -> list[int]:
-        """A rank for each row: by score, equal scores as they stand, and what is no number at the end."""
+        """Return a rank for each row: by score, equal scores as they stand, NaN at the end."""
 
         def key(at: int) -> tuple[bool, float]:
             score = float(self.run[at][2])

@@ -126,7 +126,7 @@ class _JoinedParts(io.RawIOBase):
 
 @contextmanager
 def _joined(paths: Sequence[Path]) -> Iterator[_JoinedParts]:
-    """The parts of a file as one stream."""
+    """Open the parts of a file as one stream."""
     try:
         with _JoinedParts(paths) as stream:
             yield stream

@@ -33,7 +33,7 @@ class _Known(msgspec.Struct):
 
 
 def _mended(row: Any) -> Any:
-    """A row with plain names: the file has the bounds of a number in its name, as in `ACS [-2 : 1]`."""
+    """Return a row with plain names: the file writes the bounds behind a name, as in `ACS [-2 : 1]`."""
     if not isinstance(row, dict):
         return row
     row = {key.partition(" [")[0]: value for key, value in row.items()}

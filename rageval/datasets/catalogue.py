@@ -38,6 +38,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def urls(self) -> tuple[str, ...]:
+        """Where the file is, mirrors last."""
         return (self.url, *self.mirrors)
 
     def of(self, parts: dict[str, str]) -> Source:
@@ -70,6 +71,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def roles(self) -> tuple[str, ...]:
+        """What the files are: queries, documents, judgements, …; each once."""
         return tuple(dict.fromkeys(source.role for source in self.files))
 
     @property
@@ -90,6 +92,7 @@ class _Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def regex(self) -> str:
+        """A pattern that the ids match, with a group for each part."""
         named = {name: f"(?P<{name}>{part})" for name, part in self.parts.items()}
         return self.id.format(**named)
 
@@ -120,7 +123,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pattern: _Pattern | None = None
 
     def spec(self, dataset: str) -> Spec | None:
-        """The data set of this id. One listed without files has those of its store, or of the pattern."""
+        """Return the data set of this id; one listed without files has those of its store or pattern."""
         listed = next((spec for spec in self.datasets if spec.id == dataset), None)
         made = self.pattern.spec(dataset) if self.pattern else None
         if listed is None or listed.files:
@@ -130,6 +133,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def specs(self) -> list[Spec]:
+        """Every data set that is listed, with its files."""
         return [spec for listed in self.datasets if (spec := self.spec(listed.id))]
 
 

@@ -56,6 +56,7 @@ class _HttpAnswer:
 
     @property
     def length(self) -> int | None:
+        """The bytes in the answer, None if the server does not say."""
         return _whole_number(self.headers.get("Content-Length"))
 
     @property
@@ -66,6 +67,7 @@ class _HttpAnswer:
 
     @property
     def linked_sha256(self) -> str | None:
+        """The checksum that the hub gives, None if it gives none."""
         found = self.linked.get("X-Linked-Etag", "").strip('"')
         return found if _SHA256.fullmatch(found) else None
 
@@ -78,6 +80,7 @@ class _HttpAnswer:
         return block
 
     def close(self) -> None:
+        """Close the connection."""
         self.stream.close()
 
 
@@ -96,7 +99,7 @@ class Transport:
     pause: Callable[[float], None] = time.sleep
 
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> _HttpAnswer:
-        """The answer to a GET, after redirects; an `InputError` says why there is none, `Again` not yet."""
+        """Return the answer to a GET, after redirects; raise `InputError` for none, `Again` for not yet."""
         url = _on_the_hub(url)
         linked: dict[str, str] = {}
         for _ in range(_MOST_REDIRECTS):
@@ -240,7 +243,7 @@ class _Listed(msgspec.Struct):
 
 
 def shards(source: Source, transport: Transport) -> list[Source]:
-    """The files that a source means, in order, each with its address, size and (if it is large) sha256."""
+    """Return the files that a source means, in order, with address, size and (if large) sha256."""
     folder = f"/{quote(source.folder)}" if source.folder else ""
     url = f"{HUB}/api/datasets/{source.repo}/tree/main{folder}"
     listed = _listing(url, transport)

@@ -42,7 +42,7 @@ def files_of(
     again: bool = False,
     transport: Transport | None = None,
 ) -> list[Path]:
-    """The files of a role, fetched if they are not there; of several processes one does, the others wait."""
+    """Return the files of a role, and fetch what is not there: one process does so, others wait for it."""
     folder = home.folder_of(spec.folder)
     paths = home.kept_paths(folder, role)
     if paths is not None and not again:
@@ -146,6 +146,7 @@ class _DownloadProgress:
         self._width = 0
 
     def __call__(self, done: int, total: int | None) -> None:
+        """Note how far the download is, and say so when it is time to."""
         now = time.monotonic()
         if sys.stderr is None or now - self._last < (_OFTEN if self._on_terminal else _SELDOM):
             return

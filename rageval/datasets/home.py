@@ -96,7 +96,7 @@ def measured(path: Path) -> KeptFile:
 
 
 def write_small(path: Path, content: bytes) -> None:
-    """A small file that is there whole or not at all."""
+    """Write a small file, whole or not at all."""
     with whole_file(path) as stream:
         stream.write(content)
 

@@ -144,7 +144,7 @@ def _read_through(
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[Path]:
-    """A folder on the same disk that is gone afterwards."""
+    """Make a folder on the same disk, and remove it afterwards."""
     try:
         staged = Path(mkdtemp(prefix=".importing-", dir=home.made(folder)))
     except OSError as error:

@@ -267,9 +267,11 @@ class _DocumentStore:
         self._folder, self._documents, self._kind = folder, documents, kind
 
     def path(self) -> str:
+        """Return where the database lies, or will lie."""
         return str(self._path)
 
     def built(self) -> bool:
+        """Tell whether the database is there."""
         return self._path.is_file()
 
     def build(self) -> None:
@@ -326,6 +328,7 @@ class _DocumentStore:
                     yield self._unpacked(packed)
 
     def count(self) -> int:
+        """Return how many documents there are; build the database first if need be."""
         self.build()
         with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
             found: int = database.execute("SELECT count(*) FROM document").fetchone()[0]

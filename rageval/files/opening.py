@@ -448,11 +448,13 @@ class Findings:
         self.count = 0
 
     def add(self, message: str) -> None:
+        """Add a finding; keep the first ones in full and count the others."""
         self.count += 1
         if len(self.shown) < _SHOWN_ERRORS:
             self.shown.append(message)
 
     def raise_if_any(self) -> None:
+        """Raise `InputError` with all findings, if there are any."""
         if self.count:
             more = self.count - len(self.shown)
             raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))

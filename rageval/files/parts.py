@@ -47,7 +47,7 @@ class Grain:
     largest: int
 
     def parts_of(self, size: int) -> int:
-        """Return into how many parts to cut: one for each worker, two, …"""
+        """Return into how many parts to cut: as many for each worker."""
         return min(self.width * max(1, -(-size // (self.width * self.largest))), size // self.smallest)
 
 

@@ -45,8 +45,10 @@ def stamp_of(url: str) -> Stamp:
 
 
 class RemoteFile(io.RawIOBase):
-    """A file on another machine, open for reading. Reads that follow one another fetch more and more ahead,
-    but nothing behind `until`."""
+    """A file on another machine, open for reading.
+
+    Reads that follow one another fetch more and more ahead, but nothing behind `until`.
+    """
 
     def __init__(self, url: str, until: int | None = None) -> None:
         self.name = url
@@ -59,19 +61,24 @@ class RemoteFile(io.RawIOBase):
         self._block = b""
 
     def readable(self) -> bool:
+        """Tell that it can be read."""
         return True
 
     def seekable(self) -> bool:
+        """Tell that any place can be read next."""
         return True
 
     def tell(self) -> int:
+        """Return the place that is read next."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a place; nothing is fetched before it is read."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
     def read(self, size: int = -1) -> bytes:
+        """Return so many bytes, or all that are left; fetch what is not there yet."""
         end = self._size if size < 0 else min(self._at + size, self._size)
         parts = []
         while self._at < end:

@@ -45,6 +45,7 @@ class LineForm(NamedTuple):
 
     @property
     def width(self) -> int:
+        """How many columns a line has."""
         return len(self.columns)
 
 

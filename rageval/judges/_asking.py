@@ -335,7 +335,7 @@ class Job:
         self._tally = JobTally(self._progress.total)
 
     def _counted(self, reply: Reply) -> Reply:
-        """The reply, which settles its request."""
+        """Return the reply, which settles its request."""
         self._tally.answered += 1
         if reply.status != OK:
             self._tally.failed[reply.status] += 1

@@ -158,11 +158,11 @@ class _BatchJob(Job):
                 self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
 
     def _covered(self) -> set[str]:
-        """What is in a batch, or may be."""
+        """Return what is in a batch, or may be."""
         return {key for batch in [*self._open(), *self._open(INTENDED)] for key in batch.keys}
 
     def _open(self, state: str = OPEN) -> list[StoredBatch]:
-        """The batches, or what was intended to be one, that something asked here is waited for in."""
+        """Return the batches, or what was intended to be one, that something asked here is waited for in."""
         found = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
         return [
             batch
@@ -195,14 +195,14 @@ class _BatchJob(Job):
             self._store.release(*(key for key, _ in todo))
 
     def _unreserve(self, keys: Iterable[str]) -> None:
-        """These were not handed over, or somebody else has paid for them."""
+        """Release what was not handed over, or what somebody else has paid for."""
         with self._store.together():
             for key in keys:
                 if key in self._reserved:
                     self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
 
     def _claimed(self) -> list[str]:
-        """What only this process may hand over now, and no process has."""
+        """Return what only this process may hand over now, and no process has."""
         covered = self._covered()
         left = [key for key in self._unsettled if key not in covered]
         mine: list[str] = []
@@ -255,7 +255,7 @@ class _BatchJob(Job):
         self._progress.say(f"batch {batch}: {len(keys):,} requests; it goes on if this command is stopped")
 
     async def _give_up(self, intent: str, tidy: bool = True) -> None:
-        """What was intended did not come to be."""
+        """Note that what was intended did not come to be."""
         self._store.batches.drop(intent)
         if tidy and hasattr(self._model, "abandon"):
             await _at_leisure(self._model.abandon(intent))
@@ -307,7 +307,7 @@ class _BatchJob(Job):
             await _at_leisure(self._model.forget(batch.id))
 
     async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
-        """What the batch says, the replies stored at once."""
+        """Return what the batch says, the replies stored at once."""
         said = {}
         who = (self._model.name, self._model.endpoint)
         async for key, reply in self._model.results(batch.id):
@@ -318,7 +318,7 @@ class _BatchJob(Job):
         return said
 
     def _settle(self, key: str, reply: Reply) -> None:
-        """What has become of a request in one batch."""
+        """Store what has become of a request in one batch."""
         reserved = self._reserved.pop(key, None)
         if reserved is not None:
             self._budget.settle_reply(reserved, reply, self._model.name)
@@ -334,7 +334,7 @@ class _BatchJob(Job):
         self._counted(reply)
 
     async def _patiently(self, work: Callable[[], Awaitable[_Item]]) -> _Item:
-        """What comes of the work, tried again after failures that pass."""
+        """Return what comes of the work, tried again after failures that pass."""
         tries, loop = 0, asyncio.get_running_loop()
         until = loop.time() + self._patience.away
         while True:
@@ -379,7 +379,7 @@ async def _at_leisure(work: Awaitable[None]) -> None:
 
 
 async def _to_the_end(work: Awaitable[_Item]) -> _Item:
-    """The outcome of work that had better not be left half done: told to stop, it has a moment left."""
+    """Return the outcome of work that should not stop half done: when told to stop, it has a moment left."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -391,7 +391,7 @@ async def _to_the_end(work: Awaitable[_Item]) -> _Item:
 
 
 async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[str]) -> str | None:
-    """The id of what was intended, None if it is not at the provider; `Unclear` if that cannot be said."""
+    """Return the id of what was intended, None if the provider has none; raise `Unclear` if nobody knows."""
     finder: Any = model
     if not hasattr(finder, "find"):
         raise Unclear(f"{model.name} does not look for batches", later=False)
@@ -400,7 +400,7 @@ async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[
 
 
 def _wait_or_fail(intent: StoredBatch, unclear: Unclear) -> str:
-    """What to say while it is not clear yet; `JudgeFailed` if it never will be."""
+    """Return what to say while it is not clear yet; `JudgeFailed` if it never will be."""
     said = f"the id of a batch of {len(intent.keys):,} requests was lost ({intent.created}): {unclear}"
     if unclear.later:
         return f"{said} (--rebuy does not wait, and may pay twice)"

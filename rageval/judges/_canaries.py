@@ -54,7 +54,7 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
 
 
 def _with_canaries(rubric: Rubric, material: Material, number: int) -> Material | None:
-    """The material of the canaries; None where the rubric has none, or nothing is there to judge.
+    """Return the material of the canaries; None where the rubric has none, or nothing is there to judge.
 
     The attacks take turns; when all were shown for a query, the next query follows.
     """
@@ -111,7 +111,7 @@ def _wished(rubric: Rubric) -> str:
 
 
 def _best(rubric: Rubric) -> str:
-    """The best verdict, as a reply would hold it."""
+    """Return the best verdict, as a reply would hold it."""
     if rubric.file.ranges:
         found: dict[str, Any] = {name: high for name, (_, high) in rubric.file.ranges.items()}
     else:
@@ -146,7 +146,7 @@ _SAY_NOTHING = ("nothing", "opening")  # which may well stand in a passage that 
 
 
 def _citations(answers: Iterable[Answer]) -> Iterator[tuple[str, str, str]]:
-    """The first citation of each answer that leads somewhere: query, document, text."""
+    """Yield the first citation of each answer that leads somewhere: query, document, text."""
     for answer in answers:
         texts = dict(answer.passages)
         docs = (doc for sentence in answer.sentences for doc in sentence.citations if doc is not None)

@@ -137,7 +137,7 @@ class Asker:
 
 
 def _made(wanted: WantedModel) -> Model:
-    """The model, if the worker means the same by its name; errors are of a kind that can travel."""
+    """Return the model, if the worker means the same by its name; errors are of a kind that can travel."""
     try:
         model = model_named(wanted.spec, **dict(wanted.options))
     except MissingPackage as error:
@@ -151,7 +151,7 @@ def _made(wanted: WantedModel) -> Model:
 
 
 async def _outcome(asked: Coroutine[Any, Any, Reply], secrets: list[str]) -> _Outcome:
-    """What comes of a call, without the worker's secrets, and without tracebacks that could hold some."""
+    """Return what comes of a call, without the worker's secrets or tracebacks that could hold some."""
     try:
         said = as_json(reply_as_record(await asked))
         return reply_of(json.loads(without(said, secrets)))
@@ -265,7 +265,7 @@ class Worker:
 
 
 async def _heard(answer: Awaitable[_Item]) -> _Item:
-    """The worker's answer; `TimeoutError` if it is silent."""
+    """Return the worker's answer; `TimeoutError` if it is silent."""
     async with asyncio.timeout(SILENCE):
         return await answer
 
@@ -317,7 +317,7 @@ class Crew:
         await self._client.close()
 
     async def _next(self) -> Worker:
-        """The worker that has least to do, as soon as there is one."""
+        """Return the worker that has least to do, as soon as there is one."""
         while self._trouble is None and not (self._workers and self._ready.is_set()):
             if not self._workers:
                 self._ready.clear()

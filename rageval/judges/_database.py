@@ -129,7 +129,7 @@ def _open_to_read(path: str) -> sqlite3.Connection:
 
 
 def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
-    """The connection, if the file is empty or a store that this rageval can read."""
+    """Return the connection, if the file is empty or a store that this rageval can read."""
     filled = _number(connection, "schema_version")  # first: another process may be filling it just now
     if filled and _number(connection, "application_id") != _OURS:
         raise InputError(f"{path}: is a database, but not a store of judgements; name another file")
@@ -146,7 +146,7 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
-    """A write-ahead log where it works; on network disks, or where it does not take, the slower journal."""
+    """Choose a write-ahead log, or the slower journal on network disks and where the log does not work."""
     wanted = "DELETE" if on_network(path) else "WAL"
     taken = _switched(connection, wanted)
     if taken not in (wanted.lower(), "memory"):
@@ -155,7 +155,7 @@ def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _switched(connection: sqlite3.Connection, mode: str) -> str:
-    """The journal mode that is in force after asking for one; SQLite does not wait here when it is busy."""
+    """Ask for a journal mode and return the one in force; SQLite does not wait here when it is busy."""
     tries = 0
     while True:
         try:
@@ -235,7 +235,7 @@ def explained(path: str) -> Iterator[None]:
 
 
 def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
-    """What a user can do something about; None for what is a bug of ours."""
+    """Return what a user can do something about; None for what is a bug of ours."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         return InputError(f"{path}: is not a store of judgements; name another file")

@@ -135,7 +135,7 @@ class _LiveJob(Job):
         return isinstance(first, Reply) or first.done()
 
     async def _first(self) -> tuple[int, Reply]:
-        """The next reply; else what ends the job, once no call is under way any more."""
+        """Return the next reply; else what ends the job, once no call is under way any more."""
         number, found = self._ahead.popleft()
         if isinstance(found, Reply):
             return number, found
@@ -164,7 +164,7 @@ class _LiveJob(Job):
             self._store.release(key)
 
     async def _asked(self, key: str, request: Request) -> Reply:
-        """The reply to a request: of another process that asks it now, or of the model after some tries."""
+        """Return the reply to a request, from another process that asks it now or from the model."""
         loop = asyncio.get_running_loop()
         tries, pause, look, until = 0, 0.0, _FIRST_LOOK, loop.time() + self._patience.total
         while self._trouble is None:
@@ -195,7 +195,7 @@ class _LiveJob(Job):
         return mine, self._stored(key) if mine else None
 
     async def _called(self, key: str, request: Request, begun: float) -> Reply:
-        """The outcome of one call, stored; what is not known about its cost is taken to be the most."""
+        """Make one call and store its outcome; what is not known about its cost is taken to be the most."""
         reservation = await self._reserved(request)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
@@ -262,7 +262,7 @@ class _LiveJob(Job):
             ) from error
 
     def _heard(self) -> None:
-        """The model has answered."""
+        """Note that the model has answered."""
         self._last_heard = asyncio.get_running_loop().time()
         self._budget.answering.add(self._model.name)
         self._failing.clear()
@@ -318,7 +318,7 @@ class _LiveJob(Job):
 
 
 def _kind(error: Transient, model: str) -> str:
-    """The first words of an error, without what differs from call to call.
+    """Return the first words of an error, without what differs from call to call.
 
     >>> _kind(Transient("openai:m: 503: try later"), "openai:m"), _kind(Transient("no answer from x"), "m")
     ('503', 'no answer')

@@ -76,7 +76,7 @@ def _strict(text: str) -> dict[str, Any] | None:
 
 
 def _mended(value: Any, depth: int = 1) -> Any:
-    """The value in texts that any file can hold, its nesting within bounds."""
+    """Return the value in texts that any file can hold, its nesting within bounds."""
     if isinstance(value, str):
         return mended(value)
     if not isinstance(value, dict | list):
@@ -97,12 +97,12 @@ def _without_fence(text: str) -> str:
 
 
 def _without_last_commas(text: str) -> dict[str, Any] | None:
-    """The object without commas before a closing bracket; commas inside strings stay."""
+    """Return the object without commas before a closing bracket; commas inside strings stay."""
     return _strict(_STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text))
 
 
 def _as_python(text: str) -> dict[str, Any] | None:
-    """The object as Python writes it: its quotes and words, the rest as in JSON."""
+    """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
     try:
         return _strict("".join(_from_python(text)))
     except _NoPython:
@@ -114,7 +114,7 @@ class _NoPython(Exception):
 
 
 def _from_python(text: str) -> Iterator[str]:
-    """The pieces of JSON that say what a literal of Python says."""
+    """Yield the pieces of JSON that say what a literal of Python says."""
     at = _end(_BLANKS, text, 0)
     while at < len(text):
         found = _PYTHON.match(text, at)
@@ -136,7 +136,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _meant(escape: re.Match[str]) -> str:
-    """What a backslash and what follows it mean in a text of Python."""
+    """Return what a backslash and what follows it mean in a text of Python."""
     code, one = escape["code"], escape["one"]
     if code is None:
         if one in "xuUN":  # not as it has to be, or by name
@@ -149,7 +149,7 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _number(said: str) -> str:
-    """A number as JSON writes it: Python may leave out digits beside the point."""
+    """Return a number as JSON writes it: Python may leave out digits beside the point."""
     said = said.removeprefix("+")
     return repr(float(said)) if re.search(r"(?<!\d)\.|\.(?!\d)", said) else said
 
@@ -166,7 +166,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _text_of(record: dict[str, Any], key: str) -> str | None:
-    """A text that may be left out."""
+    """Return a text that may be left out."""
     value = record.get(key)
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{key}: expected text, found {value!r:.80}")
@@ -183,7 +183,7 @@ def _label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
 
 
 def _number_of(record: dict[str, Any], key: str, low: float, high: float) -> float:
-    """A number on the scale; never clipped, never read out of text."""
+    """Return a number on the scale; never clipped, never read out of text."""
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise Invalid(f"{key}: expected a number from {low:g} to {high:g}, found {value!r:.80}")
@@ -191,7 +191,7 @@ def _number_of(record: dict[str, Any], key: str, low: float, high: float) -> flo
 
 
 def _list_of(record: dict[str, Any], key: str) -> list[Any]:
-    """A list."""
+    """Return a list."""
     value = record.get(key)
     if not isinstance(value, list):
         raise Invalid(f"{key}: expected a list, found {value!r:.80}")
@@ -199,7 +199,7 @@ def _list_of(record: dict[str, Any], key: str) -> list[Any]:
 
 
 def _by_id(items: list[Any], ids: tuple[str, ...], what: str) -> dict[str, dict[str, Any]]:
-    """The objects of a list by their `id`: each of the expected ids once, and no other."""
+    """Return the objects of a list by their `id`: each of the expected ids once, and no other."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
         if not isinstance(item, dict) or not isinstance(item.get("id"), str):
@@ -313,7 +313,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
 
 
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
-    """A verdict a document and nugget, its id being both, parted by a tab."""
+    """Return a verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _parted(ids)
     yes, no = scale.names[:2]
     verdicts = []
@@ -335,7 +335,7 @@ def _parted(ids: _Ids) -> tuple[_Ids, _Ids]:
 
 
 def _texts(name: str, key: str) -> ReplyKind:
-    """A list of different texts under this key."""
+    """Return a list of different texts under this key."""
 
     def schema(scale: RubricScale, ids: _Ids) -> _Schema:
         return _object({key: _list(_TEXT)})

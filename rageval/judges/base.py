@@ -47,7 +47,7 @@ class Request:
 
     @classmethod
     def of(cls, system: Prompt, user: Prompt, schema: Mapping[str, Any], **more: Any) -> Request:
-        """A request whose texts are made of parts, so that no data can name or forge a fence.
+        """Return a request whose texts are made of parts, so that no data can name or forge a fence.
 
         >>> from rageval.judges.prompts import Mark, as_data
         >>> shown = (Mark(), "\\n", as_data({"answer": "{{fence}}"}), "\\n", Mark())
@@ -59,12 +59,12 @@ class Request:
         return cls(stored(system), stored(user), schema, **more, prompts=(system, user))
 
     def with_more(self, *parts: Part) -> Request:
-        """The request with more behind its user text."""
+        """Return the request with more behind its user text."""
         system, user = self.prompts or ((self.system,), (self.user,))
         return replace(self, user=self.user + stored(parts), prompts=(system, (*user, *parts)))
 
     def fenced(self, fence: str | None = None) -> Request:
-        """The request as it is sent: with random fences around what others wrote."""
+        """Return the request as it is sent: with random fences around what others wrote."""
         if self.prompts is None and FENCE not in self.system:
             return self
         if self.prompts is None or (self.system, self.user) != tuple(map(stored, self.prompts)):
@@ -74,7 +74,7 @@ class Request:
         return replace(self, system=system, user=user, prompts=None)
 
     def key(self, model: str, endpoint: str) -> str:
-        """What a stored reply is found by: everything that can change the answer, and nothing else.
+        """Return what a stored reply is found by: everything that can change the answer, and nothing else.
 
         >>> one = Request("Judge.", "Is it so?", {"type": "object"})
         >>> one.key("openai:m", "https://api") == one.key("openai:m", "https://api")
@@ -138,7 +138,7 @@ class Model(Protocol):
     endpoint: str
 
     async def ask(self, request: Request) -> Reply:
-        """The reply; `Transient` if asking again may help, `Fatal` if nothing will."""
+        """Return the reply; raise `Transient` if asking again may help, `Fatal` if nothing will."""
         ...
 
 
@@ -163,7 +163,7 @@ class BatchModel(Model, Protocol):
         ...
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
-        """The replies with their keys, in any order; what failed or expired has status `ERROR`."""
+        """Return the replies with their keys, in any order; what failed or expired has status `ERROR`."""
         ...
 
 
@@ -171,11 +171,11 @@ class FindsBatches(Protocol):
     """A `BatchModel` that can look for a batch whose id never came back; `submit` takes the intent, too."""
 
     def intent(self) -> str:
-        """A name for a batch that is about to be handed over: no other batch has it."""
+        """Return a name for a batch that is about to be handed over: no other batch has it."""
         ...
 
     async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
-        """The id of the batch with these keys, accepted since then and not among the known ones.
+        """Return the id of the batch with these keys, accepted since then and not among the known ones.
 
         None if there is none; `Unclear` if that cannot be said.
         """

@@ -106,7 +106,7 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, 
 
 
 def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_Outcome, Request | None]:
-    """What a reply comes to, and the request that may get a better one."""
+    """Return what a reply comes to, and the request that may get a better one."""
     if reply.status == TRUNCATED:
         more = replace(request, max_tokens=2 * request.max_tokens)
         is_first = request.max_tokens == rubric.file.max_tokens
@@ -124,7 +124,7 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_
 
 
 def _note(trouble: str) -> Shown:
-    """What was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
+    """Return what was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
     begun, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
     why = ("; why stands, as data, between the two lines ", Mark(1), " below")
     shown = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
@@ -272,7 +272,7 @@ def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterat
 
 
 def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
-    """The first task of each question that is this judge's; all others of the question go with it."""
+    """Return the first task of each question that is this judge's; all others of the question go with it."""
     first = {task.rows[""][0].query: task for task in reversed(list(tasks(rubric, material)))}
     mine = [task for task in first.values() if judge.is_mine(rubric.request(task.data, task.ids))]
     return mine[::-1]
@@ -289,7 +289,7 @@ def _noted(rubric: Rubric, material: Material, judge: Judge) -> Written:
 
 
 def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
-    """A few passages at a time, each call bringing the list so far up to date: as many rounds as it takes."""
+    """Show a few passages at a time, each call bringing the list so far up to date, until all are shown."""
     if not material.candidates:
         raise InputError("no passages to gather nuggets from; expected a run that names them (--run FILE)")
     of_query: dict[str, list[Task]] = {}

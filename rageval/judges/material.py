@@ -105,7 +105,7 @@ def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str, Any]:
-    """What the rubric wants to see of an answer and its question."""
+    """Return what the rubric wants to see of an answer and its question."""
     show: dict[str, Callable[[], Any]] = {
         "question": lambda: material.question(answer.query_id).text,
         "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
@@ -206,7 +206,7 @@ def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
-    """A few passages each; the list so far is still to be filled in."""
+    """Yield a few passages each; the list so far is still to be filled in."""
     for query, docs in material.candidates.items():
         for window in _windows(docs, rubric.file.window):
             data = {"question": material.question(query).text, "nuggets": []}
@@ -274,7 +274,7 @@ def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
 
 
 def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """The items, so many at a time."""
+    """Yield the items, so many at a time."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
@@ -347,7 +347,7 @@ def gathered(
 def _texts(
     passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]], limits: Limits
 ) -> dict[str, str]:
-    """The texts of a file; of a data set, which may be larger than memory, those that will be shown."""
+    """Return the texts of a file; of a data set, which may exceed memory, only those that will be shown."""
     if not hasattr(passages, "document_store"):
         return _read_passages(passages, limits)
     wanted = {doc for docs in pools.values() for doc in docs}
@@ -389,7 +389,7 @@ def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str,
 
 
 def _candidates(source: Source, limits: Limits) -> Iterator[tuple[str, str]]:
-    """The texts of candidates, each document once: it may have been retrieved for several queries."""
+    """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
     known: dict[str, str] = {}
     for line, found in retrieved.read_candidates(source, limits):
         for candidate in found.candidates:

@@ -195,7 +195,7 @@ def _stems(text: str) -> Iterator[str]:
 
 
 def _wanted_stems(nugget: str) -> list[str]:
-    """The nugget's stems, each once, in the order that makes sums the same everywhere."""
+    """Return the nugget's stems, each once, in the order that makes sums the same everywhere."""
     return sorted(set(_stems(nugget)))
 
 

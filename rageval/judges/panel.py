@@ -215,7 +215,7 @@ def _third(
     settings: Settings,
     budget: Budget,
 ) -> Iterable[dict[str, Any]]:
-    """What one more judge says where the others differ."""
+    """Return what one more judge says where the others differ."""
     differing = {(group[0]["query_id"], group[0]["run_id"]) for group in disagreements(said)}
     some = [answer for answer in material.answers if (answer.query_id, answer.run_id) in differing]
     less = replace(material, answers=some)

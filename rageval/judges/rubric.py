@@ -181,7 +181,7 @@ def _builtin(name: str) -> Rubric:
 
 
 def _out_of_python(path: Path) -> Rubric:
-    """The rubric that a file of the user's defines; it is run, as any script the user names."""
+    """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
     try:
         found = runpy.run_path(_existing(path)).get("RUBRIC")
     except InputError:

@@ -142,7 +142,7 @@ def _upper_cost(request: Request, model: str, said: _Stated = MappingProxyType({
 
 
 def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usage:
-    """The usage that a server reports; what it does not report is the most it can be.
+    """Return the usage that a server reports; what it does not report is the most it can be.
 
     >>> _at_most(Usage(), Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100))
     Usage(input=97, output=100, cached=0, reasoning=0)

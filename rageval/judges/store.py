@@ -261,7 +261,7 @@ class Store:
         return _ADDED
 
     def _keys_from(self, key: str) -> Iterator[str]:
-        """The keys from this one on, in order, some at a time."""
+        """Yield the keys from this one on, in order, some at a time."""
         equal = "="
         while True:
             query = f"SELECT key FROM replies WHERE key >{equal} ? ORDER BY key LIMIT {_PAGE}"
@@ -273,7 +273,7 @@ class Store:
             key, equal = page[-1], ""
 
     def _row(self, columns: str, key: str) -> Any:
-        """The row of a key; None if there is none, or SQLite cannot make sense of it."""
+        """Return the row of a key; None if there is none, or SQLite cannot make sense of it."""
         with self.reading() as connection:
             try:
                 return connection.execute(f"SELECT {columns} FROM replies WHERE key = ?", (key,)).fetchone()
@@ -299,7 +299,7 @@ class Store:
         return stored if genuine else None
 
     def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
-        """The reply, if the row is as it was written; a damaged row is as good as none."""
+        """Return the reply, if the row is as it was written; a damaged row is as good as none."""
         try:
             if _checksum(key, answer, created, job) == written:
                 return reply_of(json.loads(answer))
@@ -372,7 +372,7 @@ def as_json(value: Any) -> str:
 
 
 def _filled(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass that say something."""
+    """Return the fields of a dataclass that say something."""
     return {field.name: value for field in fields(record) if (value := getattr(record, field.name))}
 
 
@@ -387,7 +387,7 @@ def reply_as_record(reply: Reply) -> dict[str, Any]:
 
 
 def _request_of(record: Mapping[str, Any]) -> Request:
-    """The request of a record; `ValueError` if it is none."""
+    """Return the request of a record; `ValueError` if it is none."""
     return Request(**_known(Request, record))
 
 
@@ -400,7 +400,7 @@ def reply_of(record: Mapping[str, Any]) -> Reply:
 
 
 def _known(kind: type[Any], record: Any) -> dict[str, Any]:
-    """What this version knows of a record, which a newer one may have written; checks the types."""
+    """Return what this version knows of a record, which a newer one may have written; checks the types."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
     names = [field.name for field in fields(kind) if field.name in _TYPES]

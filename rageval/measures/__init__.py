@@ -115,11 +115,11 @@ def builtin() -> dict[str, Measure]:
 
 @cache
 def run_measures() -> dict[str, Measure]:
-    """The measures of runs."""
+    """Return the measures of runs."""
     return {name: _member(name) for name in _OF_RUNS}
 
 
 @cache
 def answer_measures() -> dict[str, Measure]:
-    """The measures of judged answers."""
+    """Return the measures of judged answers."""
     return {name: _member(name) for name in _OF_ANSWERS}

@@ -106,7 +106,7 @@ class Parameter(NamedTuple):
         return tuple(range(low, high + 1)) if high - low < _FEW_LEVELS else ()
 
     def read(self, value: Any, measure: str) -> Any:
-        """The value checked, and read from text where it is text."""
+        """Return the value checked, and read from text where it is text."""
         if self.choices:
             chosen = str(value).lower().replace("-", "_")
             if chosen not in self.choices:
@@ -170,13 +170,13 @@ class Measure:
         return self.declared[name].read(value, self.name)
 
     def __call__(self, **parameters: Any) -> Measure:
-        """The same measure with other parameters."""
+        """Return the same measure with other parameters."""
         k = parameters.pop("k", self.k)
         changed = Measure(self.function, self._given | parameters, about=self.about)
         return changed if k is None else changed @ k
 
     def __matmul__(self, k: int) -> Measure:
-        """The measure at cut-off k: `coverage @ 20`."""
+        """Return the measure at cut-off k: `coverage @ 20`."""
         if not self.takes_k:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
         return Measure(self.function, self._given, checked_cutoff(k, self.name), self.about)
@@ -511,7 +511,7 @@ def checked_direction(better: Any, name: str) -> str:
 
 
 def checked_cutoff(k: Any, name: str) -> int:
-    """A cut-off is a whole number from 1."""
+    """Return the cut-off if it is a whole number from 1, else raise."""
     if isinstance(k, str) and k.isascii() and k.isdigit() and len(k) < 20:
         k = int(k)
     if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1 or k >= 2**31:

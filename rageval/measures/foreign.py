@@ -79,7 +79,7 @@ class ForeignMeasure:
         return bool(self.measure.params.get("judged_only"))
 
     def at(self, rel: int) -> ForeignMeasure:
-        """The measure at this lowest grade, unless it has none or names its own."""
+        """Return the measure at this lowest grade, unless it has none or names its own."""
         named = "rel" in self.measure.params and self.name != "NumRet"  # as NumRelRet is spelled
         if named or self.rel is None:
             return self
@@ -108,7 +108,7 @@ class ForeignMeasure:
         return [values.get(number[query], default) for query in query_ids]
 
     def _asked(self, qrels: Any, run: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        """What ir_measures says; nan for a query over which it divides by zero."""
+        """Return what ir_measures says; nan for a query over which it divides by zero."""
         ir_measures = _ir_measures()
         source = _provider(ir_measures, self.provider) if self.provider else ir_measures
         measure = self.measure if self.rel is None else self.measure(rel=_USUAL_REL)
@@ -179,7 +179,7 @@ class ForeignMeasure:
 
 
 def foreign_measure(measure: object) -> ForeignMeasure | None:
-    """The measure of this name (or this object) that ir_measures knows, or None."""
+    """Return the measure of this name (or this object) that ir_measures knows, or None."""
     try:
         ir_measures = _ir_measures()
     except MissingPackage:
@@ -199,7 +199,7 @@ def foreign_measure(measure: object) -> ForeignMeasure | None:
 
 
 def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeasure:
-    """The same measure, computed by a provider of ir_measures."""
+    """Return the same measure, computed by a provider of ir_measures."""
     ir_measures = _ir_measures()
     able = _provider(ir_measures, provider)
     theirs = measure.measure if isinstance(measure, ForeignMeasure) else _as_theirs(measure, ir_measures)
@@ -219,7 +219,7 @@ def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeas
 
 
 def _as_theirs(measure: Measure, ir_measures: Any) -> Any:
-    """A measure of ours as ir_measures writes it."""
+    """Return a measure of ours as ir_measures writes it."""
     name = measure.called_by("ir_measures")
     if name is None:
         raise MeasureError(f"{measure}: ir_measures has no such measure; leave out --provider")
@@ -238,14 +238,14 @@ def _as_theirs(measure: Measure, ir_measures: Any) -> Any:
 
 
 def _numbered(qrels: Any, number: Mapping[str, str]) -> Any:
-    """The judgements, a mapping or records, with queries under their numbers."""
+    """Return the judgements, a mapping or records, with queries under their numbers."""
     if isinstance(qrels, Mapping):
         return {number[query]: docs for query, docs in qrels.items()}
     return [record._replace(query_id=number[record.query_id]) for record in qrels]
 
 
 def _spellings(ir_measures: Any, text: str) -> list[str]:
-    """The text, and the text with the name as ir_measures writes it."""
+    """Return the text, and the text with the name as ir_measures writes it."""
     head = text.partition("@")[0].partition("(")[0]
     folded = head.strip().lower().replace("-", "_")
     names = [name for name in ir_measures.measures.registry if name.lower() == folded]

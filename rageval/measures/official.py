@@ -63,7 +63,7 @@ _PARAMETER = r"[_.]?[\d.][\d.,=-]*$"
 
 
 def of_trec_eval(text: str) -> str | None:
-    """What one name with one cut-off, or with none, is here: `P_5` is `p@5`."""
+    """Return what one name with one cut-off, or with none, is here: `P_5` is `p@5`."""
     exact = NAMES.get(text)
     if exact is not None:
         return exact
@@ -79,7 +79,7 @@ def of_trec_eval(text: str) -> str | None:
 
 
 def every_cutoff(text: str) -> list[str]:
-    """What `ndcg_cut`, `map_cut`, `unj` or `iprec_at_recall` are here; `P` and its like are names of ours."""
+    """Return what `ndcg_cut`, `map_cut`, `unj` or `iprec_at_recall` are here; `P` and the like are ours."""
     family = _family(text)
     if family is None or family in ("P", "recall", "success"):
         return []
@@ -88,18 +88,18 @@ def every_cutoff(text: str) -> list[str]:
 
 
 def _official() -> tuple[str, ...]:
-    """What trec_eval prints unasked, without gm_map."""
+    """Return what trec_eval prints unasked, without gm_map."""
     counts = ("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "bpref", "recip_rank")
     return (*(NAMES[name] for name in counts), *_all_of("iprec_at_recall"), *_all_of("P"))
 
 
 def _all_trec() -> tuple[str, ...]:
-    """What `-m all_trec` asks of trec_eval, as far as it is offered."""
+    """Return what `-m all_trec` asks of trec_eval, as far as it is offered."""
     return (*NAMES.values(), *(spelling for family in FAMILIES for spelling in _all_of(family)))
 
 
 def left_out(text: str) -> str | None:
-    """What a set of trec_eval's is without here."""
+    """Return what a set of trec_eval's is without here."""
     held = {"official": "runid and gm_map", "all_trec": ", ".join(NOT_OFFERED)}.get(text.lower())
     return f"{text}: without {held}, which are not offered" if held else None
 

@@ -96,7 +96,7 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
 
 
 def _parts(text: str) -> list[str]:
-    """The text cut at commas and blanks outside parentheses and quotes."""
+    """Return the text cut at commas and blanks outside parentheses and quotes."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -138,7 +138,7 @@ def _parsed(text: str) -> AnyMeasure:
 
 
 def _own(text: str) -> Measure | None:
-    """The measure if the name is ours (or a plug-in's); errors in parameters and cut-off are ours to tell."""
+    """Return the measure if the name is ours or a plug-in's; report errors in its parameters and cut-off."""
     part = _PART.fullmatch(text.strip())
     if part is None:
         return None

@@ -31,8 +31,10 @@ _ANYTHING = -(2**31)  # below any grade
 
 
 class Hit(NamedTuple):
-    """A judged document in a ranking: where it stands, its grade (the highest over its nuggets), and the
-    nuggets it supports."""
+    """A judged document in a ranking.
+
+    It has its `rank`, its `grade` (the highest over its nuggets), and the `nuggets` it supports.
+    """
 
     rank: int
     document: int

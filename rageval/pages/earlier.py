@@ -201,7 +201,7 @@ def _passport(found: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _add(report: Report, found: Mapping[str, Any]) -> None:
-    """What another file says; of a run and measure that are there already it has to say the same."""
+    """Add what another file says; of a run and measure that are there already it must say the same."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     for cell in found["cells"]:
         name = cell["run"], cell["measure"]

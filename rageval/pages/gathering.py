@@ -164,7 +164,7 @@ def measured(
     alike: Alike | None = None,
     refined: Callable[[Comparison], Comparison] = lambda found: found,
 ) -> _Record:
-    """Runs, measures, cells, the comparison and the columns of values."""
+    """Return runs, measures, cells, the comparison and the columns of values."""
     known = _comparable(results)
     found = refined(compare(known, settings, absent=absent, alike=alike)) if len(known) > 1 else None
     report: _Record = {
@@ -302,7 +302,7 @@ def _sliced(results: Sequence[Scores], groups: _Groups) -> list[dict[str, Any]]:
 
 
 def _most_telling(results: Sequence[Scores], number: int) -> list[str]:
-    """The queries on which the runs differ most by the first measure; of one run, those it does worst on."""
+    """Return the queries on which runs differ most by the first measure; of one run, its worst queries."""
     scores = [found.scores[0] for found in results if found.scores]
     queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
     values = np.array([[score.by_query.get(query, np.nan) for query in queries] for score in scores])

@@ -78,8 +78,11 @@ class Divided(RunSource):
         return cls(source.name, source.table, source.path, source.reading, source.dedup, engine=engine)
 
     def join(self, joining: Joining) -> Joined:
-        """Join in parts, if parts can be put together. Where one fails, the run is read in one piece, as
-        without an engine: that tells which line is wrong, or gathers scattered queries."""
+        """Join in parts, if parts can be put together.
+
+        Where one fails, the run is read in one piece, as without an engine: that tells which line is wrong,
+        or gathers scattered queries.
+        """
         if self.engine is None:
             return super().join(joining)
         by, reason = "in parts", ""

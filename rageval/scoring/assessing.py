@@ -22,7 +22,7 @@ _judgement: Any = partial(tuple.__new__, Judgement)  # as Judgement(...), twice 
 
 
 class NotThisJudge(Exception):
-    """This judge said nothing, of any system, on the scale a measure asks for."""
+    """Raised where a judge said nothing, of any system, on the scale a measure asks for."""
 
 
 class _Form(NamedTuple):

@@ -119,8 +119,11 @@ class Qrels:
 
     @classmethod
     def from_records(cls, records: Iterable[JudgedRecord | AnyRecord], name: str = "qrels") -> Qrels:
-        """Judgements from records (or dicts) with `query_id`, `doc_id`, `relevance` and perhaps a nugget,
-        called `iteration`, `subtopic_id` or `nugget_id`."""
+        """Make judgements of records or dicts.
+
+        They have `query_id`, `doc_id`, `relevance` and perhaps a nugget, called `iteration`, `subtopic_id` or
+        `nugget_id`.
+        """
         records = list(records)
         nugget = _nugget_field(records[0]) if records else None
         columns = columns_of(records, (*_FIELDS, nugget) if nugget else _FIELDS)
@@ -250,7 +253,7 @@ class Qrels:
         return all(_NUMBER.fullmatch(name) for query in self.query_ids for name in self.nuggets(query))
 
     def without_nuggets(self) -> Qrels:
-        """The same judgements as of documents alone; grades of one document that differ are an error."""
+        """Return the judgements as of documents alone; raise an error if grades of a document differ."""
         columns = self._columns
         lowest = [min(columns.grade[first:last]) for first, last in pairwise(columns.pairs)]
         for at, (least, most) in enumerate(zip(lowest, self._grades, strict=True)):
@@ -278,7 +281,7 @@ class Qrels:
         return plain
 
     def share_below(self, rel: int) -> float:
-        """The share of judgements that say a document is not relevant."""
+        """Return the share of judgements that say a document is not relevant."""
         kept = self._columns.grade
         dropped = self._columns.rows - len(kept)
         below = dropped if self.floor >= rel else dropped + sum(grade < rel for grade in kept)
@@ -483,7 +486,7 @@ class _Topic:
 
 
 def _numbered(names: Sequence[bytes]) -> dict[bytes, int]:
-    """Number names in order of first appearance."""
+    """Return numbers for the names, in order of first appearance."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 

@@ -150,8 +150,10 @@ def _quantiles(ordered: Float, level: Float) -> Float:
 
 
 class Ranges(NamedTuple):
-    """The ends between which each column's values lie, as far as can be seen; `span` is how far a mean
-    might be off if one query in one were: 1 where the ends are known."""
+    """The ends between which each column's values lie, as far as can be seen.
+
+    `span` is how far a mean might be off if one query in one were: 1 where the ends are known.
+    """
 
     low: Float
     high: Float

@@ -11,7 +11,7 @@ VERDICT = '{"label": "support"}'
 
 
 def openai_reply(content: Any = VERDICT, finish: str | None = "stop", **message: Any) -> dict[str, Any]:
-    """A chat completion."""
+    """Return a chat completion."""
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -63,7 +63,7 @@ def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> 
 
 
 def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: Any) -> dict[str, Any]:
-    """A message; without blocks, a verdict as text."""
+    """Return a message; without blocks, a verdict as text."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -83,12 +83,12 @@ def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: Any
 
 
 def openai_error(message: str, **more: Any) -> dict[str, Any]:
-    """An error as OpenAI words it: `type`, `param`, `code`."""
+    """Return an error as OpenAI words it: `type`, `param`, `code`."""
     return {"error": {"message": message, "type": None, "param": None, "code": None, **more}}
 
 
 def anthropic_error(message: str, type: str = "invalid_request_error") -> dict[str, Any]:
-    """An error as Anthropic words it."""
+    """Return an error as Anthropic words it."""
     return {"type": "error", "error": {"type": type, "message": message}, "request_id": "req_2"}
 
 
@@ -128,7 +128,7 @@ class Asked:
 
 
 def usual(asked: Asked) -> Saying:
-    """A verdict in the format of the address that was asked."""
+    """Return a verdict in the format of the address that was asked."""
     if asked.path == "/v1/chat/completions":
         return Saying(body=openai_reply(), headers={"x-request-id": "req_1"})
     if asked.path == "/v1/decisions":

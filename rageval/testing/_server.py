@@ -82,7 +82,7 @@ class Batches:
                 batch.polls = -1
 
     def answer(self, asked: Asked, of_model: Answer) -> Saying | None:
-        """The answer to what concerns batches, None to anything else; `of_model` answers what is in them."""
+        """Return the answer to what concerns batches, else None; `of_model` answers what is in them."""
         for method, path, handle in self._routes:
             found = re.fullmatch(path, urlsplit(asked.path).path)
             if found and method == asked.method:
@@ -110,7 +110,7 @@ class Batches:
         return Saying(body={"object": "list", "data": files, "has_more": False})
 
     def _list(self, asked: Asked, of_model: Answer) -> Saying:
-        """The latest first, some at a time, as both APIs do it."""
+        """Return the latest first, some at a time, as both APIs do it."""
         if not self.lists:
             return Saying(404, openai_error("no such path"))
         how = parse_qs(urlsplit(asked.path).query)
@@ -128,7 +128,7 @@ class Batches:
         return Saying(body={**body, "last_id": page[-1] if page else None})
 
     def _shown(self, batch: _Batch) -> dict[str, Any]:
-        """A batch as it is told of: its results only when it has ended."""
+        """Return a batch as it is told of: its results only when it has ended."""
         if batch.polls < 0:
             return batch.body
         if "processing_status" not in batch.body:
@@ -200,7 +200,7 @@ class Batches:
         return Saying(body=self._keep("msgbatch", body, results))
 
     def _parted(self, lines: list[Line]) -> tuple[list[Line], list[Line]]:
-        """What is answered, and what comes too late."""
+        """Return what is answered, and what comes too late."""
         most = len(lines) if self.expire_after is None else self.expire_after
         return lines[:most], lines[most:]
 
@@ -210,7 +210,7 @@ class Batches:
         return of_model(asked)
 
     def _keep(self, kind: str, body: dict[str, Any], results: list[Line]) -> dict[str, Any]:
-        """The batch as it was accepted: nothing of it is done yet."""
+        """Return the batch as it was accepted: nothing of it is done yet."""
         name = f"{kind}_{len(self._batches) + 1}"
         batch = _Batch({"id": name, **body}, self.polls, results)
         self._batches[name] = batch
@@ -307,7 +307,7 @@ class LlmServer:
         self._sayings.extend(sayings)
 
     def answer(self, asked: Asked) -> Saying:
-        """The answer to a request that came in."""
+        """Return the answer to a request that came in."""
         with self._lock:
             self.requests.append(asked)
             said = self._sayings.popleft() if self._sayings else self.otherwise
@@ -318,7 +318,7 @@ class LlmServer:
             return Saying(400, openai_error(f"the test's own function failed: {error!r}"))
 
     def otherwise(self, asked: Asked) -> Saying:
-        """The answer to a request that nothing was said about."""
+        """Return the answer to a request that nothing was said about."""
         return self.batches.answer(asked, self.default) or self.default(asked)
 
     @property
@@ -342,7 +342,7 @@ class _Http(ThreadingHTTPServer):
         self.stopping = threading.Event()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is what the tests are about."""
+        """Say nothing of a client that goes away: the tests are about such clients."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -414,7 +414,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _body(headers: Mapping[str, str], sent: bytes) -> dict[str, Any]:
-    """What was sent: an object of JSON, or the fields and files of a form."""
+    """Return what was sent: an object of JSON, or the fields and files of a form."""
     kind = headers.get("content-type", "")
     if not kind.startswith("multipart/"):
         found: dict[str, Any] = json.loads(sent) if sent else {}

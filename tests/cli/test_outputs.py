@@ -339,8 +339,9 @@ def test_a_disk_that_is_full_under_the_store_is_said_of_the_store(
 
 
 def as_in_a_terminal() -> None:
-    """Let Ctrl-C reach a command also where these tests were started in the background, which ignores it."""
+    """Let signals reach a command even if these tests were started in the background, which ignores them."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -82,7 +82,7 @@ def _ndeval_by_score(measures: Sequence[Measure], vector: RunVector) -> ByMeasur
 
 
 def _asked(words: Sequence[str], measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
-    """What the program says if called by these words; grades below 0, which it refuses, are handed as 0."""
+    """Return what the program says to these words; hand over grades below 0, which it refuses, as 0."""
     names = {str(measure): _printed_name(measure) or "" for measure in measures}
     given = measures[0].parameters
     if any(measure.parameters.get("alpha") != given.get("alpha") for measure in measures):

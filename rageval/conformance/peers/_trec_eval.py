@@ -25,7 +25,7 @@ WITHOUT_CUTOFF = {"ndcg": "ndcg", "ap": "map", "rr": "recip_rank", "recall": "se
 
 
 def _has(measure: Measure) -> bool:
-    """It knows a lowest grade, but not for nDCG."""
+    """Tell whether it has the measure: it knows a lowest grade, but not for nDCG."""
     allowed = set() if measure.name == "ndcg" else {"rel"}
     return _name(measure) is not None and set(measure.changed) <= allowed
 

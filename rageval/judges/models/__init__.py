@@ -59,7 +59,7 @@ def is_remote(spec: str) -> bool:
 
 
 def _at_home(make: Callable[..., Model], name: str, options: dict[str, Any]) -> Model:
-    """A model behind a network, at its provider's or at the address behind the `@`."""
+    """Return a model behind a network, at its provider's or at the address behind the `@`."""
     parts = _WITH_ADDRESS.fullmatch(name)
     if parts:
         return make(parts["model"], parts["url"], **options)
@@ -69,7 +69,7 @@ def _at_home(make: Callable[..., Model], name: str, options: dict[str, Any]) -> 
 
 
 def _maker(provider: str, spec: str) -> Callable[..., Model]:
-    """What makes models of this provider: ours, or what a package adds."""
+    """Return what makes models of this provider: ours, or what a package adds."""
     if provider in _BUILTIN:
         module, name = _BUILTIN[provider]
         made: Callable[..., Model] = getattr(import_module(f"{__name__}._{module}"), name)

@@ -101,7 +101,7 @@ class AnthropicMessages(RemoteBatches):
         return {"custom_id": key, "params": dict(arguments)}
 
     async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
-        """The API has no place for a tag."""
+        """Return nothing: the API has no place for a tag."""
         return await self._created(
             lambda client: client.messages.batches.with_raw_response.create(requests=requests)
         )
@@ -140,13 +140,13 @@ class AnthropicMessages(RemoteBatches):
 
 @cache
 def _taken_by_sdk() -> frozenset[str]:
-    """The arguments that the installed SDK knows: from 1.0 on it has no temperature."""
+    """Return the arguments that the installed SDK knows: from 1.0 on it has no temperature."""
     messages = import_module("anthropic.resources.messages").AsyncMessages
     return frozenset(inspect.signature(messages.create).parameters)
 
 
 def _add_system(call: Call, request: Request, form: RequestForm) -> None:
-    """The system text: as a block for the cache, or plainly where a server refuses that."""
+    """Add the system text: as a block for the cache, or plainly where a server refuses that."""
     system = with_schema(request) if form.mode == TEXT else sendable(request.system)
     if "cache_control" in form.refused:
         call.dropped += ("cache_control",)
@@ -168,7 +168,7 @@ def _format(request: Request, mode: str) -> dict[str, Any]:
 
 
 def _without_ranges(schema: Any) -> Any:
-    """The schema without what the API refuses, its objects closed.
+    """Return the schema without what the API refuses, its objects closed.
 
     >>> _without_ranges({"type": "object", "properties": {"maximum": {"type": "integer", "maximum": 3}}})
     {'type': 'object', 'properties': {'maximum': {'type': 'integer'}}, 'additionalProperties': False}
@@ -188,7 +188,7 @@ def _below(key: str, value: Any) -> Any:
 
 
 def _text(content: Iterable[Mapping[str, Any]]) -> str:
-    """What was answered: what the tool was given, else the text. Thinking is not an answer.
+    """Return what was answered: what the tool was given, else the text. Thinking is not an answer.
 
     Two uses of the tool give two objects, which no rubric reads as one verdict.
     """
@@ -208,7 +208,7 @@ def _why(body: Mapping[str, Any], stopped: str) -> str:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    """The provider counts what is read from or written to its cache apart from the rest of the input."""
+    """Return the usage: the provider counts what its cache read or wrote apart from the rest of the input."""
     cached = count(usage.get("cache_read_input_tokens"))
     written = count(usage.get("cache_creation_input_tokens"))
     return Usage(

@@ -133,7 +133,7 @@ class RemoteBatches(RemoteModel):
     def _entries(
         self, requests: Iterable[tuple[str, Request]], form: RequestForm
     ) -> Iterator[dict[str, Any]]:
-        """The requests as a batch holds them, each fenced as it would be if it were asked alone."""
+        """Yield the requests as a batch holds them, each fenced as it would be if it were asked alone."""
         for key, request in requests:
             yield self._entry(key, self._call(request.fenced(), form).arguments)
 
@@ -142,7 +142,7 @@ class RemoteBatches(RemoteModel):
         return sum(1 for size in sizes if size <= self.batch_bytes)
 
     def _outcome(self, result: Result, form: RequestForm, call: Call) -> Reply:
-        """The reply to one request; nothing that became of it stops the others."""
+        """Return the reply to one request; nothing that became of it stops the others."""
         response = result.response
         if response is None:
             return Reply(ERROR, detail=self.home.shown(f"{self.name}: {result.detail}"))
@@ -154,7 +154,7 @@ class RemoteBatches(RemoteModel):
             return Reply(ERROR, detail=str(error))
 
     async def _patiently(self, work: Awaitable[Any]) -> Any:
-        """What comes of the work, within a time that suits files."""
+        """Return what comes of the work, within a time that suits files."""
         longest = _PATIENCE * self.timeout
         try:
             async with asyncio.timeout(longest):
@@ -164,7 +164,7 @@ class RemoteBatches(RemoteModel):
         raise Transient(f"{self.name}: no answer within {longest:g} seconds")
 
     async def _body(self, send: _Send, batch: str = "") -> dict[str, Any]:
-        """The object that the server answers with, which has an id."""
+        """Return the object that the server answers with, which has an id."""
         response = await self._sent(send)
         if response.status == 404 and batch:
             raise Fatal(
@@ -178,7 +178,7 @@ class RemoteBatches(RemoteModel):
         return body
 
     async def _created(self, send: _Send) -> str:
-        """The id of what is created; `Lost` if nobody knows whether it was, else as any other failure."""
+        """Return the id of what is created; raise `Lost` if nobody knows whether it was."""
         response, said = None, ""
         try:
             response = await self._sent(send)
@@ -199,7 +199,7 @@ class RemoteBatches(RemoteModel):
         return self._checked_id(name)
 
     async def _listed(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> _Listed:
-        """The batches at the provider, latest first, from the earliest one that may be the one wanted."""
+        """Yield the batches at the provider, latest first, back to the earliest that may be wanted."""
         last, seen = "", set[str]()
         while True:
             response = await self._sent(partial(ask, after=last))
@@ -217,7 +217,7 @@ class RemoteBatches(RemoteModel):
             seen.add(last)
 
     async def _records(self, send: _Send) -> list[dict[str, Any]]:
-        """The lines of a file; none if the provider keeps it no longer, so that they are asked for again."""
+        """Return the lines of a file; none if the provider no longer keeps it: they are asked again."""
         response = await self._sent(send, _FILES * self.batch_bytes)
         if response.cut and 200 <= response.status < 300:
             raise Transient(f"{self.name}: a file of results that does not end")
@@ -229,7 +229,7 @@ class RemoteBatches(RemoteModel):
         return response
 
     def _checked_id(self, name: object) -> str:
-        """The id, which is to stand in an address."""
+        """Return the id, which is to stand in an address."""
         if not isinstance(name, str) or not _ID.fullmatch(name):
             raise Fatal(f"{self.name}: {self.home.shown(repr(name), 80)} is no id that rageval can ask for")
         return name
@@ -240,17 +240,17 @@ class RemoteBatches(RemoteModel):
 
     @abstractmethod
     async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
-        """The id of a new batch, which bears the tag where the provider has a place for it."""
+        """Return the id of a new batch, which bears the tag where the provider has a place for it."""
 
     @abstractmethod
     async def _found(
         self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
     ) -> str | None:
-        """The provider's id of the batch with this tag, or with these keys where there is no tag."""
+        """Return the provider's id of the batch with this tag, or with these keys where there is no tag."""
 
     @abstractmethod
     async def _looked_up(self, batch: str) -> dict[str, Any]:
-        """What the provider says of a batch."""
+        """Return what the provider says of a batch."""
 
     @abstractmethod
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
@@ -258,7 +258,7 @@ class RemoteBatches(RemoteModel):
 
     @abstractmethod
     async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
-        """What has become of its requests."""
+        """Return what has become of its requests."""
 
 
 def as_line(record: Mapping[str, Any]) -> str:
@@ -267,7 +267,7 @@ def as_line(record: Mapping[str, Any]) -> str:
 
 
 def _records_in(text: bytes) -> list[dict[str, Any]]:
-    """The objects in lines of JSON; what is none is left out, and so asked again."""
+    """Return the objects in lines of JSON; what is none is left out, and so asked again."""
     found = []
     for line in text.splitlines():
         try:
@@ -291,7 +291,7 @@ def _with_form(batch: str, form: RequestForm) -> str:
 
 
 def _parted(batch: str) -> tuple[str, RequestForm]:
-    """The provider's own id, and how the requests were asked.
+    """Return the provider's own id, and how the requests were asked.
 
     >>> _parted(_with_form("batch_1", RequestForm("text", frozenset({"temperature"}))))
     ('batch_1', RequestForm(mode='text', refused=frozenset({'temperature'})))

@@ -102,7 +102,7 @@ class FrozenJudgements:
 
 
 def _key(record: dict[str, Any]) -> _Key | None:
-    """What a record is found by, None if an id is missing or is no text."""
+    """Return what a record is found by, None if an id is missing or is no text."""
     ids = [record.get(field, default) for field, default in _DEFAULTS.items()]
     ids.append(record.get("rubric") or "")
     if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in ids):

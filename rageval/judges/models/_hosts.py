@@ -163,7 +163,7 @@ def _origin(parts: SplitResult) -> tuple[str, str, int]:
 
 
 def _checked(url: str) -> SplitResult:
-    """The address in its parts, its host in small letters, without a slash at the end."""
+    """Return the address in its parts, its host in small letters, without a slash at the end."""
     expected = "expected something like https://HOST/v1 or http://127.0.0.1:8000/v1"
     try:
         parts = urlsplit(url.strip())

@@ -153,7 +153,7 @@ class OpenAIChat(RemoteBatches):
             await self._sent(partial(_delete, file=name))
 
     async def _files(self, tag: str) -> list[str]:
-        """The ids of the files of requests with this tag; none where the server lists no files."""
+        """Return the ids of the files of requests with this tag; none where the server lists no files."""
         response = await self._sent(lambda client: client.files.with_raw_response.list(purpose="batch"))
         found = response.json().get("data") if response.status == 200 else None
         files = map(mapping, found if isinstance(found, list) else [])
@@ -179,7 +179,7 @@ class OpenAIChat(RemoteBatches):
         await self._sent(partial(_delete, file=name))
 
     async def _file(self, file: object) -> list[dict[str, Any]]:
-        """The lines of a file, none if there is no such file."""
+        """Return the lines of a file, none if there is no such file."""
         if not file:
             return []
         name = self._checked_id(file)
@@ -197,7 +197,7 @@ def _format(request: Request, mode: str) -> dict[str, Any]:
 
 
 def _text(content: object) -> str | None:
-    """The text of a message: as such, or in parts as some servers send it; None if it is something else."""
+    """Return the text of a message, whole or in parts as some servers send it; None if there is no text."""
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, list):
@@ -287,7 +287,7 @@ class OpenAIDecisions(RemoteModel):
         return Call(arguments, {"mode": _MODE}, dropped=("max_tokens", "temperature"))
 
     async def _negotiated(self, request: Request) -> Reply:
-        """The reply in the form that the rubric reads."""
+        """Return the reply in the form that the rubric reads."""
         wanted = _choices(request, self.name)
         if len(wanted.questions) > _MOST_QUESTIONS:
             said = f"{len(wanted.questions)} items at once, expected {_MOST_QUESTIONS} at most"

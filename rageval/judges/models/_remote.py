@@ -134,7 +134,7 @@ class RemoteModel(ABC):
             await client.close()
 
     async def _negotiated(self, request: Request) -> Reply:
-        """The reply to the first form of the request that the model does not refuse."""
+        """Return the reply to the first form of the request that the model does not refuse."""
         while True:  # ends: each round has a mode less or one more parameter known to be refused
             form = self._form
             call = self._call(request, form)
@@ -146,7 +146,7 @@ class RemoteModel(ABC):
                 self._form = other
 
     def _other_form(self, form: RequestForm, response: Response, call: Call) -> RequestForm | None:
-        """The form to try next, if the server refuses something of this one."""
+        """Return the form to try next, if the server refuses something of this one."""
         said = response.complaint().lower
         if _TOO_MUCH.search(said):
             return None
@@ -159,7 +159,7 @@ class RemoteModel(ABC):
         return None
 
     async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = _LONGEST) -> Response:
-        """What the server sends back to what `send` does with a client, up to so many bytes."""
+        """Return what the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.name)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
         with _arriving(longest) as arrival:
@@ -177,7 +177,7 @@ class RemoteModel(ABC):
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
 
     def _unanswered(self, cause: BaseException | None) -> Transient:
-        """What it means that no answer came: nobody there to be asked, or nobody knows what became of it."""
+        """Return what it means that no answer came: nobody to ask, or the call's fate is unknown."""
         kind = type(cause).__name__
         if kind not in _UNCONNECTED:
             return Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
@@ -188,7 +188,7 @@ class RemoteModel(ABC):
         )
 
     def _client(self, sdk: Any) -> Any:
-        """The client of the running loop: connections cannot move to another."""
+        """Return the client of the running loop: connections cannot move to another."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             key = self.home.key()
@@ -207,7 +207,7 @@ class RemoteModel(ABC):
         return self._clients[loop]
 
     def _reply(self, response: Response) -> Reply:
-        """The reply in a response of any status."""
+        """Return the reply in a response of any status."""
         if not 200 <= response.status < 300:
             return failure(response, self.home, self.name)
         body = response.json()
@@ -224,11 +224,11 @@ class RemoteModel(ABC):
 
     @abstractmethod
     def _call(self, request: Request, form: RequestForm) -> Call:
-        """The request in the provider's words."""
+        """Return the request in the provider's words."""
 
     @abstractmethod
     async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
-        """The SDK's raw response to one call."""
+        """Return the SDK's raw response to one call."""
 
     @abstractmethod
     def _holds_reply(self, body: Mapping[str, Any]) -> bool:
@@ -240,7 +240,7 @@ class RemoteModel(ABC):
 
 
 def _reason(cause: BaseException | None) -> str:
-    """What the system says of a connection that could not be made, below what libraries make of it."""
+    """Return what the system says of a connection that could not be made, below what libraries make of it."""
     said = ""
     while cause is not None:
         number = getattr(cause, "errno", None) or 0  # negative where names are looked up
@@ -290,7 +290,7 @@ def _arriving(longest: int = _LONGEST) -> Iterator[_Arrival]:
 
 
 async def _receive(response: Any) -> None:
-    """A hook for the client: read the response and end the call."""
+    """Read the response and end the call: a hook for the client."""
     arrival = _ARRIVAL.get()
     headers = response.headers
     body, cut = await _read(response.aiter_raw(), headers.get("content-encoding", ""), arrival.longest)
@@ -299,7 +299,7 @@ async def _receive(response: Any) -> None:
 
 
 async def _read(raw: AsyncIterable[bytes], encoding: str, longest: int) -> tuple[bytes, bool]:
-    """The decoded body, and whether it was cut: what is too long or damaged ends where it can be read."""
+    """Return the decoded body, and whether it was cut: too long or damaged, it ends where it can be read."""
     layers = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if len(layers) > _MOST_LAYERS or any(name not in _WINDOWS for name in layers):
         return b"", True
@@ -433,7 +433,7 @@ def broken(response: Response, home: Home, who: str) -> Reply:
 
 
 def _hopeless(status: int, said: _Complaint, home: Home) -> str:
-    """The way out, if every further call would fail in the same way."""
+    """Return the way out, if every further call would fail in the same way."""
     paid = status in (400, 402, 403) and _NO_MONEY_SAID.search(said.lower)
     if status == 402 or paid or {said.code, said.type} & _NO_MONEY:
         return "the account has no money or quota left: see the provider's billing page"
@@ -471,7 +471,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def _details(detail: object) -> str:
-    """The complaints of a server that lists them, without the input it quotes."""
+    """Return the complaints of a server that lists them, without the input it quotes."""
     if not isinstance(detail, list):
         return words(detail)
     found = [mapping(item) for item in detail[:5]]
