@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rageval.errors import BudgetReached, InputError, UsageError
 from rageval.judges.base import Request, Usage
-from rageval.judges.spending import Budget, _prices_beside, _upper_cost, _upper_usage, cost, estimate
+from rageval.judges.spending import Budget, _prices, _upper_cost, _upper_usage, cost, estimate
 
 MODEL = "openai:gpt-4o-mini"
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100)
@@ -92,13 +92,13 @@ def test_a_price_may_be_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     own = tmp_path / "prices.toml"
     monkeypatch.setenv("RAGEVAL_PRICES", str(own))
     with pytest.raises(InputError, match="cannot be read"):
-        _prices_beside()
+        _prices()
     for text in ("[", '[models]\n"a:b" = 3', '[models]\n"a:b" = {input = -1, output = 1}'):
         own.write_text(text)
         with pytest.raises(InputError, match=r"expected (prices|a price)"):
-            _prices_beside()
+            _prices()
     own.write_text('as_of = "2027-01-01"\nfree = ["mine"]\n[models]\n"a:b" = {input = 1, output = 2}')
-    assert _prices_beside().as_of == "2027-01-01"
+    assert _prices().as_of == "2027-01-01"
     assert cost(Usage(1_000_000, 1_000_000, cached=500_000), "a:b") == 3.0
     assert cost(Usage(1), "mine:anything") == 0.0
     assert cost(Usage(1_000_000), MODEL) == 0.15
