@@ -78,7 +78,7 @@ def stated(texts: Iterable[str]) -> _Stated:
     """Read prices as people state them: dollars per million tokens, of input and output where they differ.
 
     >>> stated(["0"])
-    {'': Price(input=0.0, cached=0.0, output=0.0)}
+    {'': _Price(input=0.0, cached=0.0, output=0.0)}
     >>> stated(["openai:mine=1,4"])
     {'openai:mine': Price(input=1.0, cached=1.0, output=4.0)}
     """
