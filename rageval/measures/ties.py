@@ -155,7 +155,7 @@ class TiedRanking(Ranking):
 def _group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
     """Return the mean gain, place by place, of a nugget that `marked` of `size` tied documents support.
 
-    >>> group_gains(2, 1, 0.5), group_gains(2, 2, 0.5)
+    >>> _group_gains(2, 1, 0.5), _group_gains(2, 2, 0.5)
     ((0.5, 0.5), (1.0, 0.5))
     """
     left_of = [novelty(drawn, alpha) for drawn in range(marked)]
