@@ -12,49 +12,49 @@ from rageval.errors import UsageError
 from rageval.text import compatible
 
 
-def nfkc(text: str) -> int:
+def _nfkc(text: str) -> int:
     """Words as TREC RAG 2024 and 2025 count them: after compatibility normalisation, at white space.
 
     An acute accent that stands alone normalises to a space and an accent, so it parts words here.
 
-    >>> nfkc("ten\u2009km"), nfkc("rock\u00b4n roll"), nfkc("  ")
+    >>> _nfkc("ten\u2009km"), _nfkc("rock\u00b4n roll"), _nfkc("  ")
     (2, 3, 0)
     """
     return len(compatible(text.strip()).split())
 
 
-def split(text: str) -> int:
+def _split(text: str) -> int:
     """Words as TREC RAG 2026 counts them: at white space, nothing normalised.
 
-    >>> split("ten\u2009km"), split("rock\u00b4n roll"), split("  ")
+    >>> _split("ten\u2009km"), _split("rock\u00b4n roll"), _split("  ")
     (2, 2, 0)
     """
     return len(text.split())
 
 
-def nonspace(text: str) -> int:
+def _nonspace(text: str) -> int:
     """Characters that are not white space, as TREC QA 2003 counts its length allowance.
 
-    >>> nonspace(" two words\\n")
+    >>> _nonspace(" two words\\n")
     8
     """
     return sum(map(len, text.split()))
 
 
-def characters(text: str) -> int:
+def _characters(text: str) -> int:
     """All characters (code points).
 
-    >>> characters(" two words\\n")
+    >>> _characters(" two words\\n")
     11
     """
     return len(text)
 
 
 RULES: dict[str, Callable[[str], int]] = {
-    "nfkc": nfkc,
-    "split": split,
-    "nonspace": nonspace,
-    "characters": characters,
+    "nfkc": _nfkc,
+    "split": _split,
+    "nonspace": _nonspace,
+    "characters": _characters,
 }
 
 

@@ -43,14 +43,14 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
     return ""
 
 
-def agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]) -> str:
+def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]) -> str:
     """Return what the ids of the same queries differ by, if so read many of ours are among theirs.
 
     What has to be cut off the ids of one side only is a better reason than what has to be cut off both. Of
     several ways the one counts by which most agree, and by which twice as many agree with the ids of the same
     query as with those of another.
 
-    >>> agreement_but_for({"q": ["a#1", "b#7"]}, {"q": ["a", "c"]})
+    >>> _agreement_but_for({"q": ["a#1", "b#7"]}, {"q": ["a", "c"]})
     'Without "#…" at the end 1 of the 2'
     """
     total = sum(map(len, ours.values()))
@@ -104,7 +104,7 @@ def unlike(
     said = f"no document of {run} is judged in {where} ({retrieved:,} retrieved, {judged:,} judged)."
     seen = sum(map(len, ours.values()))
     first = "" if seen == retrieved else "first "
-    cause = agreement_but_for(ours, theirs)
+    cause = _agreement_but_for(ours, theirs)
     elsewhere = len({name for names in ours.values() for name in names} & set().union(*theirs.values()))
     if cause:
         agreeing = cause.replace("of the ", f"of the {first}")

@@ -92,11 +92,11 @@ class Displayed:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, *body = [[html(cell) for cell in row] for row in self._grid()]
+        head, *body = [[_html(cell) for cell in row] for row in self._grid()]
         rows = ["".join(f"<th>{cell}</th>" for cell in head)]
         rows += ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
         inner = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><caption>{html(self._title())}</caption>{inner}</table>"
+        return f"<table><caption>{_html(self._title())}</caption>{inner}</table>"
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX tabular for booktabs."""
@@ -136,7 +136,7 @@ def frame(records: Iterable[dict[str, Any]], columns: Sequence[str] | None = Non
     return pandas.DataFrame(list(records), columns=columns)
 
 
-def html(text: str) -> str:
+def _html(text: str) -> str:
     """Return text as HTML shows it."""
     from html import escape
 

@@ -6,7 +6,7 @@ from making.marks import table
 from rageval.conformance._reasons import TOPICS, reasons_of
 from rageval.conformance.peers import PEERS, peer_named
 from rageval.measures import Measure, _nuggets
-from rageval.scoring import answers, compat
+from rageval.scoring import _compat, answers
 from rageval.scoring.ordering import Order
 
 TIES = {
@@ -41,8 +41,8 @@ def _conformance(measure: Measure) -> str:
 def _of_runs(measure: Measure) -> list[tuple[str, str, str]]:
     asked = measure @ 10 if measure.takes_k else measure
     rows = [("none", f"`{asked}`", _rules(Order()))]
-    for tool in compat.COMPAT:
-        found, order = compat.as_in(tool, asked, [asked])
+    for tool in _compat.COMPAT:
+        found, order = _compat.as_in(tool, asked, [asked])
         rows.append((f"`--compat {tool}`", f"`{found}`", _rules(order)))
     return rows
 

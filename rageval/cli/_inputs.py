@@ -10,8 +10,16 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.columnar import is_columnar, kind_of_columns
-from rageval.files.opening import BOM, STDIN, can_read_again, head, name_of, quoted, start_of_stream
-from rageval.files.remote import is_remote
+from rageval.files.opening import (
+    BOM,
+    STDIN,
+    can_read_again,
+    head,
+    is_remote,
+    name_of,
+    quoted,
+    start_of_stream,
+)
 from rageval.files.trec import QRELS, RUN, Reading, is_tabbed
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible

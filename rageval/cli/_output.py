@@ -19,7 +19,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval.comparison.slices import Slice
+    from rageval.comparison.intervals import Slice
     from rageval.scoring.scores import Score, Scores
 
 
@@ -462,7 +462,7 @@ _SLICE_LABELS, _SLICE_COUNT = 3, 6  # columns of text; the column of how many qu
 
 def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: str) -> Iterator[str]:
     """Write the slices of every run and measure in this format."""
-    from rageval.comparison.slices import FEW
+    from rageval.comparison.intervals import FEW
 
     if style in ("json", "jsonl"):
         yield from _slices_as_json(results, groups, layout, style)
@@ -511,13 +511,13 @@ def _grid_of_slices(results: list[Scores], groups: _Groups, layout: Layout) -> I
 
 def _slices_of(score: Score, groups: _Groups) -> list[Slice]:
     """Return the slices of a score by every field."""
-    from rageval.comparison.slices import slices
+    from rageval.comparison.intervals import slices
 
     return [found for field, of_query in groups.items() for found in slices(score, field, of_query)]
 
 
 def _marked_small(number: str) -> str:
-    from rageval.comparison.slices import FEW
+    from rageval.comparison.intervals import FEW
 
     return "*" if number.isdigit() and int(number) < FEW else ""
 

@@ -180,7 +180,7 @@ def _evaluated(
     if cluster is None:
         yield from scored(evaluator, sources, Forked(jobs))
         return
-    from rageval.parallel.engines import OnDask
+    from rageval.parallel import OnDask
 
     with OnDask(cluster) as engine:
         yield from scored(evaluator, sources, engine)

@@ -423,9 +423,8 @@ def under_every_completion(
     """Return the comparison with what holds of each pair whatever the unjudged documents are."""
     from dataclasses import replace
 
-    from rageval.comparison.results import REFUSED, UNDECIDED
+    from rageval.comparison.results import REFUSED, UNDECIDED, worded
     from rageval.comparison.sensitivity import certain_verdict
-    from rageval.comparison.verdicts import worded
 
     pairs = []
     documents = {source.name: evaluator.rankings(source) for source in sources}

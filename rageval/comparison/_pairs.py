@@ -9,14 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.intervals import sample
-from rageval.comparison.results import BEST, IDENTICAL, REFUSED, TIES_ONLY, UNDECIDED, Pair, Settings
-from rageval.comparison.verdicts import (
+from rageval.comparison._verdicts import (
     SLACK,
-    Absent,
-    Alike,
     Ruling,
-    better_of,
     doubt_of_losses,
     outcomes,
     refused,
@@ -24,6 +19,19 @@ from rageval.comparison.verdicts import (
     said_of_unlike,
     unlike,
     without_difference,
+)
+from rageval.comparison.intervals import sample
+from rageval.comparison.results import (
+    BEST,
+    IDENTICAL,
+    REFUSED,
+    TIES_ONLY,
+    UNDECIDED,
+    Absent,
+    Alike,
+    Pair,
+    Settings,
+    better_of,
     worded,
 )
 from rageval.measures.base import LOWER, NEITHER

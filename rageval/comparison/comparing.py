@@ -15,8 +15,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from rageval.comparison._pairs import KnownOfRuns, Table, pairs_of, tables
-from rageval.comparison.results import BEST, IDENTICAL, TIES_ONLY, UNDECIDED, Cell, Comparison, Pair, Settings
-from rageval.comparison.verdicts import Absent, Alike, failures
+from rageval.comparison._verdicts import failures
+from rageval.comparison.results import (
+    BEST,
+    IDENTICAL,
+    TIES_ONLY,
+    UNDECIDED,
+    Absent,
+    Alike,
+    Cell,
+    Comparison,
+    Pair,
+    Settings,
+)
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM
 from rageval.names import suggestion

@@ -163,7 +163,7 @@ _Place = tuple[str, str, str, str]  # run, and the key
 _Values = dict[str, float]
 
 
-class PartJudged(NamedTuple):
+class _PartJudged(NamedTuple):
     """How much of a system's answers people judged, by one measure.
 
     `labels` of the `of` judgements that the measure rests on are people's. Where answers were judged in
@@ -186,21 +186,21 @@ class _Shared:
         self.judged, self.gold, self.rules = judged, gold, rules
         self._both: tuple[JudgementTable, JudgementTable] | None = None
 
-    def parts(self, measure: AnyMeasure, run: str) -> PartJudged:
+    def parts(self, measure: AnyMeasure, run: str) -> _PartJudged:
         """Return what people judged of this system's answers, of what the measure rests on."""
         if not isinstance(measure, Measure):
-            return PartJudged(0, 0)
+            return _PartJudged(0, 0)
         ours = _weighed(measure, self.judged, run, self.rules.filling)
         theirs = _weighed(measure, self.gold, run, "skip").keys()
         whole, part = _by_query(ours), _by_query({key: ours[key] for key in ours if key in theirs})
         labels = sum(weight > 0 and key in theirs for key, weight in ours.items())
-        found = PartJudged(labels, sum(weight > 0 for weight in ours.values()))
+        found = _PartJudged(labels, sum(weight > 0 for weight in ours.values()))
         partly = frozenset(query for query, weight in part.items() if 0 < weight < whole[query])
         if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
             return found._replace(partly=partly)
         judge, people = (self._values(measure, run, side) for side in self.both)
         share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
-        return PartJudged(found.labels, found.of, partly, judge, people, share)
+        return _PartJudged(found.labels, found.of, partly, judge, people, share)
 
     @property
     def both(self) -> tuple[JudgementTable, JudgementTable]:

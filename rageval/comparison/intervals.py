@@ -1,17 +1,23 @@
-"""How sure a score is: its values as a sample, and its interval, the same one wherever it is printed."""
+"""How sure a score is: its values as a sample, and its interval, the same one wherever it is printed.
+
+Also by what is known of the queries: a slice a domain, a question type, ….
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from rageval.measures.parsing import AnyMeasure
-from rageval.scoring.scores import Score, require_groups
+from rageval.scoring.scores import Score, combined, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.statistics.samples import Int, Sample
+
+FEW = 20  # queries; an interval from fewer says little
 
 
 def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
@@ -62,3 +68,34 @@ def _sample_of(
         return Sample(queries, values, unit)
     wholes = [[getattr(value, "whole", 0.0) for value in column] for column in columns]
     return Sample(queries, values, unit, np.array(wholes, np.float64).T)
+
+
+class Slice(NamedTuple):
+    """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
+
+    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not.
+    """
+
+    field: str
+    name: str
+    value: float
+    low: float
+    high: float
+    queries: int
+    undefined: int = 0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it rests on too few queries to say much."""
+        return self.queries < FEW
+
+
+def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
+    """Return one slice for each value of the field, in the order of the values."""
+    found = []
+    for name, values in sorted(score.numbers_by(groups).items()):
+        low, high = bootstrap(score.measure, values)
+        known = sum(value == value for value in values)
+        value = combined(score.measure, values)
+        found.append(Slice(field, name, value, low, high, known, len(values) - known))
+    return found

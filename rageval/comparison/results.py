@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,10 +18,14 @@ from rageval.statistics.significance import DRAWS
 from rageval.text import visible
 from rageval.version import __version__
 
-TESTS = ("randomisation", "t", "wilcoxon")
-ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
+_TESTS = ("randomisation", "t", "wilcoxon")
+_ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
 BEST = "best"
 _MOST = 10**7  # draws
+
+
+Absent = Mapping[str, Collection[str]]  # queries that a run lacks
+Alike = Mapping[frozenset[str], str]  # how two runs are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Settings:
     clustered_by: str = "clusters"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("test", TESTS), ("adjust", ADJUSTMENTS), ("interval", INTERVALS)):
+        for name, allowed in (("test", _TESTS), ("adjust", _ADJUSTMENTS), ("interval", INTERVALS)):
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(allowed)}")
         for name in ("level", "power"):
@@ -235,3 +239,19 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in record.items()
     }
+
+
+def worded(verdict: str, better: str) -> str:
+    """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
+
+    >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
+    ('worse', 'higher', 'undecided')
+    """
+    return {HIGHER: WORSE, LOWER: BETTER}.get(verdict, verdict) if better == LOW_IS_GOOD else verdict
+
+
+def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
+    """Return the run that may be called better, if either may."""
+    if better == NEITHER:
+        return None
+    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(verdict)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rageval.comparison._verdicts import SLACK
 from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
-from rageval.comparison.verdicts import SLACK
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document, difference
@@ -28,7 +28,7 @@ from rageval.scoring.qrels import Qrels
 from rageval.statistics.samples import Float
 from rageval.text import visible
 
-Rankings = Mapping[str, Sequence[str]]
+_Rankings = Mapping[str, Sequence[str]]
 
 
 class Sensitivity(NamedTuple):
@@ -49,10 +49,10 @@ class Sensitivity(NamedTuple):
         return text + (f", most often {' and '.join(map(visible, self.worst))}" if self.worst else "")
 
 
-def turned(change: str, names: Sequence[str], before: Float, after: Float) -> Sensitivity:
+def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> Sensitivity:
     """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
 
-    >>> found = turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
+    >>> found = _turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
     >>> found.turned, found.tried, str(found)
     (1, 2, 'another judge: the order of 50.0% of the pairs turns round, most often a and b')
     """
@@ -73,7 +73,7 @@ def _sign(difference: Float) -> Float:
 
 
 def without_a_nugget(
-    measure: Measure, qrels: Qrels, runs: Mapping[str, Rankings], values: Mapping[str, Mapping[str, float]]
+    measure: Measure, qrels: Qrels, runs: Mapping[str, _Rankings], values: Mapping[str, Mapping[str, float]]
 ) -> Sensitivity:
     """Return what happens when any one nugget is not there; `values` are those of each run, by query.
 
@@ -84,7 +84,7 @@ def without_a_nugget(
     names = list(runs)
     before = np.array([list(values[run].values()) for run in names]).mean(axis=1)
     if not lacking:
-        return turned("one nugget less", names, before, np.zeros((0, len(names))))
+        return _turned("one nugget less", names, before, np.zeros((0, len(names))))
     reduced = {
         str(at): {other: docs for other, docs in nuggets[query].items() if other != nugget}
         for at, (query, nugget) in enumerate(lacking)
@@ -95,7 +95,7 @@ def without_a_nugget(
         held = _values_without(evaluator, measure, [runs[run].get(query, ()) for query, _ in lacking])
         change = held - np.array([values[run][query] for query, _ in lacking])
         columns.append(mean + change / len(values[run]))
-    return turned("one nugget less", names, before, np.array(columns).T)
+    return _turned("one nugget less", names, before, np.array(columns).T)
 
 
 def _values_without(evaluator: Evaluator, measure: Measure, rankings: Sequence[Sequence[str]]) -> Float:
@@ -127,10 +127,10 @@ def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[Sensitivity
 
     everyone = means(range(judges))
     alone = np.array([means([judge]) for judge in range(judges)])
-    found = [turned("another judge", names, everyone, alone)]
+    found = [_turned("another judge", names, everyone, alone)]
     if judges > 2:
         fewer = [means([other for other in range(judges) if other != judge]) for judge in range(judges)]
-        found.append(turned("one vote less", names, everyone, np.array(fewer)))
+        found.append(_turned("one vote less", names, everyone, np.array(fewer)))
     return found
 
 
@@ -157,8 +157,8 @@ def by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str,
 def certain_verdict(
     measure: Measure,
     topics: Mapping[str, Topic],
-    one: tuple[Rankings, Mapping[str, float]],
-    other: tuple[Rankings, Mapping[str, float]],
+    one: tuple[_Rankings, Mapping[str, float]],
+    other: tuple[_Rankings, Mapping[str, float]],
 ) -> str:
     """Return `higher` or `lower` if the first run's mean is so under every completion, else `undecided`.
 
@@ -168,7 +168,7 @@ def certain_verdict(
     lows, highs = [], []
     for query in one[1]:
         values = one[1][query], other[1][query]
-        first, second = (numbered(topics[query], run.get(query, ())) for run in (one[0], other[0]))
+        first, second = (_numbered(topics[query], run.get(query, ())) for run in (one[0], other[0]))
         ends = difference(bounds, topics[query], Both(first, second), values, measure.k, measure.parameters)
         lows.append(ends.low)
         highs.append(ends.high)
@@ -176,6 +176,6 @@ def certain_verdict(
     return HIGHER if low > SLACK else LOWER if high < -SLACK else UNDECIDED
 
 
-def numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
+def _numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
     """Return the documents by number where they are judged, by id where they are not."""
     return [topic.numbers.get(doc, doc) for doc in docs]

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.opening import STDIN, Source
-from rageval.files.remote import is_remote
+from rageval.files.opening import STDIN, Source, is_remote
 
 if TYPE_CHECKING:
     from rageval.datasets.loading import Dataset

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import Limits
-from rageval.files.opening import STDIN, Source, name_of, opened
-from rageval.files.remote import is_remote
+from rageval.files.opening import STDIN, Source, is_remote, name_of, opened
 from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
 from rageval.text import AROUND
 

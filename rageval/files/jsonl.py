@@ -60,7 +60,7 @@ def read_batches(
 
     A stretch is decoded at once; unless that gives one record a line, it is read again line by line.
     """
-    decoder, shape = msgspec.json.Decoder(form), Shape(form)
+    decoder, shape = msgspec.json.Decoder(form), _Shape(form)
     name = name_of(source)
     for first_line, text in stretches(source, limits):
         plain = shape.records(text)
@@ -221,7 +221,7 @@ def repeated_keys(text: bytes, records: Iterable[Any] = ()) -> Iterator[tuple[in
             yield number, key
 
 
-class Shape:
+class _Shape:
     """What the lines of a file look like: where they all look so it is cheap to see that no key stands twice.
 
     A line has as many different keys at least as fields that are always there, or that differ from their

@@ -165,7 +165,7 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
     return record | ({"mapped_sub_narrative": nugget.group} if nugget.group is not None else {})
 
 
-SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")
+_SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")
 
 
 class _Metrics(msgspec.Struct):
@@ -182,11 +182,11 @@ _Named = tuple[str, dict[str, float]]
 
 
 def _from_metrics(line: _Metrics, limits: Limits) -> _Named:
-    return identifier(line.qid, "qid", limits), {name: getattr(line, name) for name in SCORES}
+    return identifier(line.qid, "qid", limits), {name: getattr(line, name) for name in _SCORES}
 
 
 _METRICS: RecordForm[_Named] = RecordForm(
-    "metrics", f"{{qid, {', '.join(SCORES)}}}", has("qid", "strict_vital_score"), _Metrics, _from_metrics
+    "metrics", f"{{qid, {', '.join(_SCORES)}}}", has("qid", "strict_vital_score"), _Metrics, _from_metrics
 )
 
 

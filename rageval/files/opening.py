@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files import remote
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.remote import Stamp, is_remote
 
 CHUNK = 2**18  # fits the processor's cache with all that is computed from it
 STDIN = "-"
+_SCHEMES = ("s3", "gs", "hf", "http", "https")  # only a name with one of these ever reaches a network
+Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
 BOM = b"\xef\xbb\xbf"
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -144,7 +144,7 @@ def _zstd(raw: IO[bytes]) -> Any:
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, XZ: _xz, ZSTD: _zstd}
 
 
-class KeptStream:
+class _KeptStream:
     """What was read of a stream is kept, in memory while it is little and in a temporary file then."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -177,7 +177,7 @@ class KeptStream:
 
 
 class _FromStart(io.RawIOBase):
-    def __init__(self, kept: KeptStream) -> None:
+    def __init__(self, kept: _KeptStream) -> None:
         self._kept, self._at = kept, 0
 
     def readable(self) -> bool:
@@ -203,11 +203,16 @@ def _taken(stream: Any, size: int, name: str) -> bytes:
     return bytes(block)
 
 
-Source = str | os.PathLike[str] | IO[bytes] | KeptStream
+Source = str | os.PathLike[str] | IO[bytes] | _KeptStream
 
 
 class FileChanged(InputError):
     """A file is not what it was when the work began."""
+
+
+def is_remote(source: object) -> bool:
+    """Return whether this names a file on another machine."""
+    return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
 
 
 def name_of(source: Source) -> str:
@@ -220,7 +225,7 @@ def name_of(source: Source) -> str:
 
 def can_read_again(source: Source) -> bool:
     """Return whether the source can be opened a second time from its beginning."""
-    if is_remote(source) or isinstance(source, KeptStream):
+    if is_remote(source) or isinstance(source, _KeptStream):
         return True
     return isinstance(source, str | os.PathLike) and source != STDIN and os.path.isfile(source)
 
@@ -228,15 +233,15 @@ def can_read_again(source: Source) -> bool:
 def kept(source: Source) -> Source:
     """Return the source; if it is a stream, one that can be read again."""
     if source == STDIN:
-        return KeptStream(sys.stdin.buffer, name_of(source))
-    if isinstance(source, str | os.PathLike | KeptStream | io.TextIOBase):
+        return _KeptStream(sys.stdin.buffer, name_of(source))
+    if isinstance(source, str | os.PathLike | _KeptStream | io.TextIOBase):
         return source
-    return KeptStream(source, name_of(source))
+    return _KeptStream(source, name_of(source))
 
 
 def size_of(source: Source) -> int:
     """Return the bytes of a source that was read."""
-    return len(source) if isinstance(source, KeptStream) else stamp_of(cast("str", source))[0]
+    return len(source) if isinstance(source, _KeptStream) else stamp_of(cast("str", source))[0]
 
 
 def is_packed(source: Source) -> bool:
@@ -300,7 +305,9 @@ def start_of(source: Source, limits: Limits = DEFAULT) -> bytes:
 def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
     if is_remote(path):
-        far = remote.RemoteFile(str(path), until)
+        from rageval.files import _remote
+
+        far = _remote.RemoteFile(str(path), until)
         yield cast("IO[bytes]", far)
         _refuse_changes(path, far.stamp)
         return
@@ -313,7 +320,9 @@ def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[I
 def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     """Return the size of a file, and what else tells one version of it from another."""
     if is_remote(path):
-        return remote.stamp_of(str(path))
+        from rageval.files import _remote
+
+        return _remote.stamp_of(str(path))
     with _explained(path):
         status = os.stat(path)
     return status.st_size, status.st_mtime_ns
@@ -358,7 +367,7 @@ def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
     elif isinstance(source, str | os.PathLike):
         with opened(source) as stream:
             yield stream
-    elif isinstance(source, KeptStream):
+    elif isinstance(source, _KeptStream):
         yield cast("IO[bytes]", source.opened())
     elif isinstance(source, io.TextIOBase):
         raise InputError(f"{name}: is open in text mode, expected a file opened with mode 'rb'")

@@ -23,6 +23,7 @@ from rageval.files.opening import (
     LOOK,
     ZSTD,
     Source,
+    Stamp,
     is_bomb,
     name_of,
     opened,
@@ -31,10 +32,9 @@ from rageval.files.opening import (
     unchanged,
     zstandard,
 )
-from rageval.files.remote import Stamp
 from rageval.files.trec import RUN, Reading, first_is_tabbed
 
-HEAD = 2**16  # bytes in which the first row of a file is looked for
+_HEAD = 2**16  # bytes in which the first row of a file is looked for
 _FAR = 2**24  # a query with more bytes than this is not looked through for its end
 
 
@@ -98,7 +98,7 @@ _Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class _Span:
     """A file from one byte to another, as it was when it was cut."""
 
     path: _Path
@@ -113,16 +113,16 @@ class Span:
     @contextmanager
     def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
         """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
-        with span_opened(self) as stream:
+        with _span_opened(self) as stream:
             yield stream, reading._replace(tabbed=self.tabbed)
 
 
-def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[Span]:
+def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain: Grain) -> list[_Span]:
     """Return the file in spans; one that cannot be cut is a span as a whole."""
     size = stamp[0]
     count = grain.parts_of(size)
     raw.seek(0)
-    tabbed = _tabs_part(raw.read(HEAD), reading) if count > 1 else None
+    tabbed = _tabs_part(raw.read(_HEAD), reading) if count > 1 else None
     cuts = []
     if tabbed is not None:
         cuts = [
@@ -130,11 +130,11 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
             for at in range(1, count)
         ]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
-    return [Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
+    return [_Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
 
 
 @contextmanager
-def span_opened(span: Span) -> Iterator[IO[bytes]]:
+def _span_opened(span: _Span) -> Iterator[IO[bytes]]:
     """Yield the bytes of a span, if the file is still the one that was cut."""
     with unchanged(span.path, span.stamp), opened(span.path, span.end) as raw:
         yield cast("IO[bytes]", _Bounded(raw, span))
@@ -148,7 +148,7 @@ def _blocks_from(raw: IO[bytes], at: int) -> Iterator[bytes]:
 class _Bounded(io.RawIOBase):
     """A stream that ends where the span does."""
 
-    def __init__(self, raw: IO[bytes], span: Span) -> None:
+    def __init__(self, raw: IO[bytes], span: _Span) -> None:
         self._raw = raw
         self._rest = span.end - span.begin
         self.name = name_of(span.path)
@@ -286,7 +286,7 @@ def _content(raw: IO[bytes], path: _Path, frames: list[_Frame]) -> Iterator[byte
 
 def _head(blocks: Iterator[bytes]) -> bytes:
     head = b""
-    while len(head) < HEAD and (block := next(blocks, None)) is not None:
+    while len(head) < _HEAD and (block := next(blocks, None)) is not None:
         head += block
     return head
 

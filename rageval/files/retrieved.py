@@ -70,7 +70,7 @@ def _checked(line: _Candidates, limits: Limits) -> _Candidates:
     return line
 
 
-CANDIDATES: RecordForm[_Candidates] = RecordForm(
+_CANDIDATES: RecordForm[_Candidates] = RecordForm(
     "candidates",
     "{query: {qid, text}, candidates: [{docid, score, doc}]}",
     has("query", "candidates"),
@@ -85,7 +85,7 @@ def _as_question(line: _Candidates, limits: Limits) -> Question:
 
 
 QUESTIONS: RecordForm[Question] = RecordForm(
-    CANDIDATES.name, CANDIDATES.shape, CANDIDATES.fits, _Candidates, _as_question
+    _CANDIDATES.name, _CANDIDATES.shape, _CANDIDATES.fits, _Candidates, _as_question
 )
 
 
@@ -116,12 +116,12 @@ def _is_candidates(start: bytes) -> bool:
         record = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
     except (ValueError, RecursionError):  # cut off, or broken, which is told when it is read
         return line.replace(b" ", b"").startswith((b'{"query":{', b'{"candidates":['))
-    return CANDIDATES.fits(record)
+    return _CANDIDATES.fits(record)
 
 
 def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, _Candidates]]:
     """Read (line, candidates) of every query, each once."""
-    records = read_forms(source, (CANDIDATES,), "candidates", limits)
+    records = read_forms(source, (_CANDIDATES,), "candidates", limits)
     return once(records, source, lambda line: f"line for query {line.query.qid}")
 
 

@@ -53,7 +53,7 @@ RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
 QRELS = LineForm("qrels", ("qid", "nugget", "docid", "grade"), (0, 1, 2), 3)
 
 
-def read_lines(
+def _read_lines(
     lines: Iterable[tuple[int, bytes]],
     kind: LineForm,
     source: str,
@@ -80,7 +80,7 @@ def read_lines(
     return numbers, rows
 
 
-def score(text: bytes) -> float | None:
+def _score(text: bytes) -> float | None:
     """Return one score, or None if it is no finite decimal number in ASCII."""
     if not _SCORE.fullmatch(text):
         return None
@@ -88,7 +88,7 @@ def score(text: bytes) -> float | None:
     return number if abs(number) != float("inf") else None
 
 
-def grade(text: bytes, largest: int) -> int | None:
+def _grade(text: bytes, largest: int) -> int | None:
     """Return one grade, or None."""
     if not _GRADE.fullmatch(text):
         return None
@@ -188,9 +188,9 @@ def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> str | Non
             )
     text = values[kind.number]
     if kind.columns[kind.number] == "score":
-        if score(text) is None:
+        if _score(text) is None:
             return f"expected a finite decimal number as score, found {quoted(text)}"
-    elif grade(text, limits.grade) is None:
+    elif _grade(text, limits.grade) is None:
         largest = f"{limits.grade:,}"
         return f"expected a whole number from -{largest} to {largest} as grade, found {quoted(text)}"
     return None
@@ -329,7 +329,7 @@ def stretch(text: Text, kind: LineForm, name: str, reading: Reading) -> tuple[Se
     lines = content.split(b"\n")
     numbers = range(first, first + len(lines)) if isinstance(first, int) else first
     limits = reading.limits
-    held, rows = read_lines(
+    held, rows = _read_lines(
         zip(numbers, lines, strict=False), kind, name, reading.comments, limits, bool(reading.tabbed)
     )
     columns = list(zip(*rows, strict=True))
@@ -423,7 +423,7 @@ def _scores(words: Sequence[bytes]) -> list[float] | None:
 def _grades(words: Sequence[bytes], largest: int) -> list[int] | None:
     number = {}
     for word in set(words):
-        value = grade(word, largest)
+        value = _grade(word, largest)
         if value is None:
             return None
         number[word] = value

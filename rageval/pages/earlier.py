@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval.comparison import Settings
-from rageval.comparison.verdicts import better_of, worded
+from rageval.comparison.results import better_of, worded
 from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, Source, chunks, name_of

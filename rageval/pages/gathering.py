@@ -16,10 +16,9 @@ import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.comparing import absent, alike, why_not
-from rageval.comparison.intervals import has_interval, sample
+from rageval.comparison.intervals import has_interval, sample, slices
 from rageval.comparison.passport import read
-from rageval.comparison.slices import slices
-from rageval.comparison.verdicts import Absent, Alike
+from rageval.comparison.results import Absent, Alike
 from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets

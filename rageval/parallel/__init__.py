@@ -2,10 +2,10 @@
 
 The unit of work is a run, or a part of a run's file that is cut where rows of another query begin
 (`files.parts`). A unit knows nothing of other units and may be done twice; its result is rows and counts
-(`scoring.pieces`), which are put together in the order of the file. Judgements travel, rows of runs do not.
+(`scoring.joining`), which are put together in the order of the file. Judgements travel, rows of runs do not.
 """
 
-from rageval.parallel.dividing import Divided, scored
-from rageval.parallel.engines import Engine, Forked, OnExecutor
+from rageval.parallel._dividing import Divided, scored
+from rageval.parallel._engines import Engine, Forked, OnDask, OnExecutor
 
-__all__ = ["Divided", "Engine", "Forked", "OnExecutor", "scored"]
+__all__ = ["Divided", "Engine", "Forked", "OnDask", "OnExecutor", "scored"]

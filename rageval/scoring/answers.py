@@ -27,7 +27,7 @@ from rageval.version import __version__
 if TYPE_CHECKING:
     from rageval.typing import AnswerOptions, FileLike, JudgementsLike, MeasuresLike, NuggetsLike, RecordsLike
 
-ON_MISSING = ("error", "skip", "worst", "best")
+_ON_MISSING = ("error", "skip", "worst", "best")
 COMPAT = ("nuggetizer",)
 _SHOWN = 10
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
@@ -48,8 +48,8 @@ class AnswerRules:
     compat: str | None = None
 
     def __post_init__(self) -> None:
-        if self.on_missing not in ON_MISSING:
-            raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(ON_MISSING)}")
+        if self.on_missing not in _ON_MISSING:
+            raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(_ON_MISSING)}")
         if self.weights is not None and self.groups is None:
             raise UsageError("weights are of groups: expected groups={query: group}, too")
         if self.compat is not None and self.compat not in COMPAT:
@@ -162,7 +162,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
 
 
 @dataclass(slots=True)
-class Found:
+class _Evaluated:
     """A measure's values by each judge, what it missed, by status, and the scales it asked for."""
 
     measure: Measure
@@ -177,12 +177,12 @@ def by_judge(
     run: int,
     filling: str | float = "skip",
     compat: str | None = None,
-) -> list[Found]:
+) -> list[_Evaluated]:
     """Return the values of a system by each judge who said anything on the scales of a measure."""
-    found = [Found(measure) for measure in measures]
+    found = [_Evaluated(measure) for measure in measures]
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, filling, only_here=compat == "nuggetizer")
-        heard = {at: Found(measure, {judge: []}) for at, measure in enumerate(measures)}
+        heard = {at: _Evaluated(measure, {judge: []}) for at, measure in enumerate(measures)}
         for query, answer in enumerate(sight.assessments()):
             for at, each in list(heard.items()):
                 try:
@@ -211,7 +211,7 @@ def _counted_0(value: float, measure: Measure, has_record: bool) -> float:
     return Share(0, 0) if measure.gives_shares else 0.0
 
 
-def _score(found: Found, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:
+def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:
     measure, values, bounds = found.measure, found.values, None
     if found.lost and not rules.compat:
         ends = [
@@ -236,7 +236,7 @@ def _score(found: Found, grades: JudgementTable, run: int, rules: AnswerRules) -
     )
 
 
-def _over_judges(found: Found) -> list[float]:
+def _over_judges(found: _Evaluated) -> list[float]:
     """Return the mean over the judges whose value is defined; pooled shares are pooled over judges, too."""
     if len(found.values) == 1:
         return list(*found.values.values())

@@ -368,15 +368,15 @@ class JudgeOfRun:
 
 _NOTHING = AnswerFacts()
 _NONE: dict[str, int] = {}
-Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
+_Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
 
 
-def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int], Ranking]:
+def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int], _Ranking]:
     """Return the rankings of the answers to a query, by judge and aspect."""
     key = ("rankings", query)
     if key not in table.kept:
         positions = on(table, POSITION)
-        found: dict[tuple[int, int], Ranking] = {}
+        found: dict[tuple[int, int], _Ranking] = {}
         for run in range(len(table.runs.words)):
             for judge in range(len(table.judges.words)):
                 answer = table.answer(run, judge, query)
@@ -385,11 +385,11 @@ def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int], Rank
                         place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
                         found.setdefault((judge, table.row_aspect[row]), []).append((run, place))
         table.kept[key] = found
-    rankings: dict[tuple[int, int], Ranking] = table.kept[key]
+    rankings: dict[tuple[int, int], _Ranking] = table.kept[key]
     return rankings
 
 
-def is_permutation(ranking: Ranking) -> bool:
+def is_permutation(ranking: _Ranking) -> bool:
     """Return whether the places are 1 to N, each once."""
     places = [place for _, place in ranking]
     return sorted(places) == list(range(1, len(places) + 1))

@@ -22,7 +22,7 @@ from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
-from rageval.scoring import compat
+from rageval.scoring import _compat
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
     from rageval.typing import Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
-ZERO_REL = ("zero", "skip", "nan")
+_ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
-NOTHING_JUDGED = ("warn", "error", "zero")
+_NOTHING_JUDGED = ("warn", "error", "zero")
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
 
 
@@ -75,14 +75,14 @@ class Rules:
     nothing_judged: str = "warn"
 
     def __post_init__(self) -> None:
-        if self.nothing_judged not in NOTHING_JUDGED:
-            expected = ", ".join(NOTHING_JUDGED)
+        if self.nothing_judged not in _NOTHING_JUDGED:
+            expected = ", ".join(_NOTHING_JUDGED)
             raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
         if self.ties not in (*TIES, EXPECTED):
             raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
-        compat.check(self.compat)
-        if self.zero_rel not in ZERO_REL:
-            raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(ZERO_REL)}")
+        _compat.check(self.compat)
+        if self.zero_rel not in _ZERO_REL:
+            raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(_ZERO_REL)}")
         if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
             raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
         if self.rel is not None and type(self.rel) is not int:
@@ -110,7 +110,7 @@ class Rules:
     @property
     def leaves_out(self) -> bool:
         """Whether judged queries that the run lacks are left out of the means."""
-        return self.intersection or (self.compat in compat.OF_THE_RUN and not self.complete)
+        return self.intersection or (self.compat in _compat.OF_THE_RUN and not self.complete)
 
     def signature(self, measure: AnyMeasure, view: View) -> str:
         """Return the measure's signature under these rules."""
@@ -122,7 +122,7 @@ class Rules:
         if self.nuggets_in_qrels is False:
             changed["nuggets_in_qrels"] = "no"
         if self.compat:
-            changed["compat"] = compat.FULL_NAMES.get(self.compat, self.compat)
+            changed["compat"] = _compat.FULL_NAMES.get(self.compat, self.compat)
             changed |= {"complete": True} if self.complete else {}
         if self.groups is not None:
             changed["mean"] = "of-groups"
@@ -262,8 +262,8 @@ class Evaluator:
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
         floor = EVERYTHING
         if self.rules.compat:
-            measure, order = compat.as_in(self.rules.compat, measure, self.measures)
-            floor = compat.FLOORS.get(self.rules.compat, EVERYTHING)
+            measure, order = _compat.as_in(self.rules.compat, measure, self.measures)
+            floor = _compat.FLOORS.get(self.rules.compat, EVERYTHING)
         judged_only = self.rules.judged_only or (isinstance(measure, ForeignMeasure) and measure.judged_only)
         return measure, View(order, self.rules.depth, judged_only, floor)
 

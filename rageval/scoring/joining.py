@@ -30,7 +30,7 @@ from rageval.scoring.ordering import (
 )
 from rageval.scoring.qrels import NOT_JUDGED, Qrels, fed, owned
 
-NOT_ASKED = -1
+_NOT_ASKED = -1
 
 
 class Piece(NamedTuple):
@@ -184,7 +184,7 @@ class Joining(NamedTuple):
         """Return the whole, from its pieces in their order; `Scattered` if a query lies in two of them."""
         topics = self.qrels.topics
         ranked: dict[int, Ranking] = {}
-        notes = Notes(judged=[NOT_ASKED] * len(topics))
+        notes = Notes(judged=[_NOT_ASKED] * len(topics))
         names: dict[bytes, None] = {}
         lengths: dict[int, int] = {}
         for piece in pieces:

@@ -205,7 +205,7 @@ def _rank_column(found: Documents) -> list[int]:
             f"{found.source}: has no rank column, which ties='rank' and compat='ndeval' go by; choose another"
             " rule"
         )
-    ranks = rank_numbers(found.ranks)
+    ranks = _rank_numbers(found.ranks)
     if ranks is None:
         raise InputError(
             f"{found.source}: the rank column holds more than whole numbers of up to {_LONGEST_RANK} digits;"
@@ -214,7 +214,7 @@ def _rank_column(found: Documents) -> list[int]:
     return ranks
 
 
-def rank_numbers(ranks: Sequence[bytes]) -> list[int] | None:
+def _rank_numbers(ranks: Sequence[bytes]) -> list[int] | None:
     """Return a rank column as numbers, if it holds whole numbers and nothing else."""
     digits = b"".join(ranks)
     if not digits.isdigit() or len(max(ranks, key=len)) > _LONGEST_RANK:

@@ -335,8 +335,8 @@ class Qrels:
         return state | {"_columns": columns, "_handle": None, "_places": {}}
 
     @cached_property
-    def _ideals(self) -> Ideals | None:
-        return Ideals(self._columns) if kernel is not None else None
+    def _ideals(self) -> _Ideals | None:
+        return _Ideals(self._columns) if kernel is not None else None
 
     @cached_property
     def _first_nugget(self) -> list[int]:
@@ -578,7 +578,7 @@ class _Found(NamedTuple):
     begin: list[int]
 
 
-class Ideals:
+class _Ideals:
     """The order of each query's documents in its greedy ideal ranking, by the compiled part.
 
     It is as deep as anybody has asked for yet.

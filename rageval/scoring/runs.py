@@ -40,7 +40,7 @@ class Run:
         try:
             return cls(name, whole_queries(kept, dedup))
         except Scattered:
-            return cls(name, whole_queries(together(kept), dedup))
+            return cls(name, whole_queries(_together(kept), dedup))
 
     @classmethod
     def from_dict(cls, ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str = "run") -> Run:
@@ -106,7 +106,7 @@ def documents_of(queries: Iterable[Documents], order: Order | None = None) -> It
         yield _text(found.query), [_text(found.docs[row]) for row in rows]
 
 
-def together(stretches: Iterable[RunRows]) -> Iterator[RunRows]:
+def _together(stretches: Iterable[RunRows]) -> Iterator[RunRows]:
     """Put the rows of each query together, otherwise in their old order."""
     of_query: defaultdict[bytes, list[tuple[Any, ...]]] = defaultdict(list)
     ranked, source = True, ""

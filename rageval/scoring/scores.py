@@ -118,7 +118,7 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
     if aggregate == "sum":
         return math.fsum(defined)
     if aggregate == "pool":
-        return pooled(defined)
+        return _pooled(defined)
     try:
         found = float(aggregate(sorted(defined)))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -135,7 +135,7 @@ def mean(values: Iterable[float]) -> float:
     return math.fsum(defined) / len(defined) if defined else math.nan
 
 
-def pooled(shares: Sequence[Any]) -> float:
+def _pooled(shares: Sequence[Any]) -> float:
     """Return Σ parts / Σ wholes of what is a `Share` each, 0 where there is nothing to divide by."""
     whole = math.fsum([share.whole for share in shares])
     return math.fsum([share.part for share in shares]) / whole if whole else 0.0

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rageval.errors import InputError
 from rageval.text import visible
 
-Float = NDArray[np.float64]
-Chances = Mapping[str, Mapping[str, Mapping[str, float]]]  # query -> nugget -> document -> chance
+_Float = NDArray[np.float64]
+_Chances = Mapping[str, Mapping[str, Mapping[str, float]]]  # query -> nugget -> document -> chance
 
 
 class Soft(NamedTuple):
@@ -30,7 +30,7 @@ class Soft(NamedTuple):
     coverage: float
 
 
-def soft_scores(run: Any, chances: Chances, k: int | None = None, alpha: float = 0.5) -> dict[str, Soft]:
+def soft_scores(run: Any, chances: _Chances, k: int | None = None, alpha: float = 0.5) -> dict[str, Soft]:
     """Return mean values of every judged query; a document or a nugget without a chance has none.
 
     `run` is anything that `evaluate` takes.
@@ -54,7 +54,7 @@ def soft_scores(run: Any, chances: Chances, k: int | None = None, alpha: float =
     return found
 
 
-def _mean_alpha_dcg(chances: Float, alpha: float) -> float:
+def _mean_alpha_dcg(chances: _Float, alpha: float) -> float:
     """Return E[α-DCG] of a ranking: a row a document, a column a nugget."""
     fresh = np.cumprod(1 - alpha * chances, axis=0)
     before = np.vstack((np.ones((1, chances.shape[1])), fresh[:-1])) if len(chances) else chances
@@ -62,12 +62,12 @@ def _mean_alpha_dcg(chances: Float, alpha: float) -> float:
     return float(((chances * before).sum(axis=1) * discount).sum())
 
 
-def _mean_coverage(chances: Float) -> float:
+def _mean_coverage(chances: _Float) -> float:
     """Return E[coverage] of a ranking."""
     return float((1 - np.prod(1 - chances, axis=0)).mean()) if chances.shape[1] else 0.0
 
 
-def _greedy(chances: Float, alpha: float, k: int | None) -> Float:
+def _greedy(chances: _Float, alpha: float, k: int | None) -> _Float:
     """Return the documents in the order of greatest mean gain, ties by their order here."""
     left, fresh, taken = list(range(len(chances))), np.ones(chances.shape[1]), []
     for _ in range(len(chances) if k is None else min(k, len(chances))):
@@ -77,7 +77,7 @@ def _greedy(chances: Float, alpha: float, k: int | None) -> Float:
     return chances[taken]
 
 
-def _table(nuggets: Mapping[str, Mapping[str, float]], docs: Any) -> Float:
+def _table(nuggets: Mapping[str, Mapping[str, float]], docs: Any) -> _Float:
     cells = [[float(has.get(doc, 0.0)) for has in nuggets.values()] for doc in docs]
     return np.array(cells, np.float64).reshape(len(docs), len(nuggets))
 

@@ -11,8 +11,16 @@ from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.limits import Limits
-from rageval.files.opening import Source, can_read_again, is_packed, kept, name_of, size_of, start_of
-from rageval.files.remote import is_remote
+from rageval.files.opening import (
+    Source,
+    can_read_again,
+    is_packed,
+    is_remote,
+    kept,
+    name_of,
+    size_of,
+    start_of,
+)
 from rageval.files.trec import (
     COMMENTS,
     PLAIN,
@@ -37,9 +45,9 @@ from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_que
 from rageval.scoring.qrels import SEED, Columns, Qrels, fed, regrouped
 from rageval.scoring.runs import Run
 
-Result = TypeVar("Result")
-SHARE = 2**26  # bytes of rows that are put in order in memory
-PACKED_TO = 8  # what a compressed byte may become
+_Result = TypeVar("_Result")
+_SHARE = 2**26  # bytes of rows that are put in order in memory
+_PACKED_TO = 8  # what a compressed byte may become
 
 
 @dataclass
@@ -86,7 +94,7 @@ class RunSource:
             for text in texts
         ]
 
-    def each(self, use: Callable[[Iterator[Documents]], Result]) -> Result:
+    def each(self, use: Callable[[Iterator[Documents]], _Result]) -> _Result:
         """Hand over the rows of one query after the other, once more if it turns out that rows lie apart."""
         if self.table is not None:
             return use(iter(self.table.queries))
@@ -101,8 +109,8 @@ class RunSource:
     def _parted(self, texts: Iterable[Text], reading: Reading) -> Iterator[Documents]:
         return whole_queries(run_rows_of(texts, name_of(cast("Source", self.path)), reading), self.dedup)
 
-    def _put_together(self, path: Source, use: Callable[[Iterator[Text], Reading], Result]) -> Result:
-        texts, reading = put_together(path, self.reading)
+    def _put_together(self, path: Source, use: Callable[[Iterator[Text], Reading], _Result]) -> _Result:
+        texts, reading = _put_together(path, self.reading)
         with closing(texts):
             try:
                 return use(texts, reading)
@@ -132,18 +140,18 @@ class RunSource:
 
 def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
     """Read the rows of a run, whichever form its file has."""
-    if not is_columnar(source):
+    if not _is_columnar(source):
         return run_rows(source, reading)
     from rageval.files import columnar
 
     return columnar.run_rows(source, reading)
 
 
-def put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None, None], Reading]:
+def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None, None], Reading]:
     """Read a run whose queries lie scattered over the file, the lines of each query together."""
-    is_table = is_columnar(source)
+    is_table = _is_columnar(source)
     packed = is_table or is_packed(source)
-    shares = -(-size_of(source) * (PACKED_TO if packed else 1) // SHARE)
+    shares = -(-size_of(source) * (_PACKED_TO if packed else 1) // _SHARE)
     if is_table:
         lines, reading = as_text(rows_of(source, reading)), Reading("data", reading.limits, tabbed=True)
     else:
@@ -153,7 +161,7 @@ def put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None
 
 def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece | None:
     """Join a run by the compiled reader; None where that cannot read it."""
-    if kernel is None or is_columnar(source):
+    if kernel is None or _is_columnar(source):
         return None
     return joining.compiled(texts(source, reading, numbered=False), name_of(source), reading)
 
@@ -178,7 +186,7 @@ def read_run(
     if dedup not in (None, "first"):
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments, limits)
-    if is_retrieved(source, reading):
+    if _is_retrieved(source, reading):
         from rageval.files import retrieved
 
         return Run.of_rows(run_name(source), [retrieved.run_rows(source, reading.limits)], dedup)
@@ -200,7 +208,7 @@ def read_qrels(
     Rows with a grade below `floor` are checked and counted, but not kept.
     """
     reading = reading or _reading(comments, limits)
-    if is_retrieved(source, reading):
+    if _is_retrieved(source, reading):
         from rageval.files import retrieved
 
         records = [
@@ -224,7 +232,7 @@ def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
 
 def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | None:
     """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
-    if kernel is None or is_columnar(source):
+    if kernel is None or _is_columnar(source):
         return None
     parts, reading = told_apart(texts(source, reading, numbered=False), QRELS, reading)
     try:
@@ -267,7 +275,7 @@ def portable(qrels: Qrels) -> Qrels:
     return plain
 
 
-def is_columnar(source: Source) -> bool:
+def _is_columnar(source: Source) -> bool:
     """Return whether this is Parquet."""
     from rageval.files import columnar
 
@@ -284,14 +292,14 @@ def run_source(run: Any) -> RunSource:
     return RunSource(table.name, table)
 
 
-def is_retrieved(source: Any, reading: Reading) -> bool:
+def _is_retrieved(source: Any, reading: Reading) -> bool:
     """Return whether the file holds what was retrieved (or grades) as JSON.
 
     One that lies far away is looked into only if its name says so: each look is a request.
     """
     if is_remote(source) and ".json" not in str(source):
         return False
-    if is_columnar(source) or not start_of(source, reading.limits).lstrip().startswith(b"{"):
+    if _is_columnar(source) or not start_of(source, reading.limits).lstrip().startswith(b"{"):
         return False
     from rageval.files import retrieved
 
@@ -301,7 +309,7 @@ def is_retrieved(source: Any, reading: Reading) -> bool:
 def source_of_run(name: str, path: Any, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
-    if is_retrieved(path, reading):
+    if _is_retrieved(path, reading):
         return source.in_memory()
     return source
 
@@ -351,7 +359,7 @@ def run_name(source: Source) -> str:
 
 def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:
     """Read the rows of judgements, whichever form their file has."""
-    if not is_columnar(source):
+    if not _is_columnar(source):
         return qrels_rows(source, reading)
     from rageval.files import columnar
 

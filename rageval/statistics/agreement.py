@@ -25,10 +25,10 @@ from rageval.errors import InputError, UsageError
 from rageval.statistics.bootstrap import FEW, floor, is_coarse
 from rageval.statistics.samples import Float, Sample
 
-Weights = Callable[[Float], Float]
+_Weights = Callable[[Float], Float]
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
 _TRIAL = 1e-6  # share of the items that is made to disagree where none does
-WEIGHTS = ("none", "linear", "quadratic")
+_WEIGHTS = ("none", "linear", "quadratic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Agreement:
     high: float
 
 
-def weights(levels: Float, kind: str = "none") -> Float:
+def _weights(levels: Float, kind: str = "none") -> Float:
     """Return w(a, b) for every pair of grades.
 
-    >>> weights(np.array([0.0, 1.0, 3.0]), "linear").tolist()[0]
+    >>> _weights(np.array([0.0, 1.0, 3.0]), "linear").tolist()[0]
     [1.0, 0.6666666666666667, 0.0]
     """
-    if kind not in WEIGHTS:
-        raise UsageError(f"weights {kind!r}: expected one of {', '.join(WEIGHTS)}")
+    if kind not in _WEIGHTS:
+        raise UsageError(f"weights {kind!r}: expected one of {', '.join(_WEIGHTS)}")
     distance = np.abs(levels[:, None] - levels[None])
     if kind == "none" or not distance.max(initial=0.0):
         equal: Float = (distance == 0).astype(np.float64)
@@ -57,28 +57,28 @@ def weights(levels: Float, kind: str = "none") -> Float:
     return 1 - (share if kind == "linear" else share**2)
 
 
-def observed(table: Float, w: Float) -> float:
+def _observed(table: Float, w: Float) -> float:
     """Return the weighted share of the items on which both agree; `table` counts items by both grades."""
     return float((table * w).sum() / table.sum())
 
 
-def kappa(table: Float, w: Float) -> float:
+def _kappa(table: Float, w: Float) -> float:
     """Return Cohen's κ, weighted; NaN if both judges always say the same one thing.
 
     >>> table = np.array([[20.0, 5.0], [10.0, 15.0]])
-    >>> round(kappa(table, weights(np.array([0.0, 1.0]))), 12)
+    >>> round(_kappa(table, _weights(np.array([0.0, 1.0]))), 12)
     0.4
     """
     share = table / table.sum()
     expected = float((np.outer(share.sum(axis=1), share.sum(axis=0)) * w).sum())
-    return _beyond(observed(table, w), expected)
+    return _beyond(_observed(table, w), expected)
 
 
-def gwet(table: Float, w: Float) -> float:
+def _gwet(table: Float, w: Float) -> float:
     """Return Gwet's AC1 (no weights) or AC2: does not collapse where nearly all grades are the same.
 
     >>> table = np.array([[118.0, 5.0], [2.0, 0.0]])
-    >>> round(gwet(table, weights(np.array([0.0, 1.0]))), 3), round(kappa(table, np.eye(2)), 3)
+    >>> round(_gwet(table, _weights(np.array([0.0, 1.0]))), 3), round(_kappa(table, np.eye(2)), 3)
     (0.941, -0.023)
     """
     number = len(table)
@@ -87,14 +87,14 @@ def gwet(table: Float, w: Float) -> float:
     share = table / table.sum()
     pi = (share.sum(axis=1) + share.sum(axis=0)) / 2
     expected = float(w.sum() / (number * (number - 1)) * (pi * (1 - pi)).sum())
-    return _beyond(observed(table, w), expected)
+    return _beyond(_observed(table, w), expected)
 
 
-def krippendorff(table: Float, w: Float) -> float:
+def _krippendorff(table: Float, w: Float) -> float:
     """Return Krippendorff's α for two judges without gaps; distances are 1 − w.
 
     >>> table = np.array([[4.0, 0.0], [2.0, 4.0]])
-    >>> round(krippendorff(table, np.eye(2)), 12)
+    >>> round(_krippendorff(table, np.eye(2)), 12)
     0.62
     """
     coincidence = table + table.T
@@ -145,11 +145,11 @@ def table_of(one: Float, other: Float, levels: Float) -> Float:
     return counts
 
 
-COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
-    "agreement": observed,
-    "kappa": kappa,
-    "gwet": gwet,
-    "krippendorff": krippendorff,
+_COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
+    "agreement": _observed,
+    "kappa": _kappa,
+    "gwet": _gwet,
+    "krippendorff": _krippendorff,
 }
 
 
@@ -162,7 +162,7 @@ def agreement(
     get theirs from it. One query has no interval.
     """
     levels = levels_of(one, other)
-    w = weights(levels, kind)
+    w = _weights(levels, kind)
     number = {name: at for at, name in enumerate(sorted(set(query)))}
     of_item = np.array([number[name] for name in query])
     places = np.searchsorted(levels, one), np.searchsorted(levels, other)
@@ -173,7 +173,7 @@ def agreement(
     samples = [tables[rows].sum(axis=0) for rows in drawn]
     least = _least_half(Sample(tuple(query), w[places][:, None], of_item))
     found = []
-    for name, coefficient in COEFFICIENTS.items():
+    for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
         ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
@@ -201,13 +201,13 @@ def _least_half(agreeing: Sample) -> float:
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:
     """Return how much a coefficient falls if agreement does and what chance gives stays as it is."""
-    seen = observed(table, w)
+    seen = _observed(table, w)
     if seen == 1:
         apart = 1 - w
         if not apart.any():
             return 1.0  # one label is all there is
         table = table * (1 - _TRIAL) + table.sum() * _TRIAL * apart / apart.sum()
-        seen = observed(table, w)
+        seen = _observed(table, w)
     return (1 - coefficient(table, w)) / (1 - seen)
 
 

@@ -35,7 +35,7 @@ _AT_ONCE = 2**21
 _LEAST = 1e-12  # so that a quantile is finite
 
 
-class Intervals(NamedTuple):
+class _Intervals(NamedTuple):
     """Both ends for each column, NaN where there are fewer than two units."""
 
     low: Float
@@ -48,8 +48,8 @@ def intervals(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    scale: Ranges | None = None,
-) -> Intervals:
+    scale: _Ranges | None = None,
+) -> _Intervals:
     """Return intervals of each column's mean, units drawn with replacement; mended where few values differ.
 
     `scale` is where the values lie, if that is not as they show.
@@ -59,10 +59,10 @@ def intervals(
     (0.0, 0.56)
     """
     found = resampled(columns, kind, level, resamples, seed)
-    return Intervals(*mended(columns, *found, level, scale or ranges_of(columns.values)))
+    return _Intervals(*mended(columns, *found, level, scale or ranges_of(columns.values)))
 
 
-def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> Intervals:
+def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
     """Return what resampling alone gives."""
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
@@ -77,7 +77,7 @@ def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: in
             ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
     lows[units < 2] = highs[units < 2] = np.nan
-    return Intervals(lows, highs)
+    return _Intervals(lows, highs)
 
 
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
@@ -149,7 +149,7 @@ def _quantiles(ordered: Float, level: Float) -> Float:
     return between
 
 
-class Ranges(NamedTuple):
+class _Ranges(NamedTuple):
     """The ends between which each column's values lie, as far as can be seen.
 
     `span` is how far a mean might be off if one query in one were: 1 where the ends are known.
@@ -160,7 +160,7 @@ class Ranges(NamedTuple):
     span: Float
 
 
-def ranges_of(values: Float, limits: Limits | None = None) -> Ranges:
+def ranges_of(values: Float, limits: Limits | None = None) -> _Ranges:
     """Return where each column's values may lie: within the measure's own `limits`, where it says them.
 
     Otherwise 0 … 1 for a column that keeps to it, else −1 … 1, else no ends and as wide as its values and 0.
@@ -168,12 +168,12 @@ def ranges_of(values: Float, limits: Limits | None = None) -> Ranges:
     return _scale(*_extremes(values), limits)
 
 
-def ranges_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> Ranges:
+def ranges_of_differences(values: Float, pairs: Int, limits: Limits | None = None) -> _Ranges:
     """Return the same for differences of two columns each."""
     least, most = _extremes(values)
     first, second = pairs.T
     both = _scale(np.fmin(least[first], least[second]), np.fmax(most[first], most[second]), limits)
-    return Ranges(both.low - both.high, both.high - both.low, both.span)
+    return _Ranges(both.low - both.high, both.high - both.low, both.span)
 
 
 def _extremes(values: Float) -> tuple[Float, Float]:
@@ -183,14 +183,14 @@ def _extremes(values: Float) -> tuple[Float, Float]:
     return least, most
 
 
-def _scale(least: Float, most: Float, limits: Limits | None) -> Ranges:
+def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
     if limits is not None:
         low, high = (np.full_like(least, limit) for limit in limits)
-        return Ranges(low, high, np.maximum((high - low) / 2, 1.0))
+        return _Ranges(low, high, np.maximum((high - low) / 2, 1.0))
     known = (least >= -1) & (most <= 1)
     low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)
     span = np.where(known, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
-    return Ranges(low, np.where(known, 1.0, np.inf), span)
+    return _Ranges(low, np.where(known, 1.0, np.inf), span)
 
 
 def differing(columns: Sample) -> Int:
@@ -209,7 +209,7 @@ def is_coarse(columns: Sample) -> NDArray[np.bool_]:
     return (number < FEW) & (2 * number < columns.counts())
 
 
-def mended(columns: Sample, low: Float, high: Float, level: float, scale: Ranges) -> tuple[Float, Float]:
+def mended(columns: Sample, low: Float, high: Float, level: float, scale: _Ranges) -> tuple[Float, Float]:
     """Return the intervals, wider where they would say more than is known."""
     low, high = low.copy(), high.copy()
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()

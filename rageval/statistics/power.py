@@ -16,10 +16,10 @@ POWER = 0.8
 _MANY = 10**9
 
 
-def power_of(shift: float, units: float, level: float = 0.95) -> float:
+def _power_of(shift: float, units: float, level: float = 0.95) -> float:
     """Return the chance to find a true difference of `shift` standard deviations.
 
-    >>> round(power_of(0.5, 34), 2)
+    >>> round(_power_of(0.5, 34), 2)
     0.81
     """
     from scipy.special import nctdtr, ndtr, ndtri, stdtrit
@@ -50,11 +50,11 @@ def detectable(error: float, units: int, level: float = 0.95, power: float = POW
 def _smallest_shift(units: int, level: float, power: float) -> float:
     """Return the smallest shift, in standard deviations, that is found with this power."""
     low, high = 0.0, 1.0
-    while power_of(high, units, level) < power:
+    while _power_of(high, units, level) < power:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if power_of(middle, units, level) < power else (low, middle)
+        low, high = (middle, high) if _power_of(middle, units, level) < power else (low, middle)
     return high
 
 
@@ -75,14 +75,14 @@ def needed(
     if about > _MANY:
         return None
     low, step = max(int(about) - 1, 1), 2
-    while low > 1 and power_of(shift, low, level) >= power:
+    while low > 1 and _power_of(shift, low, level) >= power:
         low, step = max(low - step, 1), step * 2
     high, step = low + 2, 2
-    while power_of(shift, high, level) < power:
+    while _power_of(shift, high, level) < power:
         low, high, step = high, high + step, step * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if power_of(shift, middle, level) < power else (low, middle)
+        low, high = (middle, high) if _power_of(shift, middle, level) < power else (low, middle)
     return high
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from rageval.statistics.samples import Float, Int, Sample, standard_error
 
-EXACT = 30  # queries or clusters; two halves of 2^15 sums
+_EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
 _AT_ONCE = 2**21  # numbers in memory
 _SLACK = 1e-9  # two sums of the same numbers in another order are the same sum
@@ -58,18 +58,18 @@ def sign_flip(
     >>> sign_flip(sums, np.array([[0, 1]])).p.tolist()      # 2 of the 8 signs are as far from 0
     [0.25]
     """
-    if len(sums) > EXACT:
+    if len(sums) > _EXACT:
         return _drawn_sign_flip(sums, pairs, draws, seed, 1 - level)
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for at, (first, second) in enumerate(pairs.tolist()):
         difference = sums[:, first] - sums[:, second]
         difference = difference[difference != 0]
         if len(difference):
-            p[at], least[at] = exact_sign_flip(difference), 2.0 ** (1 - len(difference))
+            p[at], least[at] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
     return Significance(p, p <= least, np.zeros(len(pairs), np.int64))
 
 
-def exact_sign_flip(difference: Float) -> float:
+def _exact_sign_flip(difference: Float) -> float:
     """Return the share of all sign patterns whose sum is at least as far from 0, meeting in the middle.
 
     A pattern's sum is as large as the sum that was seen if what it turns round sums to 0 or less.
@@ -101,7 +101,7 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     p, number, bound = (count + 1) / (draws + 1), np.full(len(pairs), draws), np.ones(len(pairs))
     small = np.flatnonzero(count <= draws // _SMALL)
     for part in _parts(small, len(sums)):
-        bound[part] = chernoff(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
+        bound[part] = _chernoff(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
     wanted = int(_HITS * len(pairs) / risk)
     open_ = small[bound[small] >= 1 / wanted]  # elsewhere it is plain without more draws
     again = _draws_again(sums, len(open_), wanted)
@@ -147,10 +147,10 @@ def _parts(columns: Int, rows: int) -> list[Int]:
     return np.array_split(columns, len(columns) * rows // _AT_ONCE + 1)
 
 
-def chernoff(differences: Float) -> Float:
+def _chernoff(differences: Float) -> Float:
     """Return for each column a two-sided p that is never below that of all sign patterns.
 
-    >>> float(chernoff(np.ones((50, 1)))[0]) == 2 / 2**50
+    >>> float(_chernoff(np.ones((50, 1)))[0]) == 2 / 2**50
     True
     """
     total = differences.sum(axis=0)

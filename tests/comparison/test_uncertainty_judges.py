@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import by_judge, of_judges, turned, without_a_nugget
+from rageval.comparison.sensitivity import _turned, by_judge, of_judges, without_a_nugget
 from rageval.errors import InputError
 from rageval.scoring.soft import soft_scores
 from rageval.statistics.agreement import Components, components
@@ -119,9 +119,9 @@ def test_the_advice_follows_the_components() -> None:
 def test_pairs_that_turn_round_are_counted_and_equal_ones_are_not() -> None:
     before = np.array([0.5, 0.4, 0.4])
     after = np.array([[0.4, 0.5, 0.3], [0.5, 0.4, 0.3], [0.5, 0.5, 0.9]])
-    found = turned("x", ["a", "b", "c"], before, after)
+    found = _turned("x", ["a", "b", "c"], before, after)
     assert (found.turned, found.tried, found.worst) == (2, 9, ("a", "b"))
-    assert turned("x", ["a", "b"], np.array([1.0, 0.0]), np.zeros((0, 2))).share == 0
+    assert _turned("x", ["a", "b"], np.array([1.0, 0.0]), np.zeros((0, 2))).share == 0
 
 
 @pytest.mark.parametrize("name", ["coverage@2", "alpha_ndcg@3", "recall@2"])

@@ -190,7 +190,7 @@ def wrong_tables() -> dict[str, bytes]:
 def test_a_wrong_table_never_gives_a_wrong_number(
     tmp_path: Path, wrong: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "HEAD", 100)
+    monkeypatch.setattr(parts, "_HEAD", 100)
     path = tmp_path / "run"
     path.write_bytes(wrong_tables()[wrong])
     expected = numbers(EVALUATOR.evaluate(path))

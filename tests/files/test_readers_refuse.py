@@ -21,9 +21,9 @@ from rageval.cli import main
 from rageval.comparison.passport import read as read_passport
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
-from rageval.files.jsonl import Shape, repeated_keys
+from rageval.files.jsonl import _Shape, repeated_keys
 from rageval.files.judgements import JudgementLine
-from rageval.files.nuggets import SCORES, read_metrics, read_nuggets
+from rageval.files.nuggets import _SCORES, read_metrics, read_nuggets
 from rageval.files.questions import read_facts, read_groups, read_questions
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.material import _read_passages
@@ -88,7 +88,7 @@ READERS: dict[str, tuple[Reader, dict[str, Any], tuple[str, ...]]] = {
         {"qid": "q", "docid": "d", "judgment": 2},
         ("qid", "docid"),
     ),
-    "metrics": (read_metrics, {"qid": "q", **dict.fromkeys(SCORES, 0.5)}, ("qid",)),
+    "metrics": (read_metrics, {"qid": "q", **dict.fromkeys(_SCORES, 0.5)}, ("qid",)),
     "facts": (lambda path: read_facts(path, ("domain",)), {"query_id": "q", "domain": "d"}, ("query_id",)),
     "passages": (_read_passages, {"id": "d", "text": "t"}, ("id",)),
     "a pool": (read_pool, {"query_id": "q", "doc_id": "d", "from": {"r": 1}}, ("query_id", "doc_id")),
@@ -258,7 +258,7 @@ def test_lines_that_look_alike_are_read_as_each_alone() -> None:
     decode = msgspec.json.Decoder(JudgementLine).decode
     plain = wrong = 0
     for _ in range(300):
-        shape = Shape(JudgementLine)
+        shape = _Shape(JudgementLine)
         for _ in range(12):
             lines = [line_like_others(rng) for _ in range(rng.choice((1, 2, 5)))]
             if rng.random() < 0.1:
@@ -289,7 +289,7 @@ def test_lines_that_look_alike_are_read_as_each_alone() -> None:
     ],
 )
 def test_a_key_that_hides_is_found(odd: str) -> None:
-    shape = Shape(JudgementLine)
+    shape = _Shape(JudgementLine)
     start = '{"query_id": "q", "run_id": "r", "label": "support", '
     usual = f'{start}"aspect": "n", "judge": "openai:m"}}\n'.encode()
     shape.learn(usual)
@@ -312,7 +312,7 @@ def said_twice_or_broken(line: bytes) -> bool:
 @pytest.mark.parametrize("usual", [True, False])
 def test_files_that_look_alike_are_read_the_quick_way(usual: bool) -> None:
     """Some lines have a cost and a raw reply, and some no label, as `judge` writes them."""
-    shape = Shape(JudgementLine)
+    shape = _Shape(JudgementLine)
     rows = []
     for at in range(60):
         row = {**LIKELY, "aspect": f"n{at}", "latency": at / 7}

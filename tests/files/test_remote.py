@@ -16,10 +16,10 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, MissingPackage
-from rageval.files import remote
-from rageval.files.opening import FileChanged
-from rageval.files.parts import Grain, cut, span_opened
-from rageval.files.remote import RemoteFile, is_remote
+from rageval.files import _remote
+from rageval.files._remote import RemoteFile
+from rageval.files.opening import FileChanged, is_remote
+from rageval.files.parts import Grain, _span_opened, cut
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, Forked
 from rageval.scoring.sources import rows_of
@@ -95,7 +95,7 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(remote, "PAUSE", 0.001)
+    monkeypatch.setattr(_remote, "_PAUSE", 0.001)
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -129,10 +129,10 @@ def test_a_file_is_scored_where_it_lies(server: Server, expected: list[list[floa
 def test_a_span_fetches_its_range_and_no_more(server: Server) -> None:
     spans = cut(server.url("run"), PLAIN, Grain(4, 1, 10**9))
     looked = sum(length for _, length in server.asked)
-    assert looked <= 4 * remote.LEAST * 4
+    assert looked <= 4 * _remote.LEAST * 4
     assert len(spans) == 4
     server.asked.clear()
-    with span_opened(spans[2]) as stream:
+    with _span_opened(spans[2]) as stream:
         assert stream.read() == RUN[spans[2].begin : spans[2].end]
     assert server.asked == [(spans[2].begin, spans[2].end - spans[2].begin)]
 
@@ -155,7 +155,7 @@ def test_a_server_that_is_gone_is_given_up(server: Server) -> None:
     server.breaks = 10**6
     with pytest.raises(InputError, match="cannot be read"):
         EVALUATOR.evaluate(server.url("run"))
-    assert len(server.asked) == remote.TRIES
+    assert len(server.asked) == _remote._TRIES
 
 
 @pytest.mark.parametrize("parts", [False, True])
@@ -302,7 +302,7 @@ def test_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: list[list
         assert values(EVALUATOR.evaluate("s3://runs/run")) == expected
         (span, *_) = cut("s3://runs/run", PLAIN, Grain(3, 1, 10**9))
         store.put_object(Bucket="runs", Key="run", Body=RUN.replace(b"document", b"anything"))
-        with pytest.raises(FileChanged), span_opened(span):
+        with pytest.raises(FileChanged), _span_opened(span):
             pass
     finally:
         service.stop()

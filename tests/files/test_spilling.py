@@ -14,7 +14,7 @@ import pytest
 import rageval
 from rageval.errors import InputError
 from rageval.files import opening, trec
-from rageval.files.opening import KeptStream
+from rageval.files.opening import _KeptStream
 from rageval.files.trec import Text
 from rageval.scoring import sources
 from rageval.scoring.sources import RunSource
@@ -27,7 +27,7 @@ EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little counts as much."""
-    monkeypatch.setattr(sources, "SHARE", 300)
+    monkeypatch.setattr(sources, "_SHARE", 300)
     monkeypatch.setattr(opening, "_IN_MEMORY", 100)
 
 
@@ -151,7 +151,7 @@ def test_a_stream_is_read_once_and_kept(scattered: Path, order: str, packed: boo
 
 
 def test_readers_of_a_kept_stream_do_not_disturb_one_another() -> None:
-    kept = KeptStream(io.BytesIO(bytes(range(200))), "numbers")
+    kept = _KeptStream(io.BytesIO(bytes(range(200))), "numbers")
     one, other = kept.opened(), kept.opened()
     assert one.read(3) == bytes([0, 1, 2])
     assert other.read(2) == bytes([0, 1])

@@ -22,7 +22,7 @@ from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.limits import Limits
 from rageval.files.opening import refuse_bom
-from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, grade, read_lines, score
+from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _grade, _read_lines, _score
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels, sources
 from rageval.scoring.joining import Joining
@@ -53,8 +53,8 @@ def plain() -> Iterator[None]:
 def line_by_line(text: bytes, kind: LineForm, reading: Reading) -> Any:
     refuse_bom(text, "f", 7)
     lines = enumerate(text.split(b"\n"), 7)
-    numbers, rows = read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
-    read = score if kind is RUN else lambda word: grade(word, reading.limits.grade)
+    numbers, rows = _read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
+    read = _score if kind is RUN else lambda word: _grade(word, reading.limits.grade)
     columns = [list(column) for column in zip(*rows, strict=True)]
     if columns:
         columns[kind.number] = list(map(read, columns[kind.number]))  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_lines_are_never_read_one_by_one(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(trec, "read_lines")
+    monkeypatch.delattr(trec, "_read_lines")
     assert as_a_whole(text, RUN, Reading(tabbed=b"\t" in text))[0]
 
 

@@ -19,7 +19,7 @@ from rageval import comparison, judges
 from rageval import typing as public
 from rageval.measures.base import About, Facts
 from rageval.scoring import answers, evaluation
-from rageval.scoring.compat import COMPAT
+from rageval.scoring._compat import COMPAT
 from snippets import ROOT, blocks
 
 PROJECT = ROOT / "tests" / "downstream"

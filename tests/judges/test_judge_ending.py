@@ -265,7 +265,7 @@ def test_a_signal_while_a_batch_is_worked_on_loses_nothing(server: LlmServer, nu
 
 WAITING = """
 import os, signal, sys, time
-from rageval.parallel.engines import each_in_a_process
+from rageval.parallel._engines import each_in_a_process
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def work(item):
     print(item, flush=True)

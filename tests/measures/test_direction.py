@@ -763,7 +763,7 @@ def test_no_fault_at_all_is_no_failure() -> None:
 
 
 def test_every_completion_is_a_claim_like_the_verdict() -> None:
-    from rageval.comparison.verdicts import worded
+    from rageval.comparison.results import worded
 
     assert [worded(said, "lower") for said in ("higher", "lower", "undecided")] == [
         "worse",

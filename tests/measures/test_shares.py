@@ -20,8 +20,7 @@ from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.comparison.comparing import compare_runs
 from rageval.comparison.correcting import correct
-from rageval.comparison.intervals import bootstrap
-from rageval.comparison.slices import slices
+from rageval.comparison.intervals import bootstrap, slices
 from rageval.measures import run_measures
 from rageval.pages.earlier import report_of_earlier
 from rageval.pages.gathering import Beside

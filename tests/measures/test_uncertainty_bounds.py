@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import certain_verdict, numbered
+from rageval.comparison.sensitivity import _numbered, certain_verdict
 from rageval.errors import MeasureError, UsageError
 from rageval.measures import bounds
 from rageval.measures.base import Measure
@@ -67,7 +67,7 @@ def unjudged(ranking: list[str]) -> set[str]:
 def difference(
     m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
 ) -> Ends:
-    pair = Both(*(numbered(topic, ranking) for ranking in docs))
+    pair = Both(*(_numbered(topic, ranking) for ranking in docs))
     return bounds.difference(declared(m), topic, pair, values, m.k, m.parameters)
 
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 import rageval
 from rageval.errors import InputError, UsageError
 from rageval.files.opening import FileChanged
-from rageval.files.parts import Grain, Span, cut, span_opened
+from rageval.files.parts import Grain, _Span, _span_opened, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
-from rageval.parallel.dividing import SMALLEST, RunPart
-from rageval.parallel.engines import _unpacked
+from rageval.parallel._dividing import SMALLEST, RunPart
+from rageval.parallel._engines import _unpacked
 from rageval.scoring.sources import RunSource
 
 MEASURES = "alpha_ndcg@3, alpha_ndcg, coverage@2, strec, recall@2, ndcg, ap, rr, map_ia, nrbp"
@@ -84,7 +84,7 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
     class Cut(Divided):
         def parts(self, engine: Any) -> list[RunPart]:
             ends = sorted({0, *at, whole.end})
-            spans = [Span(path, *two, whole.stamp) for two in pairwise(ends)]
+            spans = [_Span(path, *two, whole.stamp) for two in pairwise(ends)]
             return [RunPart(span, PLAIN, None) for span in spans]
 
     found = evaluator.evaluate(Cut("run", None, path, engine=Here()))
@@ -100,7 +100,7 @@ def test_spans_cover_the_file_and_part_no_query(tmp_path: Path, most: int, ends:
     assert len(spans) > 1
     parts = []
     for span in spans:
-        with span_opened(span) as stream:
+        with _span_opened(span) as stream:
             parts.append(stream.read())
     assert b"".join(parts) == path.read_bytes()
     queries = [{line.split()[0] for line in part.splitlines()} for part in parts]

@@ -19,8 +19,8 @@ from rageval import clusters
 from rageval.errors import RagevalError, UsageError
 from rageval.files.parts import Grain, cut
 from rageval.files.trec import PLAIN
-from rageval.parallel import Divided, engines, scored
-from rageval.parallel.engines import OnDask
+from rageval.parallel import Divided, _engines, scored
+from rageval.parallel._engines import OnDask
 from test_parallel import MEASURES, QRELS, lines, numbers
 
 pytest.importorskip("distributed", reason="--dask needs the extra 'dask'")
@@ -133,7 +133,7 @@ def test_units_that_the_scheduler_forgot_are_sent_again_and_then_given_up(addres
             assert list(results) == [("shared", str(at)) for at in range(9)]
             assert [len(units) for units in engine.sent] == [9, 8]
         else:
-            with pytest.raises(RagevalError, match=f"{engines.ROUNDS}: a process that scored this"):
+            with pytest.raises(RagevalError, match=f"{_engines.ROUNDS}: a process that scored this"):
                 list(results)
 
 
@@ -179,7 +179,7 @@ def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path
 
 @pytest.mark.parametrize("place", ["nonsense://x:1", "tcp://127.0.0.1:1"])
 def test_an_address_where_nobody_answers(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    monkeypatch.setattr(_engines, "PATIENCE", 0.5)
     with pytest.raises(UsageError, match=f"{place}: no cluster answers there"):
         OnDask(place)
 

@@ -17,7 +17,7 @@ import rageval
 from rageval.cli._scoring import remarks
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
-from rageval.parallel.dividing import piece_of
+from rageval.parallel._dividing import piece_of
 from rageval.scoring.joining import Joining
 from rageval.scoring.ordering import Scattered, View
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers

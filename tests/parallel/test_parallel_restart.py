@@ -20,8 +20,8 @@ import pytest
 
 import rageval
 from rageval.errors import RagevalError
-from rageval.parallel import engines
-from rageval.parallel.engines import OnDask
+from rageval.parallel import _engines
+from rageval.parallel._engines import OnDask
 from test_parallel import MEASURES, QRELS, divided, lines, numbers
 
 pytest.importorskip("distributed", reason="--dask needs the extra 'dask'")
@@ -141,7 +141,7 @@ def test_a_cluster_that_is_lost_in_the_middle(
         engine.width = 20
         striking.start()
         if "not" in fate:
-            monkeypatch.setattr(engines, "RETURN", 3)
+            monkeypatch.setattr(_engines, "RETURN", 3)
             said = rf"run, bytes [\d,]+ to [\d,]+: the cluster at {machines.address} was lost before this"
             with pytest.raises(RagevalError, match=said):
                 EVALUATOR.evaluate(divided(run, engine))
@@ -163,4 +163,4 @@ def test_a_result_that_was_lost_on_its_way_is_one_that_was_forgotten() -> None:
     def result() -> Any:
         raise CommClosedError("Stream is closed")
 
-    assert engines._outcome(SimpleNamespace(result=result)) is engines._FORGOTTEN
+    assert _engines._outcome(SimpleNamespace(result=result)) is _engines._FORGOTTEN

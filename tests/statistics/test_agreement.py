@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from rageval.cli import main
 from rageval.statistics.agreement import (
-    COEFFICIENTS,
+    _COEFFICIENTS,
+    _gwet,
+    _kappa,
+    _krippendorff,
+    _observed,
+    _weights,
     agreement,
-    gwet,
-    kappa,
-    krippendorff,
-    observed,
     table_of,
     tau_ap,
     tau_b,
-    weights,
 )
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30)
@@ -59,45 +59,45 @@ def slow_alpha(rows: list[tuple[int, int]]) -> float:
 @pytest.mark.parametrize(("kind", "power"), [("none", 0), ("linear", 1), ("quadratic", 2)])
 def test_kappa_equals_its_slow_twin(kind: str, power: int, rows: list[tuple[int, int]]) -> None:
     table, levels = tabled(rows)
-    assert kappa(table, weights(levels, kind)) == pytest.approx(slow_kappa(rows, power), nan_ok=True)
+    assert _kappa(table, _weights(levels, kind)) == pytest.approx(slow_kappa(rows, power), nan_ok=True)
 
 
 @given(pairs)
 def test_alpha_equals_its_slow_twin(rows: list[tuple[int, int]]) -> None:
     table, levels = tabled(rows)
-    assert krippendorff(table, weights(levels)) == pytest.approx(slow_alpha(rows), nan_ok=True)
+    assert _krippendorff(table, _weights(levels)) == pytest.approx(slow_alpha(rows), nan_ok=True)
 
 
-@given(pairs, st.sampled_from(list(COEFFICIENTS)))
+@given(pairs, st.sampled_from(list(_COEFFICIENTS)))
 def test_the_two_judges_may_change_places(rows: list[tuple[int, int]], name: str) -> None:
     table, levels = tabled(rows)
-    w = weights(levels, "linear")
-    assert COEFFICIENTS[name](table, w) == pytest.approx(COEFFICIENTS[name](table.T, w), nan_ok=True)
+    w = _weights(levels, "linear")
+    assert _COEFFICIENTS[name](table, w) == pytest.approx(_COEFFICIENTS[name](table.T, w), nan_ok=True)
 
 
 def test_perfect_agreement_is_1_and_perfect_disagreement_is_not() -> None:
     same, opposite = np.diag([5.0, 5.0]), np.array([[0.0, 5.0], [5.0, 0.0]])
-    w = weights(np.array([0.0, 1.0]))
-    for coefficient in (observed, kappa, gwet, krippendorff):
+    w = _weights(np.array([0.0, 1.0]))
+    for coefficient in (_observed, _kappa, _gwet, _krippendorff):
         assert coefficient(same, w) == 1.0
         assert coefficient(opposite, w) < 0.06
-    assert kappa(opposite, w) == -1.0
+    assert _kappa(opposite, w) == -1.0
 
 
 def test_the_paradox_that_gwet_was_made_for() -> None:
     """Nearly all items have one grade: agreement is 94 %, kappa below 0 (Gwet 2008)."""
-    table, w = np.array([[118.0, 5.0], [2.0, 0.0]]), weights(np.array([0.0, 1.0]))
-    assert observed(table, w) == 118 / 125
-    assert kappa(table, w) < 0
-    assert gwet(table, w) == pytest.approx(0.941, abs=5e-4)
+    table, w = np.array([[118.0, 5.0], [2.0, 0.0]]), _weights(np.array([0.0, 1.0]))
+    assert _observed(table, w) == 118 / 125
+    assert _kappa(table, w) < 0
+    assert _gwet(table, w) == pytest.approx(0.941, abs=5e-4)
 
 
 def test_weighted_gwet_by_hand() -> None:
-    w = weights(np.array([0.0, 1.0, 2.0]), "quadratic")
+    w = _weights(np.array([0.0, 1.0, 2.0]), "quadratic")
     table = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 3.0]])
     pi = (np.array([3, 4, 3]) + np.array([2, 4, 4])) / 20
     expected = (3 + 4 * 0.75) / 6 * sum(share * (1 - share) for share in pi)
-    assert gwet(table, w) == pytest.approx((0.95 - expected) / (1 - expected))
+    assert _gwet(table, w) == pytest.approx((0.95 - expected) / (1 - expected))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -13,8 +13,8 @@ from rageval.statistics import power
 from rageval.statistics.bootstrap import intervals
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.significance import (
+    _exact_sign_flip,
     cohens_d,
-    exact_sign_flip,
     holm,
     max_t,
     sign_flip,
@@ -44,8 +44,8 @@ def test_the_exact_test_counts_all_sign_patterns(seed: int) -> None:
     rng = np.random.default_rng(seed)
     number = int(rng.integers(1, 11))
     drawn = rng.integers(-3, 4, number) / 4 if seed % 2 else rng.normal(0.3, 1, number)
-    assert exact_sign_flip(drawn) == pytest.approx(brute_sign_flip(drawn), abs=1e-15)
-    assert exact_sign_flip(drawn) > 0
+    assert _exact_sign_flip(drawn) == pytest.approx(brute_sign_flip(drawn), abs=1e-15)
+    assert _exact_sign_flip(drawn) > 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -62,7 +62,7 @@ def test_differences_of_zero_change_no_p() -> None:
     drawn = rng.normal(0.4, 1, 12)
     for more, error in ((18, 0.0), (40, 0.01)):
         padded = np.column_stack((np.concatenate((drawn, np.zeros(more))), np.zeros(12 + more)))
-        assert sign_flip(padded, ONE_PAIR).p[0] == pytest.approx(exact_sign_flip(drawn), abs=error)
+        assert sign_flip(padded, ONE_PAIR).p[0] == pytest.approx(_exact_sign_flip(drawn), abs=error)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -156,15 +156,15 @@ def test_holm_is_as_by_hand() -> None:
 def test_needed_queries_are_those_of_the_tables(shift: float, units: int) -> None:
     """As G*Power and statsmodels have them for a paired t-test, 5 % two-sided, power 0.8."""
     assert power.needed(shift, 1 / math.sqrt(50), 50) == units
-    assert power.power_of(shift, units) >= 0.8 > power.power_of(shift, units - 1)
+    assert power._power_of(shift, units) >= 0.8 > power._power_of(shift, units - 1)
     assert power.detectable(1 / math.sqrt(units), units) <= shift
     assert power.detectable(1 / math.sqrt(units - 1), units - 1) > shift
 
 
 @pytest.mark.parametrize("units", [2, 5, 50, 10**5, 10**6])
 def test_without_a_difference_power_is_the_level(units: int) -> None:
-    assert power.power_of(0.0, units) == pytest.approx(0.05, abs=1e-9)
-    assert power.power_of(0.0, units, 0.8) == pytest.approx(0.2, abs=1e-9)
+    assert power._power_of(0.0, units) == pytest.approx(0.05, abs=1e-9)
+    assert power._power_of(0.0, units, 0.8) == pytest.approx(0.2, abs=1e-9)
 
 
 def test_needed_is_the_first_that_is_enough() -> None:
@@ -172,15 +172,15 @@ def test_needed_is_the_first_that_is_enough() -> None:
     for shift in (0.04, 0.15, 0.7, 1.5, 3.0, 9.0, 40.0):
         found = power.needed(shift, 0.1, 100)
         assert found is not None
-        assert power.power_of(shift, found) >= 0.8
-        assert found == 2 or power.power_of(shift, found - 1) < 0.8
+        assert power._power_of(shift, found) >= 0.8
+        assert found == 2 or power._power_of(shift, found - 1) < 0.8
 
 
 def test_power_is_what_simulation_finds() -> None:
     rng = np.random.default_rng(8)
     drawn = rng.normal(0.5, 1, (25, 4000))
     found = (t_test(column(drawn)) <= 0.05).mean()
-    assert found == pytest.approx(power.power_of(0.5, 25), abs=4 * math.sqrt(0.25 / 4000))
+    assert found == pytest.approx(power._power_of(0.5, 25), abs=4 * math.sqrt(0.25 / 4000))
 
 
 def test_hopeless_and_degenerate_power() -> None:

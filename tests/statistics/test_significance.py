@@ -19,7 +19,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics import significance
 from rageval.statistics.samples import Float
-from rageval.statistics.significance import chernoff, exact_sign_flip, holm, max_t, sign_flip, tukey
+from rageval.statistics.significance import _chernoff, _exact_sign_flip, holm, max_t, sign_flip, tukey
 
 LARGEST = 125  # relevant documents a query, so that recall is any number of 125ths
 
@@ -204,7 +204,7 @@ class TestWhatPIs:
     @given(st.lists(st.integers(-1000, 1500), min_size=1, max_size=14))
     def test_chernoffs_bound_is_never_too_small(self, differences: list[int]) -> None:
         drawn = np.array(differences) / 1000
-        assert chernoff(drawn[:, None])[0] >= exact_sign_flip(drawn) * (1 - 1e-9)
+        assert _chernoff(drawn[:, None])[0] >= _exact_sign_flip(drawn) * (1 - 1e-9)
 
     @pytest.mark.parametrize("seed", range(8))
     def test_draws_find_what_all_signs_give(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ class TestWhatPIs:
         columns = rng.normal(np.linspace(0, 0.4, 12), 0.4, (26, 12))
         pairs = pairs_of(12)
         exact = sign_flip(columns, pairs).p
-        monkeypatch.setattr(significance, "EXACT", 0)
+        monkeypatch.setattr(significance, "_EXACT", 0)
         drawn = sign_flip(columns, pairs)
         told = ~drawn.at_floor
         hits = exact[told] * drawn.draws[told]

@@ -1,21 +1,22 @@
 """Files that lie on other machines, read through fsspec in ranges of bytes: what is wanted, and no more.
 
-Only a name with one of these schemes ever reaches a network.
+Only what `opening.is_remote` finds to be remote ever comes here.
 """
 
 from __future__ import annotations
 
 import io
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
 
-_SCHEMES = ("s3", "gs", "hf", "http", "https")
+if TYPE_CHECKING:
+    from rageval.files.opening import Stamp
+
 LEAST, _MOST = 2**16, 2**23  # bytes of one request
-TRIES = 5
-Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
-PAUSE = 0.2  # seconds before the second try; twice as many before the third, …
+_TRIES = 5
+_PAUSE = 0.2  # seconds before the second try; twice as many before the third, …
 _VERSIONS = (
     "ETag",
     "etag",
@@ -27,11 +28,6 @@ _VERSIONS = (
     "mtime",
 )
 _DRIVERS = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aiohttp", "https": "aiohttp"}
-
-
-def is_remote(source: object) -> bool:
-    """Return whether this names a file on another machine."""
-    return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
 
 
 def stamp_of(url: str) -> Stamp:
@@ -133,9 +129,9 @@ def _tried(url: str, ask: Any) -> Any:
             attempt += 1
             if isinstance(reason, FileNotFoundError | IsADirectoryError) or _status(reason) == 404:
                 raise InputError(f"{url}: no such file") from None
-            if attempt == TRIES or _is_final(reason):
+            if attempt == _TRIES or _is_final(reason):
                 raise InputError(f"{url}: cannot be read: {reason!s:.200}") from error
-            time.sleep(PAUSE * 2 ** (attempt - 1))
+            time.sleep(_PAUSE * 2 ** (attempt - 1))
 
 
 def _is_final(error: BaseException) -> bool:

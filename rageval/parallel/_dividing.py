@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, RagevalError
-from rageval.files.opening import FileChanged, can_read_again
+from rageval.files.opening import FileChanged, can_read_again, is_remote
 from rageval.files.parts import FilePart, Grain, cut
-from rageval.files.remote import is_remote
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
-from rageval.parallel.engines import Engine, paired
+from rageval.parallel._engines import Engine, paired
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import Scattered, whole_queries
 from rageval.scoring.scores import Scores

@@ -6,24 +6,21 @@ that rests on queries a run never answered, or on judgements that are missing, i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rageval.comparison.results import (
-    BETTER,
     HIGHER,
     IDENTICAL,
     LOWER,
     REFUSED,
     TIES_ONLY,
     UNDECIDED,
-    WORSE,
 )
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
-from rageval.measures.base import NEITHER
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics.samples import Float
 from rageval.text import visible
@@ -33,31 +30,12 @@ _NO_VALUE = "it failed, or the measure is defined nowhere"
 _HOPELESS = "no judged query has anything that is relevant"
 _NOTHING = "it failed, or found nothing that counts"
 
-Absent = Mapping[str, Collection[str]]
-Alike = Mapping[frozenset[str], str]
-
 
 class Ruling(NamedTuple):
     """A verdict, and what else should be known."""
 
     verdict: str
     why: str = ""
-
-
-def worded(verdict: str, better: str) -> str:
-    """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
-
-    >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
-    ('worse', 'higher', 'undecided')
-    """
-    return {HIGHER: WORSE, LOWER: BETTER}.get(verdict, verdict) if better == LOW_IS_GOOD else verdict
-
-
-def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
-    """Return the run that may be called better, if either may."""
-    if better == NEITHER:
-        return None
-    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(verdict)
 
 
 def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
