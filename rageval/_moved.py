@@ -33,7 +33,7 @@ MOVED: dict[str, dict[str, str]] = {
         "judge_exactly": "rageval.judges._exact:judge_exactly",
     },
     "rageval.scores": {"Score": "rageval.scoring.scores:Score"},
-    "rageval.slices": {"slices": "rageval.comparison.slices:slices"},
+    "rageval.slices": {"slices": "rageval.comparison.intervals:slices"},
     "rageval.uncertainty": {},
     "rageval.uncertainty.soft": {"soft_scores": "rageval.scoring.soft:soft_scores"},
     "rageval.validation": {},
