@@ -155,7 +155,9 @@ class _QrelsOfDataset:
     def load(self) -> Any:
         from rageval.scoring.qrels import Qrels
 
-        return Qrels.from_records(self.dataset.qrels_iter(), self.name)
+        found = Qrels.from_records(self.dataset.qrels_iter(), self.name)
+        found.judges = tuple(getattr(self.dataset, "judges", ()))
+        return found
 
 
 class _QrelsOfUmbrela:
@@ -168,7 +170,9 @@ class _QrelsOfUmbrela:
         from rageval.files.umbrela import read_umbrela
         from rageval.scoring.qrels import Qrels
 
-        return Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)
+        found = Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)
+        found.judges = ("UMBRELA",)  # which is a model by its very name
+        return found
 
 
 def _source(word: str) -> Any:

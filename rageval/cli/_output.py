@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
-from rageval.showing import Grid, latex_lines
+from rageval.showing import Grid, latex_lines, latex_text
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
 
@@ -393,10 +393,22 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
     if len(counts) == 1:
         queries, undefined = counts.pop()
         yield f"n={queries:,}" + (f", undefined={undefined:,}" if undefined else "")
+        yield from said_of_bases(results)
         return
     for scores in results:
         for score in scores.scores:
             yield f"{visible(scores.run)} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
+    yield from said_of_bases(results)
+
+
+def said_of_bases(results: Sequence[Scores]) -> list[str]:
+    """Say which measures are a judge's word alone, if any is."""
+    bases = {str(score.measure): score.basis for scores in results for score in scores.scores if score.basis}
+    if not bases:
+        return []
+    from rageval.comparison.results import said_of_judges
+
+    return [said_of_judges(bases)]
 
 
 def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
@@ -411,6 +423,8 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         "missing": score.missing,
         "signature": score.signature,
     }
+    if score.basis:
+        record["basis"] = score.basis
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:
@@ -471,6 +485,8 @@ def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: s
     if style == "csv":
         yield from (csv_line(row[:_SLICE_LABELS], row[_SLICE_LABELS:]) for row in grid)
         return
+    whose = said_of_bases(results)
+    bases = [row.pop() for row in grid]
     if all(row[-1] == "0" for row in grid[1:]):
         grid = [row[:-1] for row in grid]
     if style == "md":
@@ -490,23 +506,36 @@ def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: s
         if any(_marked_small(row[_SLICE_COUNT]) for row in grid[1:]):
             yield f"* fewer than {FEW} queries"
     else:
-        for run, measure, name, value, low, high, number, *undefined in grid[1:]:
+        for row, basis in zip(grid[1:], bases[1:], strict=True):
+            run, measure, name, value, low, high, number, *undefined = row
             head = f"{visible(run)}\t" if len(results) > 1 else ""
             rest = f"n={number}{_marked_small(number)}" + "".join(
                 f", undefined={count}" for count in undefined
             )
+            rest += f", {basis}" if basis else ""
             yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{rest}"
+    yield from beneath(whose, style)
+
+
+def beneath(said: Sequence[str], style: str) -> Iterator[str]:
+    """Write what stands beneath a table that is for reading, in its format; nothing in others."""
+    if said and style == "md":
+        yield from ("", *map(md_line, said))
+    elif style == "latex":  # not as a comment: who reads the paper is to see it
+        yield from (f"\\par{{\\footnotesize {latex_text(each)}}}" for each in said)
+    elif style == "table":
+        yield from (line for each in said for line in wrapped(visible(each)))
 
 
 def _grid_of_slices(results: list[Scores], groups: _Groups, layout: Layout) -> Iterator[list[str]]:
-    yield ["run", "measure", "slice", "value", "low", "high", "n", "undefined"]
+    yield ["run", "measure", "slice", "value", "low", "high", "n", "undefined", "basis"]
     for scores in results:
         for score in scores.scores:
             for found in _slices_of(score, groups):
                 numbers = [layout.number(number) for number in (found.value, found.low, found.high)]
                 name = f"{found.field}={found.name}"
                 counts = str(found.queries), str(found.undefined)
-                yield [scores.run, str(score.measure), name, *numbers, *counts]
+                yield [scores.run, str(score.measure), name, *numbers, *counts, found.basis]
 
 
 def _slices_of(score: Score, groups: _Groups) -> list[Slice]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import Command, shared
-from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
+from rageval.cli._output import beneath, csv_line, md_lines, on_terminal, print_lines, table_lines
+from rageval.scoring.scores import NOT_IN_IT, basis_of
 from rageval.showing import latex_lines
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix:
         grid, labels = _elo(grades), 1
     else:
         grid, labels = _standing(grades), 1
-    print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv")))
+    basis = basis_of(grades.judges.words)
+    print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv"), basis))
 
 
 def _say_what_failed(grades: JudgementTable) -> None:
@@ -119,17 +121,19 @@ def _matrix(grades: JudgementTable) -> _Grid:
     return [["wins-ties-losses", *names], *cells]
 
 
-def _lines(grid: _Grid, labels: int, style: str) -> Iterator[str]:
+def _lines(grid: _Grid, labels: int, style: str, basis: str) -> Iterator[str]:
+    """The grid; `basis` is what its claims have to say of themselves."""
     if style == "json":
         head, *body = grid
-        values = [[*row[:labels], *map(_number, row[labels:])] for row in body]
-        yield json.dumps([dict(zip(head, row, strict=True)) for row in values], indent=2)
+        values = [[*row[:labels], *map(_number, row[labels:]), basis] for row in body]
+        yield json.dumps([dict(zip([*head, "basis"], row, strict=True)) for row in values], indent=2)
     elif style == "csv":
-        yield csv_line(grid[0])
-        yield from (csv_line(row[:labels], row[labels:]) for row in grid[1:])
+        yield csv_line([*grid[0], "basis"])
+        yield from (csv_line(row[:labels], [*row[labels:], csv_line([basis])]) for row in grid[1:])
     else:
         draw = {"md": md_lines, "latex": latex_lines, "table": table_lines}[style]
         yield from draw(grid, labels)
+        yield from beneath([f"{basis}: {NOT_IN_IT}"] if basis else [], style)
 
 
 def _number(cell: str) -> str | float | None:

@@ -12,6 +12,7 @@ import click
 
 from rageval.cli._options import Command, completing, output_option, shared
 from rageval.cli._output import (
+    beneath,
     csv_line,
     md_code,
     md_line,
@@ -25,6 +26,7 @@ from rageval.cli._output import (
 )
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
+from rageval.scoring.scores import BY_THIS_JUDGE
 from rageval.showing import latex_text
 from rageval.text import visible
 
@@ -235,13 +237,17 @@ def _latex(found: Comparison, places: int) -> Iterator[str]:
         yield " & ".join([letter, latex_text(run), *(_latex_cell(c, found, places) for c in cells)]) + r" \\"
     yield "\\bottomrule"
     yield "\\end{tabular}"
+    from rageval.comparison.results import said_of_judges
+
+    said = said_of_judges(found.bases)
+    yield from beneath([said] if said else [], "latex")
 
 
 def _csv(found: Comparison, places: int) -> Iterator[str]:
     """Yield a row a pair and measure, at full precision of p."""
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
     head += "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run,"
-    yield head + "undefined,other_undefined"
+    yield head + "undefined,other_undefined,basis"
     for pair in found.pairs:
         cells = [found.cell(run, pair.measure) for run in (pair.run, pair.other)]
         numbers = [f"{cell.value:.{places}f}" for cell in cells] + [str(pair.queries)]
@@ -250,7 +256,7 @@ def _csv(found: Comparison, places: int) -> Iterator[str]:
         numbers += [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.detectable:.{places}f}"]
         words = [pair.verdict, pair.why, pair.every_completion or "", pair.better_run or ""]
         number = str(pair.needed) if pair.needed is not None else ""
-        rest = [number, csv_line(words), *(str(cell.undefined) for cell in cells)]
+        rest = [number, csv_line(words), *(str(cell.undefined) for cell in cells), csv_line([pair.basis])]
         yield csv_line([pair.run, pair.other, pair.measure], [*numbers, *rest])
 
 
@@ -366,14 +372,18 @@ def _p(value: float) -> str:
 
 
 def _legend(found: Comparison) -> Iterator[str]:
+    from rageval.comparison.results import said_of_judges
     from rageval.measures.base import LOWER, NEITHER
 
-    settings = found.settings
+    settings, by_judges = found.settings, said_of_judges(found.bases)
+    whose = f" {BY_THIS_JUDGE}" if all(found.bases.values()) else ""
     yield (
-        f"'> a' means significantly better than a ({_TESTS[settings.test]}, {_ADJUSTMENTS[settings.adjust]},"
-        f" {1 - settings.level:.3g}); intervals {settings.level:.4g}; detectable and needed at power"
-        f" {settings.power:g}"
+        f"'> a' means significantly better than a{whose} ({_TESTS[settings.test]},"
+        f" {_ADJUSTMENTS[settings.adjust]}, {1 - settings.level:.3g}); intervals {settings.level:.4g};"
+        f" detectable and needed at power {settings.power:g}"
     )
+    if by_judges:
+        yield by_judges
     for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
         names = [measure for measure, better in found.better.items() if better == way]
         if names:
@@ -437,5 +447,5 @@ def under_every_completion(
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
         certain = certain_verdict(measure, topics, one, other)
-        pairs.append(replace(pair, every_completion=worded(certain, measure.better)))
+        pairs.append(replace(pair, every_completion=worded(certain, measure.better, pair.basis)))
     return replace(found, pairs=pairs)

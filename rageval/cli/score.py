@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,6 +14,7 @@ from rageval.cli import _output
 from rageval.cli._options import Command, completing, output_option, shared
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
+from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ def _gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGat
     return found
 
 
-def _passed(results: Iterable[Scores], wanted: Sequence[_ScoreGate], queries: int) -> bool:
+def _passed(results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: int) -> bool:
     """Return whether every run passes every gate, and say why not; there are so many queries."""
     every = True
     for scores in results:
@@ -280,6 +281,9 @@ def _passed(results: Iterable[Scores], wanted: Sequence[_ScoreGate], queries: in
             every = every and gate.holds(scores[gate.measure].value) and not counted
             for text in _said_of_gate(scores, gate, queries):
                 click.echo(f"rageval: {visible(scores.run)}: {text}", err=True)
+    judged = [gate.text for gate in wanted if any(scores[gate.measure].basis for scores in results)]
+    if judged:
+        click.echo(f"rageval: {BY_THIS_JUDGE}: {', '.join(judged)} ({NOT_IN_IT})", err=True)
     return every
 
 

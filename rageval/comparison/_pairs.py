@@ -253,7 +253,9 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
         strength = float(error[at]), int(units[at]), settings.level, settings.power
         ruled, why = _ruling(table, at, runs, settings, known)
         why = why or _beside(ruled, float(low[at]), float(high[at]))
-        verdict = worded(ruled, better)
+        same = known.alike.get(frozenset((runs[first], runs[second])))
+        basis = "" if same else table.scores[0].basis  # that rankings are the same is nobody's word
+        verdict = worded(ruled, better, basis)
         pair = Pair(
             run=runs[first],
             other=runs[second],
@@ -273,6 +275,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
             verdict=verdict,
             why=why,
             better_run=better_of(runs[first], runs[second], verdict, better),
+            basis=basis,
         )
         found.append(pair)
     return found

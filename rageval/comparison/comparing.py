@@ -137,6 +137,7 @@ def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
             undefined=score.undefined,
             is_best=at in table.best,
             signature=score.signature,
+            basis=score.basis,
         )
 
 

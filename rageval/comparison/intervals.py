@@ -73,7 +73,8 @@ def _sample_of(
 class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
-    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not.
+    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not. `basis` is `by
+    this judge` where it is a judge's word.
     """
 
     field: str
@@ -83,6 +84,7 @@ class Slice(NamedTuple):
     high: float
     queries: int
     undefined: int = 0
+    basis: str = ""
 
     @property
     def is_small(self) -> bool:
@@ -97,5 +99,5 @@ def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
         low, high = bootstrap(score.measure, values)
         known = sum(value == value for value in values)
         value = combined(score.measure, values)
-        found.append(Slice(field, name, value, low, high, known, len(values) - known))
+        found.append(Slice(field, name, value, low, high, known, len(values) - known, score.basis))
     return found

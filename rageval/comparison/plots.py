@@ -49,7 +49,8 @@ def figure_of_scores(results: Sequence[Scores]) -> Any:
     figure, axes = _figure(len(families))
     for axis, (name, columns) in zip(axes, families.items(), strict=True):
         first = results[0].scores[columns[0]].measure
-        axis.set_title(_titled(name if len(columns) > 1 else str(first), first.better), fontsize=9)
+        basis = results[0].scores[columns[0]].basis
+        axis.set_title(_titled(name if len(columns) > 1 else str(first), first.better, basis), fontsize=9)
         if len(columns) >= _CURVE:
             _curves(axis, results, columns)
         else:
@@ -64,7 +65,7 @@ def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> A
     for axis, measure in zip(axes, found.measures, strict=False):
         cells = [found.cell(run, measure) for run in found.runs]
         _intervals(axis, list(found.runs), [(cell.value, cell.low, cell.high) for cell in cells])
-        axis.set_title(_titled(measure, found.better[measure]), fontsize=9)
+        axis.set_title(_titled(measure, found.better[measure], found.bases[measure]), fontsize=9)
     scored = {scores.run: scores for scores in results}
     for axis, pair in zip(axes[len(found.measures) :], pairs, strict=True):
         one, other = (scored[run][pair.measure].by_query for run in (pair.run, pair.other))
@@ -75,13 +76,15 @@ def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> A
         axis.axhline(0, color="black", linewidth=0.6)
         axis.set_xticks([])
         axis.set_xlabel(f"{len(gaps):,} queries", fontsize=8)
-        axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}"), fontsize=9)
+        beside = f" ({pair.basis})" if pair.basis else ""
+        axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}{beside}"), fontsize=9)
     return figure
 
 
-def _titled(measure: str, better: str) -> str:
-    """Return the measure, and that low is good where it is."""
-    return _text(measure) + (" (low is good)" if better == "lower" else "")
+def _titled(measure: str, better: str, basis: str) -> str:
+    """Return the measure, that low is good where it is, and whose word it is."""
+    said = ["low is good"] * (better == "lower") + [basis] * bool(basis)
+    return _text(measure) + (f" ({', '.join(said)})" if said else "")
 
 
 def _colour_of(gap: float, better: str) -> str:

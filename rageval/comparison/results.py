@@ -10,6 +10,7 @@ from typing import Any
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
+from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
 from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
@@ -101,11 +102,12 @@ class Settings:
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 BETTER, WORSE = "better", "worse"
 IDENTICAL, TIES_ONLY, REFUSED = "identical", "ties only", "refused"
+_CLAIMS = (HIGHER, LOWER, BETTER, WORSE, IDENTICAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A run's mean by one measure, with its interval."""
+    """A run's mean by one measure, with its interval; `basis` is `by this judge` where it is a judge's word."""
 
     run: str
     measure: str
@@ -116,6 +118,7 @@ class Cell:
     undefined: int
     is_best: bool
     signature: str
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Pair:
     any) the observed one needs. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
     good when low `worse` or `better` instead; `why` what else should be known. `every_completion` is the
     verdict over all ways to judge the unjudged documents. `better_run` is the run that may be called better.
+    `basis` says where all that is a judge's word alone: `by this judge`, as then the verdict does.
     """
 
     run: str
@@ -150,11 +154,12 @@ class Pair:
     why: str = ""
     every_completion: str | None = None
     better_run: str | None = None
+    basis: str = ""
 
     @property
     def is_significant(self) -> bool:
         """Whether more than chance is behind the difference."""
-        return self.verdict in (HIGHER, LOWER, BETTER, WORSE)
+        return self.verdict.removesuffix(f" {BY_THIS_JUDGE}") in (HIGHER, LOWER, BETTER, WORSE)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,6 +197,11 @@ class Comparison(Displayed):
         return [pair for pair in self.pairs if pair.measure == measure]
 
     @property
+    def bases(self) -> dict[str, str]:
+        """What the claims by each measure rest on: `by this judge`, or nothing that has to be said."""
+        return {cell.measure: cell.basis for cell in self.cells}
+
+    @property
     def signature(self) -> str:
         """How it was compared, in one line."""
         return self.settings.signature
@@ -204,9 +214,10 @@ class Comparison(Displayed):
 
     def _title(self) -> str:
         level = f"{self.settings.level:.3g}"
-        return (
+        said = (
             f"{len(self.runs):,} runs; intervals {level}, p by {self.settings.test}, {self.settings.adjust}"
         )
+        return f"{said}; {BY_THIS_JUDGE}: {NOT_IN_IT}" if BY_THIS_JUDGE in self.bases.values() else said
 
     def _grid(self) -> Grid:
         head = ["measure", "run", "against", "difference", "p", "verdict"]
@@ -222,6 +233,7 @@ class Comparison(Displayed):
             "runs": list(self.runs),
             "measures": list(self.measures),
             "better": dict(self.better),
+            "basis": self.bases,
             "values": [_plain(asdict(cell)) for cell in self.cells],
             "pairs": [_plain(asdict(pair)) for pair in self.pairs],
             "remarks": list(self.remarks),
@@ -241,17 +253,41 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def worded(verdict: str, better: str) -> str:
+def worded(verdict: str, better: str, basis: str = "") -> str:
     """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
+
+    A claim says what it rests on, where that is a judge alone; that nothing was decided is none.
 
     >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
     ('worse', 'higher', 'undecided')
+    >>> worded("higher", "lower", "by this judge"), worded("refused", "lower", "by this judge")
+    ('worse by this judge', 'refused')
     """
-    return {HIGHER: WORSE, LOWER: BETTER}.get(verdict, verdict) if better == LOW_IS_GOOD else verdict
+    claim = unqualified(verdict)
+    if better == LOW_IS_GOOD:
+        claim = {HIGHER: WORSE, LOWER: BETTER}.get(claim, claim)
+    return f"{claim} {basis}" if basis and claim in _CLAIMS else claim
+
+
+def unqualified(verdict: str) -> str:
+    """Return a verdict without what it says of itself."""
+    return verdict.removesuffix(f" {BY_THIS_JUDGE}")
 
 
 def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
     """Return the run that may be called better, if either may."""
     if better == NEITHER:
         return None
-    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(verdict)
+    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(unqualified(verdict))
+
+
+def said_of_judges(bases: Mapping[str, str]) -> str:
+    """Say which measures are a judge's word alone, from {measure: basis}; empty if none is.
+
+    >>> said_of_judges({"crag_score": "by this judge", "length": ""})
+    "by this judge: crag_score (the judge's error is not in it; --gold, people's labels, puts it in)"
+    """
+    names = [measure for measure, basis in bases.items() if basis == BY_THIS_JUDGE]
+    if not names:
+        return ""
+    return f"{BY_THIS_JUDGE}: {', '.join(names)} ({NOT_IN_IT}; --gold, people's labels, puts it in)"

@@ -51,7 +51,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A data set: its id, its files, and what its publishers say it holds.
 
     `split` keeps the questions of that split; `store` is another data set whose files these are;
-    `documents_from` is the ir_datasets id of the collection that the judgements refer to.
+    `documents_from` is the ir_datasets id of the collection that the judgements refer to; `judges` are the
+    models that judged documents: none where people did.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     documents_from: str = ""
     limits: dict[str, int] = {}
     expected: dict[str, float] = {}
+    judges: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
@@ -109,7 +111,8 @@ class _Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is the same for all data sets of a benchmark. `terms` must be accepted before the first fetch.
 
-    `nuggets_in_qrels` says whether the second column of its judgements names a nugget.
+    `nuggets_in_qrels` says whether the second column of its judgements names a nugget; `judges` are the
+    models that judged the documents of all its data sets.
     """
 
     name: str
@@ -119,6 +122,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     citation: str
     terms: str = ""
     nuggets_in_qrels: bool = True
+    judges: tuple[str, ...] = ()
     datasets: tuple[Spec, ...] = ()
     pattern: _Pattern | None = None
 

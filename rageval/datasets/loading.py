@@ -32,6 +32,7 @@ class Dataset:
 
     `holds` names the methods that yield something, and `answers` if the questions come with the right ones.
     `reader` knows the types for ir_datasets, `documents_from` is the id there of documents that are not ours.
+    `judges` are the models that judged documents, where it was not people.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Dataset:
     reader: Reader | None = None
     documents_from: str = ""
     store: Callable[[], Any] | None = None
+    judges: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -126,7 +128,9 @@ def own(
         return _DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
-    return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, store if has_documents else None)
+    made = store if has_documents else None
+    judges = spec.judges or benchmark.judges
+    return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, made, judges)
 
 
 def reader_of(benchmark: str) -> Reader:

@@ -95,6 +95,7 @@ AUDIT = Scale(
 )
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
+PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
 ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)

@@ -17,7 +17,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Share
-from rageval.measures.scales import Scale
+from rageval.measures.scales import PROXIES, Scale
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
 from rageval.scoring.banks import judged_by
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups
@@ -233,7 +233,13 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         judges=judges,
         lost=dict(found.lost),
         judged_by=judged_by(grades, run, found.scales),
+        said_by=_said_by(found),
     )
+
+
+def _said_by(found: _Evaluated) -> tuple[str, ...]:
+    """Return whose judgements a measure rests on: nobody's, if it counts words and says that it does."""
+    return tuple(found.values) if any(scale not in PROXIES for scale in found.scales) else ()
 
 
 def _over_judges(found: _Evaluated) -> list[float]:

@@ -112,7 +112,7 @@ class Rules:
         """Whether judged queries that the run lacks are left out of the means."""
         return self.intersection or (self.compat in _compat.OF_THE_RUN and not self.complete)
 
-    def signature(self, measure: AnyMeasure, view: View) -> str:
+    def signature(self, measure: AnyMeasure, view: View, **known: str) -> str:
         """Return the measure's signature under these rules."""
         context = {
             name: getattr(self, name)
@@ -127,7 +127,7 @@ class Rules:
         if self.groups is not None:
             changed["mean"] = "of-groups"
         ties = EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
-        return measure.signature(ties=ties, **changed, v=__version__)
+        return measure.signature(ties=ties, **changed, **known, v=__version__)
 
 
 class Evaluator:
@@ -215,12 +215,18 @@ class Evaluator:
             counted = self._counted(included, measure)
             query_ids = list(compress(names, counted))
             values, *ends = (list(compress(value, counted)) for value in found)
-            signature, groups = self.rules.signature(measure, view), self._groups(query_ids)
+            signature, groups = self._signature(measure, view), self._groups(query_ids)
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
+            score = replace(score, said_by=self.qrels.judges)
             bounds = tuple(replace(score, numbers=end).value for end in ends)
             scores.append(replace(score, bounds=bounds or None))
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         return Scores(source.name, tuple(scores), notes, judged)
+
+    def _signature(self, measure: AnyMeasure, view: View) -> str:
+        """Return the measure's signature, with the judges of documents where they are known."""
+        judges = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
+        return self.rules.signature(measure, view, **judges)
 
     def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
         """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""

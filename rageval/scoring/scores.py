@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,32 @@ if TYPE_CHECKING:
     from rageval.scoring.joining import Notes
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
+BY_THIS_JUDGE = "by this judge"
+NOT_IN_IT = "the judge's error is not in it"
+_PEOPLE = ("person", "people", "human")  # what names of people begin with: person:ann
+
+
+def is_person(judge: str) -> bool:
+    """Return whether a judge's name says that this is a person, or a vote of persons.
+
+    >>> is_person("person:ann"), is_person("majority:person:ann+person:bob"), is_person("openai:m@3f2a")
+    (True, True, False)
+    """
+    voters = judge.removeprefix("majority:").removeprefix("median:")
+    named = [judge] if voters == judge else voters.split("+")
+    return all(re.split("[:@]", name)[0].lower() in _PEOPLE for name in named)
+
+
+def basis_of(judges: Iterable[str]) -> str:
+    """Return what claims that rest on these judges have to say of themselves; nothing, if all are people.
+
+    A judge that compares texts (`exact`, `number`) is a judge like any other: that it makes no mistakes in
+    comparing does not make a right answer in other words a wrong one. So is one that is not named.
+
+    >>> basis_of(["person:ann"]), basis_of(["person:ann", "exact"]), basis_of([""]), basis_of([])
+    ('', 'by this judge', 'by this judge', '')
+    """
+    return "" if all(map(is_person, judges)) else BY_THIS_JUDGE
 
 
 @dataclass(frozen=True)
@@ -36,7 +63,9 @@ class Score:
     answers, `missing` counts judgements, `lost` counts them by status, `bounds` is between what values it
     would lie with them, `judges` the value by each of several judges, `judged_by` the nuggets (or the
     opponents) of each query on which these are not the same for all systems. Of runs, `bounds` is over the
-    orders of equal scores, or over what the unjudged documents may be, where that was asked for.
+    orders of equal scores, or over what the unjudged documents may be, where that was asked for. `said_by`
+    are the judges whose judgements it rests on: "" for one who is not named; none where it rests on no
+    judgement of an answer, or nobody says who judged the documents.
     """
 
     measure: AnyMeasure
@@ -51,6 +80,12 @@ class Score:
     judges: Mapping[str, float] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     judged_by: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+    said_by: tuple[str, ...] = ()
+
+    @property
+    def basis(self) -> str:
+        """What a claim has to say of itself: `by this judge`, unless people judged, or nobody had to."""
+        return basis_of(self.said_by)
 
     @cached_property
     def value(self) -> float:

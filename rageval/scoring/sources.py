@@ -219,7 +219,33 @@ def read_qrels(
     source = kept(source)
     qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
+    qrels.judges = _judges_of(source)
     return qrels
+
+
+_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building.manifest
+_LONGEST_MANIFEST = 2**24  # bytes
+
+
+def _judges_of(source: Source) -> tuple[str, ...]:
+    """Return the models that judged, where the manifest beside a file says that it is their work."""
+    if not isinstance(source, str | os.PathLike) or is_remote(source):
+        return ()
+    path = os.path.join(os.path.dirname(source), _MANIFEST)
+    if not os.path.isfile(path) or os.path.getsize(path) > _LONGEST_MANIFEST:
+        return ()
+    import json
+    from hashlib import file_digest
+
+    try:
+        with open(path, "rb") as stream:
+            found = json.load(stream)
+        digest, models = found["files"][os.path.basename(source)], found["steps"]["support"]["models"]
+        with open(source, "rb") as stream:
+            is_theirs = file_digest(stream, "sha256").hexdigest() == digest
+        return tuple(map(str, models)) if is_theirs else ()
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return ()  # the manifest of something else
 
 
 def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
@@ -271,7 +297,7 @@ def portable(qrels: Qrels) -> Qrels:
         return qrels
     source, reading = qrels.origin
     plain = _plain_qrels(source, reading, qrels.floor)
-    plain.declared, plain.origin = qrels.declared, qrels.origin
+    plain.declared, plain.origin, plain.judges = qrels.declared, qrels.origin, qrels.judges
     return plain
 
 
@@ -343,7 +369,9 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
     if callable(getattr(qrels, "read", None)):
         return read_qrels(qrels, floor=floor)
     if hasattr(qrels, "qrels_iter"):  # an ir_datasets object
-        return Qrels.from_records(qrels.qrels_iter())
+        found = Qrels.from_records(qrels.qrels_iter())
+        found.judges = tuple(getattr(qrels, "judges", ()))
+        return found
     if hasattr(qrels, "__iter__"):
         return Qrels.from_records(qrels)
     raise InputError(f"expected judgements (a path, dict, DataFrame or records), found {qrels!r:.80}")
