@@ -107,7 +107,7 @@ _CLAIMS = (HIGHER, LOWER, BETTER, WORSE, IDENTICAL)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A run's mean by one measure, with its interval; `basis` is `by this judge` where it is a judge's word."""
+    """A run's mean by one measure, with its interval; `basis` says where it is a judge's word alone."""
 
     run: str
     measure: str

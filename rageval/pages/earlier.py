@@ -18,10 +18,10 @@ from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
 from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
 from rageval.pages.page import FORMAT, plain, repacked, unpacked, with_columns
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
 from rageval.text import visible
 
-_SAID = ("value", "missing", "bounds", "lost", "judges")
+_SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
 _EXPECTED = "the output of rageval score, compare, agree or report show with --format json"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format)"\s*:')
 _ONLY_MEANS = (
@@ -127,7 +127,8 @@ def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
         queries, signature = list(record["by_query"]), str(record["signature"])
         groups = dict.fromkeys(queries, "") if "|mean:" in signature else None
         measure = parse_measure(record["measure"])
-        score = Score(measure, queries, values, int(record["missing"]), signature, groups)
+        said_by = ("",) if record.get("basis", _basis(str(measure))) else ()
+        score = Score(measure, queries, values, int(record["missing"]), signature, groups, said_by=said_by)
         by_run.setdefault(str(record["run"]), []).append(score)
     return [Scores(run, tuple(scores)) for run, scores in by_run.items()]
 
@@ -164,9 +165,10 @@ def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], d
     pairs = []
     for pair in found["pairs"]:
         way = better.get(pair["measure"], NEITHER)
-        verdict = worded(pair["verdict"], way)
+        basis = pair.get("basis", _basis(pair["measure"]))
+        verdict = worded(pair["verdict"], way, basis)
         winner = better_of(pair["run"], pair["other"], verdict, way)
-        pairs.append({**pair, "verdict": verdict, "better_run": winner})
+        pairs.append({**pair, "verdict": verdict, "better_run": winner, "basis": basis})
     return pairs, better
 
 
@@ -176,6 +178,14 @@ def _direction(name: str, said: Mapping[str, str]) -> str:
         return checked_direction(said[name], name) if name in said else parse_measure(name).better
     except MeasureError:
         return NEITHER
+
+
+def _basis(name: str) -> str:
+    """Return what claims by a measure rest on, where the file is of a version that does not say it."""
+    try:
+        return BY_THIS_JUDGE if getattr(parse_measure(name), "of_answers", False) else ""
+    except MeasureError:
+        return ""
 
 
 def _cell(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,6 +201,7 @@ def _cell(record: Mapping[str, Any]) -> dict[str, Any]:
         "best": False,
         "better_than": [],
         "signature": str(record["signature"]),
+        "basis": str(record.get("basis", _basis(str(record["measure"])))),
     }
 
 

@@ -249,6 +249,7 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
                 "best": bool(cell and cell.is_best),
                 "better_than": worse.get(key, []),
                 "signature": score.signature,
+                "basis": score.basis,
                 **_said_of(score),
             }
 
@@ -292,6 +293,7 @@ def _sliced(results: Sequence[Scores], groups: _Groups) -> list[dict[str, Any]]:
             "queries": found.queries,
             "undefined": found.undefined,
             "small": found.is_small,
+            "basis": found.basis,
         }
         for scores in results
         for score in scores.scores

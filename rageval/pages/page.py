@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.comparison.results import said_of_judges
 from rageval.errors import InputError, MissingPackage
 from rageval.measures.base import LOWER, NEITHER
 from rageval.text import visible
@@ -244,6 +245,10 @@ def _tables(report: _Record) -> dict[str, Any]:
         or max((cell["queries"] for cell in cells.values()), default=0),
         "low": [measure for measure in report["measures"] if better.get(measure) == LOWER],
         "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
+        "by_judges": said_of_judges(
+            {cell["measure"]: cell.get("basis", "") for cell in cells.values()}
+            | {found["measure"]: found.get("basis", "") for found in report.get("slices") or ()}
+        ),
         "heat": _heat_maps(report.get("slices") or ()),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
         "lost": [cell for cell in cells.values() if cell.get("lost")],

@@ -332,7 +332,7 @@ class TestCommand:
         outcome = command("arena", "judged")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
         assert (outcome.code, outcome.err) == (0, "")
-        assert list(table[0]) == ["system", "strength", "low", "high", "win_rate", "games"]
+        assert list(table[0]) == ["system", "strength", "low", "high", "win_rate", "games", "basis"]
         found = by_name(strengths(played(TestGames.MIXED)))
         assert {line["system"]: float(line["strength"]) for line in table} == pytest.approx(
             {name: each.strength for name, each in found.items()}, abs=5e-5
@@ -352,7 +352,9 @@ class TestCommand:
 
     def test_matrix(self) -> None:
         lines = command("arena", "judged", "--matrix", "--format", "csv").out.splitlines()
-        assert lines == ["wins-ties-losses,a,b,c", "a,,9-3-6,9-2-4", "b,6-3-9,,8-4-5", "c,4-2-9,5-4-8,"]
+        assert [line.removesuffix(",by this judge") for line in lines] == [
+            *("wins-ties-losses,a,b,c,basis", "a,,9-3-6,9-2-4", "b,6-3-9,,8-4-5", "c,4-2-9,5-4-8,")
+        ]
 
     def test_rankings(self) -> None:
         write(RANKED)
@@ -364,10 +366,12 @@ class TestCommand:
             "b": ((2 / 3 + 1) / 2 + 1 / 3) / 2,
             "c": (1 / 3 + 2 / 3) / 2,
         }
-        assert lines[0] == "system,rank_score,queries"
-        assert lines[1:] == [f"{name},{value:.4f},2" for name, value in expected.items()]
+        assert lines[0] == "system,rank_score,queries,basis"
+        assert lines[1:] == [f"{name},{value:.4f},2,by this judge" for name, value in expected.items()]
         lines = command("arena", "judged", "--matrix").out.splitlines()
-        assert lines[1:] == ["a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,"]
+        assert lines[1:] == [
+            f"{row},by this judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")
+        ]
 
     def test_standard_input(self) -> None:
         expected = command("arena", "judged").out

@@ -143,7 +143,7 @@ def test_missing_judgements_leave_a_verdict_only_if_they_cannot_turn_it(tmp_path
         found: dict[str, Any] = pair
         return found
 
-    assert verdict_with(3)["verdict"] == "lower"
+    assert verdict_with(3)["verdict"] == "lower by this judge"
     rows_failed = verdict_with(30)
     assert rows_failed["verdict"] == "refused"
     assert "it failed" in rows_failed["why"]

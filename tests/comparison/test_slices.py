@@ -197,6 +197,7 @@ class TestCommand:
             "queries": 1,
             "undefined": 0,
             "small": True,
+            "basis": "by this judge",
         }
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))
         assert record["slices"][2]["small"] is False
@@ -223,8 +224,8 @@ class TestCommand:
         ]
         assert [line["n"] for line in table] == ["1", "2", "22"]
         lines = sliced("--by", "question_type").out.splitlines()
-        assert lines[0].endswith("n=1*")
-        assert lines[2].endswith("n=22")
+        assert lines[0].endswith("n=1*, by this judge")
+        assert lines[2].endswith("n=22, by this judge")
         lines = sliced("--by", "question_type", "--format", "table").out.splitlines()
         assert [line.rstrip().endswith("*") for line in lines[2:5]] == [True, True, False]
         assert lines[-1] == "* fewer than 20 queries"

@@ -132,7 +132,7 @@ JUDGES = [
             f"{COMPARED} --on-missing {way}",
             0,
             ["refused", "24 judgements are missing, which could turn it round"],
-            [",lower,", ",higher,", "produced nothing"],
+            [",lower", ",higher", "produced nothing"],
         )
         for way in ("skip", "worst", "best")
     ),
@@ -249,7 +249,7 @@ MISSING = [
         f"{COMPARED} --on-missing worst",
         0,
         ["refused", "which could turn it round"],
-        [",lower,"],
+        [",lower"],
     ),
     Attempt(
         "all failed of one of two",
@@ -295,7 +295,7 @@ ZEROS = [
         {"j": SAYS_NOTHING},
         COMPARED,
         0,
-        [",lower,,,ours"],
+        [",lower by this judge,,,ours"],
         ["produced nothing", "refused"],
     ),
     Attempt(
@@ -303,7 +303,7 @@ ZEROS = [
         {"j": [*each("ours", "incorrect"), *each("theirs", "missing")]},
         f"{COMPARED},hallucination",
         0,
-        ["ours,theirs,crag_score", ",lower,,,theirs", ",worse,,,theirs"],
+        ["ours,theirs,crag_score", ",lower by this judge,,,theirs", ",worse by this judge,,,theirs"],
         ["produced nothing", "refused"],
     ),
     Attempt(
@@ -316,7 +316,7 @@ ZEROS = [
         },
         "compare j -m correctness",
         0,
-        [",lower,,,theirs"],
+        [",lower by this judge,,,theirs"],
         ["produced nothing"],
     ),
     Attempt(
@@ -336,7 +336,7 @@ NUGGETS = [
         "compare j -m a_strict",
         0,
         ["refused", "judged by different nuggets in 12 queries, and on the others", "not comparable there"],
-        [",lower,", ",higher,"],
+        [",lower", ",higher"],
     ),
     Attempt(
         "other nuggets in one query only",
@@ -350,7 +350,7 @@ NUGGETS = [
         },
         "compare j -m a_strict",
         0,
-        [",lower,,,ours", "different nuggets in 1 queries"],
+        [",lower by this judge,,,ours", "different nuggets in 1 queries"],
     ),
     Attempt(
         "equal by other nuggets is not identical",
@@ -371,7 +371,7 @@ NUGGETS = [
         },
         "compare j -m a_strict --baseline ours",
         0,
-        ["theirs,ours,nugget_recall", ",lower,,,ours", "refused"],
+        ["theirs,ours,nugget_recall", ",lower by this judge,,,ours", "refused"],
     ),
     Attempt(
         "vital for one, okay for the other",
@@ -575,7 +575,7 @@ ARENA = [
         {"j": [*battle("a", "b", ["win"]), *battle("b", "c", ["win"]), *battle("a", "c", ["win"])]},
         "compare j -m win_rate",
         0,
-        ["c,a,win_rate", ",lower,,,a"],
+        ["c,a,win_rate", ",lower by this judge,,,a"],
         ["refused"],
     ),
     Attempt(

@@ -26,6 +26,7 @@ from rageval import plugins
 from rageval.cli import main
 from rageval.comparison import Settings, compare, compare_runs
 from rageval.comparison.passport import passport
+from rageval.comparison.results import unqualified
 from rageval.errors import MeasureError
 from rageval.judges.judging import place
 from rageval.measures import builtin
@@ -347,7 +348,7 @@ def check_record(found: Mapping[str, Any], measures: Iterable[Any], default: boo
         if way == "neither":
             assert best == set()
             assert {pair["better_run"] for pair in pairs} == {None}
-            assert not {pair["verdict"] for pair in pairs} & {"better", "worse"}
+            assert not {unqualified(pair["verdict"]) for pair in pairs} & {"better", "worse"}
             assert not default or {pair["other"] for pair in pairs} == {SYSTEMS[0]}
             continue
         assert "bad" not in best
@@ -361,7 +362,7 @@ def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> 
     assert len(both) == 1
     pair = both[0]
     names = {"higher": ("lower", "higher"), "lower": ("worse", "better")}[way]
-    assert pair["verdict"] == names[pair["run"] == "good"]
+    assert unqualified(pair["verdict"]) == names[pair["run"] == "good"]
     assert pair["better_run"] == "good"
     won, lost = (pair["wins"], pair["losses"]) if pair["run"] == "good" else (pair["losses"], pair["wins"])
     assert (won, lost) == (len(QUERIES), 0)
@@ -556,7 +557,8 @@ def test_in_a_figure() -> None:
     assert (_colour_of(-0.1, "lower"), _colour_of(0.1, "lower")) == (good, bad)
     assert _colour_of(-0.1, "neither") == _colour_of(0.1, "neither")
     assert _colour_of(0.1, "neither") not in (good, bad)
-    assert [_titled("m", way) for way in ("higher", "lower", "neither")] == ["m", "m (low is good)", "m"]
+    assert [_titled("m", way, "") for way in ("higher", "lower", "neither")] == ["m", "m (low is good)", "m"]
+    assert _titled("m", "lower", "by this judge") == "m (low is good, by this judge)"
 
 
 def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_path: Path) -> None:
