@@ -122,7 +122,7 @@ def _matrix(grades: JudgementTable) -> _Grid:
 
 
 def _lines(grid: _Grid, labels: int, style: str, basis: str) -> Iterator[str]:
-    """The grid; `basis` is what its claims have to say of themselves."""
+    """Yield the grid, with what its claims have to say of themselves (`basis`)."""
     if style == "json":
         head, *body = grid
         values = [[*row[:labels], *map(_number, row[labels:]), basis] for row in body]
