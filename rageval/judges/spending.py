@@ -80,7 +80,7 @@ def stated(texts: Iterable[str]) -> _Stated:
     >>> stated(["0"])
     {'': _Price(input=0.0, cached=0.0, output=0.0)}
     >>> stated(["openai:mine=1,4"])
-    {'openai:mine': Price(input=1.0, cached=1.0, output=4.0)}
+    {'openai:mine': _Price(input=1.0, cached=1.0, output=4.0)}
     """
     found = {}
     for text in texts:
