@@ -19,10 +19,10 @@ from typing import Any
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judging import UNITS
 from rageval.judges.material import Material
-from rageval.judges.models.scripted import ScriptedModel, _Replies
 from rageval.judges.panel import Settings, judged_by, nuggets_by
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.records import Answer, Nugget, Question, Sentence
+from rageval.testing._sayings import ScriptedModel, _Replies
 
 QUESTIONS = {
     "q1": Question("q1", "Capital of France?", ("Paris",), (("query_time", "noon"),), (("d1", "Paris."),)),

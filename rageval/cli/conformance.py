@@ -52,7 +52,7 @@ def conformance(
     rageval conformance --vectors runs > golden.jsonl    # to try your own tool on
     """
     if vectors:
-        from rageval.conformance.vectors import text_of
+        from rageval.conformance import text_of
 
         print_lines(text_of(vectors).splitlines())
         return

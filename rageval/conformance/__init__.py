@@ -5,6 +5,6 @@ from exact formulas that share no code with this package. Anybody's tool can be 
 conformance` tries rageval, and every peer that is installed: in a process of its own, since some crash.
 """
 
-from rageval.conformance.vectors import AnswerVector, RunVector, answer_vectors, run_vectors
+from rageval.conformance._vectors import AnswerVector, RunVector, answer_vectors, run_vectors, text_of
 
-__all__ = ["AnswerVector", "RunVector", "answer_vectors", "run_vectors"]
+__all__ = ["AnswerVector", "RunVector", "answer_vectors", "run_vectors", "text_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from rageval.conformance.vectors import QrelsRow, RunRow
+from rageval.conformance._vectors import QrelsRow, RunRow
 
 _BY_PROVIDER = "equal scores go by whatever its provider does, which depends on the cut-off"
 _FIRST = "it is not normalised at rank 1, so that it can exceed 1"

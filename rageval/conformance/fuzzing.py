@@ -16,10 +16,10 @@ import msgspec
 
 from rageval.conformance._asking import PeerProcess
 from rageval.conformance._reasons import reasons_of, topics_in
+from rageval.conformance._vectors import QrelsRow, RunRow, RunVector
 from rageval.conformance.drawing import case
 from rageval.conformance.peers import peer_named
 from rageval.conformance.peers._base import Peer
-from rageval.conformance.vectors import QrelsRow, RunRow, RunVector
 from rageval.conformance.verdicts import FAILS, WRONG, ToolVerdict, has, topics_of, verdict
 from rageval.measures import run_measures
 from rageval.measures.parsing import parse_measure

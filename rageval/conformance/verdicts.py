@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from rageval.conformance._asking import PeerProcess, PeerReply
 from rageval.conformance._reasons import reasons_of
+from rageval.conformance._vectors import AnswerVector, Expected, Found, RunVector, Values
 from rageval.conformance.peers import peer_named
 from rageval.conformance.peers._base import Peer
-from rageval.conformance.vectors import AnswerVector, Expected, Found, RunVector, Values
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.judges._prompts import Mark, as_data
     from rageval.judges.base import Fatal, Model, Reply, Request, Transient
     from rageval.judges.material import Material, gathered
     from rageval.judges.models import model_named
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     **dict.fromkeys(("Fatal", "Model", "Reply", "Request", "Transient"), "base"),
+    **dict.fromkeys(("Mark", "as_data"), "_prompts"),
     "Material": "material",
     "Rubric": "rubric",
     "Settings": "panel",
@@ -32,6 +34,7 @@ _HOME = {
 
 __all__ = [
     "Fatal",
+    "Mark",
     "Material",
     "Model",
     "Reply",
@@ -39,6 +42,7 @@ __all__ = [
     "Rubric",
     "Settings",
     "Transient",
+    "as_data",
     "gathered",
     "judged_by",
     "model_named",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from rageval.errors import UsageError
-from rageval.judges.prompts import FENCE, Fences, Part, Prompt, stored
+from rageval.judges._prompts import FENCE, Fences, Part, Prompt, stored
 from rageval.text import mended
 
 # What may become of a judgement; only the first two carry a grade.
@@ -49,7 +49,7 @@ class Request:
     def of(cls, system: Prompt, user: Prompt, schema: Mapping[str, Any], **more: Any) -> Request:
         """Return a request whose texts are made of parts, so that no data can name or forge a fence.
 
-        >>> from rageval.judges.prompts import Mark, as_data
+        >>> from rageval.judges._prompts import Mark, as_data
         >>> shown = (Mark(), "\\n", as_data({"answer": "{{fence}}"}), "\\n", Mark())
         >>> print(Request.of(("Data stand between two lines ", Mark()), shown, {}).fenced("----").user)
         ----

@@ -17,10 +17,10 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.judges._exact import first_stage
+from rageval.judges._prompts import Mark, Shown, as_data, as_note
 from rageval.judges._verdicts import Invalid, Verdict
 from rageval.judges.base import INVALID, OK, REPAIRED, TRUNCATED, Reply, Request, Usage
 from rageval.judges.material import Material, Task, VerdictRow, tasks
-from rageval.judges.prompts import Mark, Shown, as_data, as_note
 from rageval.judges.rubric import Rubric
 from rageval.records import Nugget
 from rageval.text import compatible, visible

@@ -24,9 +24,9 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, UsageError
+from rageval.judges._prompts import FENCE, Mark, as_data, by_author
 from rageval.judges._verdicts import KINDS, RubricScale, Verdict, read_object
 from rageval.judges.base import Request
-from rageval.judges.prompts import FENCE, Mark, as_data, by_author
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
@@ -44,20 +44,20 @@ _DATA = (
 )
 
 
-class _Prompt(msgspec.Struct, forbid_unknown_fields=True):
+class Prompt(msgspec.Struct, forbid_unknown_fields=True):
     """The two parts of the prompt."""
 
     system: str
     ask: str
 
 
-class _RubricFile(msgspec.Struct, forbid_unknown_fields=True):
+class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     """A rubric file."""
 
     unit: str
     kind: str
     sees: list[str]
-    prompt: _Prompt
+    prompt: Prompt
     follows: str = ""
     departs: str = ""
     labels: dict[str, float] = {}
@@ -78,7 +78,7 @@ class Rubric:
     """What is asked and how the reply is read."""
 
     name: str
-    file: _RubricFile
+    file: RubricFile
 
     @property
     def scale(self) -> RubricScale:
@@ -211,7 +211,7 @@ def _text_of(path: Path) -> str:
 
 def _read(name: str, text: str, source: str) -> Rubric:
     try:
-        found = msgspec.convert(tomllib.loads(text), _RubricFile)
+        found = msgspec.convert(tomllib.loads(text), RubricFile)
     except (ValueError, msgspec.ValidationError, RecursionError) as error:  # of numbers, too
         raise InputError(f"{source}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
     for what, value, known in (("kind", found.kind, tuple(KINDS)), ("unit", found.unit, _UNITS)):
@@ -230,7 +230,7 @@ def _read(name: str, text: str, source: str) -> Rubric:
     return Rubric(name, found)
 
 
-def _require_numbers(found: _RubricFile, source: str) -> None:
+def _require_numbers(found: RubricFile, source: str) -> None:
     """`InputError` for a number that no job could use, before anything was asked with it."""
     for field, most in _MOST.items():
         number = getattr(found, field)

@@ -27,12 +27,12 @@ again in 3 seconds
 
 from __future__ import annotations
 
-from rageval.judges.models.scripted import ScriptedModel
 from rageval.testing._laws import check_measure
 from rageval.testing._sayings import (
     VERDICT,
     Asked,
     Saying,
+    ScriptedModel,
     anthropic_error,
     anthropic_reply,
     openai_decision,

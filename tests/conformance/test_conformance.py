@@ -30,8 +30,8 @@ from rageval.conformance import (
 )
 from rageval.conformance._asking import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
 from rageval.conformance._reasons import REASONS, TOPICS
+from rageval.conformance._vectors import text_of
 from rageval.conformance.peers import PEERS, installed, peer_named
-from rageval.conformance.vectors import text_of
 from rageval.conformance.verdicts import (
     AGREES,
     COMPATIBLE,

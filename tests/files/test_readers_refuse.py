@@ -455,7 +455,7 @@ class TestRubrics:
     def test_ranges_the_wrong_way_round_and_rubrics_of_python(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.py"
         path.write_text(
-            "from rageval.judges.rubric import _Prompt, Rubric, _RubricFile\n"
+            "from rageval.judges.rubric import Prompt, Rubric, RubricFile\n"
             "RUBRIC = Rubric('mine', RubricFile('answer', 'grades', ['answer'], Prompt('s', 'a'),"
             " ranges={'good': (2.0, -1.0)}))\n"
         )

@@ -22,9 +22,9 @@ from rageval.judges._asking import Patience
 from rageval.judges._batching import ROUNDS, ask_in_batches
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient, Usage
-from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.spending import Budget
 from rageval.judges.store import OPEN, Store
+from rageval.testing._sayings import ScriptedModel
 
 FAST: dict[str, Any] = {"poll_every": 0.005, "patience": Patience(tries=4, first_pause=0.002)}
 SLOW = 3  # looks before a batch has ended

@@ -21,10 +21,10 @@ from rageval.errors import BudgetReached, UsageError
 from rageval.judges._database import PATIENCE
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
-from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.spending import Budget, _price_of, _upper_cost, _upper_usage, cost, stated
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
+from rageval.testing._sayings import ScriptedModel
 from test_bad_input import assert_refused, command
 from test_judge_command import QUESTIONS
 

@@ -22,7 +22,7 @@ JUDGEMENTS, KILLS, AT_A_TIME = 2000, 25, 16
 JOB = """
 import asyncio, hashlib, os, sys
 from rageval.judges.base import Request
-from rageval.judges.models.scripted import ScriptedModel
+from rageval.testing._sayings import ScriptedModel
 from rageval.judges._scheduler import ask_all
 from rageval.judges.store import Store
 

@@ -22,10 +22,10 @@ from rageval.judges import panel
 from rageval.judges._asking import Patience
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Unreachable
-from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.spending import Budget
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_error
+from rageval.testing._sayings import ScriptedModel
 from test_bad_input import command
 from test_judge_command import ANSWERS, QUESTIONS
 from test_scheduler import asked

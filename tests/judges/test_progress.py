@@ -12,8 +12,8 @@ import pytest
 from rageval.judges._asking import JobProgress, JobTally, Patience, line
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Usage
-from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.store import Store
+from rageval.testing._sayings import ScriptedModel
 
 
 class Terminal(io.StringIO):

@@ -18,10 +18,10 @@ import golden_store
 from fair_judge import said
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
+from rageval.judges._prompts import FENCE, Fences, Mark, as_data
 from rageval.judges.base import Reply, Request
 from rageval.judges.judging import Asked, Judge, _asked
 from rageval.judges.material import Task
-from rageval.judges.prompts import FENCE, Fences, Mark, as_data
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.records import Answer, Sentence
 from rageval.testing import LlmServer
@@ -44,8 +44,8 @@ ask = "Is what stands between {{fence}} good?"
 """
 PYTHON = """
 from rageval.judges.base import Request
-from rageval.judges.prompts import Mark, as_data
-from rageval.judges.rubric import _Prompt, Rubric, _RubricFile
+from rageval.judges._prompts import Mark, as_data
+from rageval.judges.rubric import Prompt, Rubric, RubricFile
 
 class Own(Rubric):
     def request(self, data, ids=(), sample=0):

@@ -28,8 +28,8 @@ from rageval.judges._batching import LOOKS, ask_in_batches
 from rageval.judges._database import PATIENCE
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, Lost, Reply, Request
-from rageval.judges.models.scripted import ScriptedModel
 from rageval.judges.store import INTENDED, Store
+from rageval.testing._sayings import ScriptedModel
 
 NAME, ENDPOINT = "paid:m", "http://provider"
 FAST: dict[str, Any] = {"poll_every": 0.001, "patience": Patience(first_pause=0.001)}

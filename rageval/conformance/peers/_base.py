@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rageval.conformance.vectors import RunVector
+from rageval.conformance._vectors import RunVector
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
 

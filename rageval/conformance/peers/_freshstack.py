@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rageval.conformance._vectors import RunVector
 from rageval.conformance.peers._base import ByMeasure, Peer, queries_of, run_of
-from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
 _NAMES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rageval.conformance._vectors import RunVector
 from rageval.conformance.peers._base import ByMeasure, Lacks, Peer, document_grades, only
 from rageval.conformance.peers._ndeval import normalised
-from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
 _OF_DOCUMENTS = {"recall", "ndcg", "ap", "rr", "p", "success", "judged"}

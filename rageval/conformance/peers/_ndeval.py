@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from rageval.conformance._vectors import RunVector
 from rageval.conformance.peers._base import ByMeasure, NotAsked, Peer, only, output, run_rows, with_cutoff
-from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
 WITH_CUTOFF = {

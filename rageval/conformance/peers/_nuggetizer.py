@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rageval.conformance._vectors import AnswerVector
 from rageval.conformance.peers._base import ByMeasure, Peer
-from rageval.conformance.vectors import AnswerVector
 from rageval.measures.base import Measure
 
 _NAMES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rageval.conformance._vectors import RunVector
 from rageval.conformance.peers._base import ByMeasure, Peer, document_grades, only, run_of
-from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
 _NAMES = {

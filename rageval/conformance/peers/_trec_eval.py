@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from rageval.conformance._vectors import RunVector
 from rageval.conformance.peers._base import (
     ByMeasure,
     Peer,
@@ -16,7 +17,6 @@ from rageval.conformance.peers._base import (
     run_of,
     with_cutoff,
 )
-from rageval.conformance.vectors import RunVector
 from rageval.measures.base import Measure
 
 _PROGRAM = "trec_eval"
