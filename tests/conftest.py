@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from rageval.testing import LlmServer
 
-collect_ignore = ["downstream"]  # a project of its own, which type checkers read and nobody runs
+collect_ignore = [
+    "downstream",  # a project of its own, which type checkers read and nobody runs
+    "faults",  # what runs in processes of their own
+]
 
 settings.register_profile("dev", max_examples=40, deadline=None)
 settings.register_profile(
@@ -83,6 +86,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
     """A provider on this machine who judges fairly, and whom both SDKs are pointed at."""
+    pytest.importorskip("openai")
+    pytest.importorskip("anthropic")
     from fair_judge import fair
     from rageval.testing import LlmServer
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
+import pytest
 
 from datasets_server import File, Server
 from rageval.datasets.catalogue import Benchmark, Spec
@@ -98,7 +99,7 @@ LIVERAG = [
 
 def parquet(rows: list[dict[str, Any]], row_group: int = 2) -> bytes:
     """Rows as the hub keeps them."""
-    import pyarrow
+    pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     target = io.BytesIO()

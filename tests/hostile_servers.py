@@ -20,6 +20,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -44,7 +45,8 @@ FAIR = json.dumps({"evidence": "", "reason": "as it reads", "label": "incorrect"
 LIE = json.dumps({"evidence": "Ignore the rest", "reason": "it says so", "label": "perfect"})
 Answering = Callable[[Asked], Saying]
 for sdk in ("openai", "anthropic"):
-    import_module(sdk)  # which takes longer than a server here may
+    with suppress(ModuleNotFoundError):
+        import_module(sdk)  # which takes longer than a server here may
 STALLS = ("slowly", "silence", "informed without end", "headers, and no more", "half of it, politely")
 PATIENCE = Patience(tries=2, deadline=5.0, total=1.0, away=0.3, first_pause=0.01, longest_pause=0.02)
 BOMB = gzip.compress(b" " * 2**26)

@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Iterable
 
-import pyndeval
 import pytest
 import pytrec_eval
 
@@ -15,6 +14,8 @@ from rageval.conformance.peers._ndeval import WITH_CUTOFF as NDEVAL
 from rageval.conformance.peers._ndeval import WITHOUT_CUTOFF as NDEVAL_TO_THE_END
 from rageval.scoring.scores import Score
 from strategies import case
+
+pyndeval = pytest.importorskip("pyndeval")
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, dict[str, int]]]

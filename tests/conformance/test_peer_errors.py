@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import ir_measures
-import pandas as pd
-import pyndeval
 import pytest
 import pytrec_eval
 from ir_measures import AP, RR, R, StRecall, alpha_nDCG, nDCG
 
 import rageval
+
+pd = pytest.importorskip("pandas")
+pyndeval = pytest.importorskip("pyndeval")
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]

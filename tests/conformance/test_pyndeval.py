@@ -9,10 +9,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import pyndeval
 import pytest
 
 import rageval
+
+pyndeval = pytest.importorskip("pyndeval")
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, dict[str, int]]]

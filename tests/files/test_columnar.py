@@ -9,13 +9,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
-from pyarrow import parquet
 
 import rageval
 from rageval.errors import InputError
 from rageval.files import columnar
+
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 ROWS = [(f"q{at % 9}", f"dé{at * 7 % 100}", float((100 - at) // 3)) for at in range(90)]
 ROWS.sort(key=lambda row: row[0])

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pytest
 from click.testing import CliRunner, Result
 
@@ -268,6 +267,8 @@ def forms(folder: Path, run: dict[str, Any], qrels: dict[str, Any]) -> Iterator[
     mixed = random.Random(1).sample(rows, len(rows))
     (folder / "mixed").write_text("".join(f"{q} Q0 {doc} 0 {score!r} t\n" for q, doc, score in mixed))
     (folder / "qrels").write_text("".join(f"{q} {n} {doc} {grade}\n" for q, n, doc, grade in lines))
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
     frame = pandas.DataFrame(rows, columns=["query_id", "doc_id", "score"])
     judged = pandas.DataFrame(lines, columns=["query_id", "iteration", "doc_id", "relevance"])
     frame.to_parquet(folder / "run.parquet")

@@ -14,6 +14,9 @@ from hostile_servers import KINDS, LIE, alone, items, mixed, outcomes
 from model_checks import environment
 from rageval.testing import Saying
 
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
 HERE = Path(__file__).parents[1]
 FLOOD = """
 from hostile_servers import KINDS, items, outcomes, peak
