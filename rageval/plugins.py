@@ -1,15 +1,31 @@
-"""What other packages add: entry points in the groups `rageval.measures`, `rageval.models`, ….
+"""What is found by name: what other packages add, and what a room of ours leaves to one above it.
 
-They are looked up only when a name is not built in.
+Others add entry points in the groups `rageval.measures`, `rageval.models`, …; they are looked up only when a
+name is not built in.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
+
+# What is asked for below and made above: imports go one way, and nothing else points the other way.
+_ABOVE = {
+    "data set": "rageval.datasets.standing:standing_for",  # scoring takes the id of one for nuggets
+    "figure": "rageval.comparison.plots:figure_of_scores",  # of scores
+    "guest": "rageval.interop:guest",  # a measure of ours as one of ir_measures'
+    "parts": "rageval.parallel._dividing:in_parts",  # a run that an executor's workers read
+}
+
+
+def above(what: str) -> Any:
+    """Return the function of a higher room that does this, imported when it is asked for."""
+    module, _, name = _ABOVE[what].partition(":")
+    return getattr(import_module(module), name)
 
 
 @cache

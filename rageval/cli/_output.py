@@ -324,7 +324,7 @@ def table(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write the entries of FreshStack's leaderboard."""
-    from rageval.cli.datasets import entries
+    from rageval.cli._leaderboard import entries
 
     yield from entries(results)
 

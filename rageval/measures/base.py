@@ -28,6 +28,7 @@ from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
+from rageval.plugins import above
 
 if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment, Judgement
@@ -390,9 +391,8 @@ class Measure:
     __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from rageval.measures.parsing import parse_measure
-
-        return parse_measure, (str(self),)  # the function's name now stands for a measure
+        function = self.function  # whose name now stands for a measure, in the module where it was defined
+        return _found_again, (function.__module__, function.__qualname__, self._given, self.k)
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.function, self.k, tuple(self.parameters.items()))
@@ -404,11 +404,24 @@ class Measure:
         return hash(self._identity())
 
 
+def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
+    """Return the measure of this name in a module, as it was when it was pickled."""
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, Measure):
+        raise MeasureError(
+            f"{name}: no measure of this name stands in {module}; one that is pickled must be defined at the"
+            " top of a module, which can be imported wherever it is read"
+        )
+    return Measure(found.function, given, k, found.about)
+
+
 def _guest() -> type[Measure] | None:
     """Return the class that is a measure of ours and of ir_measures', None before ir_measures is loaded."""
     if not hasattr(sys.modules.get("ir_measures"), "measures"):  # or is only being loaded
         return None
-    guest: type[Measure] = import_module("rageval.interop").guest()  # by name: it stands above this room
+    guest: type[Measure] = above("guest")()
     return guest
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,8 @@ from rageval.files.opening import FileChanged, can_read_again, is_remote
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
-from rageval.parallel._engines import Engine, paired
+from rageval.measures.parsing import parse_measure
+from rageval.parallel._engines import Engine, OnExecutor, paired
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import Scattered, whole_queries
 from rageval.scoring.scores import Scores
@@ -116,6 +116,11 @@ class Divided(RunSource):
         return self._noted(joining.together(pieces))
 
 
+def in_parts(source: RunSource, executor: Any) -> Divided:
+    """Return a run whose file the workers of an executor read in parts."""
+    return Divided.of(source, OnExecutor(executor))
+
+
 def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterator[Scores]:
     """Yield the scores of every run, in their order. Runs are divided where they are fewer than workers."""
     sources = [run_source(run) for run in runs]
@@ -149,12 +154,14 @@ def _can_travel(evaluator: Evaluator, sources: list[RunSource]) -> bool:
 
 
 def _is_known(measure: AnyMeasure) -> bool:
-    """Return whether a worker knows this measure, which travels as its name; it may know another one."""
+    """Return whether a worker knows this measure by its name: it may know none, or another one."""
+    if not isinstance(measure, Measure):
+        return True
     try:
-        again = pickle.loads(pickle.dumps(measure))
+        known = parse_measure(str(measure))
     except RagevalError:
         return False
-    return not isinstance(measure, Measure) or again.function is measure.function
+    return isinstance(known, Measure) and known.function is measure.function
 
 
 def _scores_or_error(evaluator: Evaluator, source: RunSource) -> Scores | InputError:

@@ -18,6 +18,7 @@ from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Share
 from rageval.measures.scales import PROXIES, Scale
+from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
 from rageval.scoring.banks import judged_by
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups
@@ -128,10 +129,9 @@ def read_judgements(
 
 def _weighed(grades: JudgementTable, nuggets: Any, limits: Limits) -> JudgementTable:
     if nuggets is not None:
-        from rageval.datasets.standing import standing_for
         from rageval.scoring._weighing import weigh
 
-        weigh(grades, standing_for(nuggets, "nuggets"), limits)
+        weigh(grades, above("data set")(nuggets, "nuggets"), limits)
     return grades
 
 

@@ -22,6 +22,7 @@ from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, nothing_judged
+from rageval.plugins import above
 from rageval.scoring import _compat
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
@@ -188,9 +189,7 @@ class Evaluator:
     def _evaluate(self, run: Any, executor: Any) -> Scores:
         source = run_source(run)
         if executor is not None:
-            from rageval.parallel import Divided, OnExecutor
-
-            source = Divided.of(source, OnExecutor(executor))
+            source = above("parts")(source, executor)
         views = list(dict.fromkeys(view for _, view in self._plans))
         expected = self.rules.ties == EXPECTED
         twice = expected or self.rules.bounds or len(views) > 1

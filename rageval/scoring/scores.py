@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MeasureError
 from rageval.names import suggestion
+from rageval.plugins import above
 from rageval.showing import Displayed, Grid, frame
 from rageval.text import visible
 
@@ -231,7 +231,7 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     def plot(self) -> Any:
         """Return a figure of matplotlib's: means with 95 % intervals, or curves over the cut-offs."""
-        return import_module("rageval.comparison.plots").figure_of_scores([self])  # it stands above this room
+        return above("figure")([self])
 
     def _title(self) -> str:
         return self.run

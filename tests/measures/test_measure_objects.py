@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import ir_measures
@@ -154,3 +155,27 @@ def test_types_that_only_checkers_import_may_annotate_what_is_no_parameter() -> 
     assert str(names["found"](rel=2) @ 5) == "found(rel=2)@5"
     with pytest.raises(MeasureError, match="'Grade' of the parameter 'rel' cannot be evaluated"):
         names["lost"](rel=2)
+
+
+@rageval.measure
+def _first_of_own(ranking: rageval.Ranking, *, rel: int = 1, k: int | None = None) -> float:
+    """Return 1 if the first document is relevant."""
+    return float(len(ranking.hits(1, rel)))
+
+
+@pytest.mark.parametrize(
+    "measure", [_first_of_own, _first_of_own @ 3, _first_of_own(rel=1) @ 3, rageval.recall(rel=2) @ 5]
+)
+def test_a_measure_is_found_again_where_it_was_defined(measure: rageval.Measure) -> None:
+    again = pickle.loads(pickle.dumps(measure))
+    assert (again, again.k, again.given) == (measure, measure.k, measure.given)
+    assert again.about == measure.about
+
+
+def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
+    @rageval.measure
+    def inner(ranking: rageval.Ranking) -> float:
+        return 0.0
+
+    with pytest.raises(rageval.MeasureError, match="inner: no measure of this name stands in"):
+        pickle.loads(pickle.dumps(inner))
