@@ -168,6 +168,15 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("--seed",),
         {"type": int, "show_default": True, "help": "The same seed, the same numbers."},
     ),
+    "--max-bias": (
+        ("--max-bias",),
+        {
+            "type": click.FloatRange(0),
+            "metavar": "PLACES",
+            "help": "Fail (exit 1) where the place shown moves an answer by more places (a pair is a"
+            " list of two: 0.1 lets the first win 60 %).",
+        },
+    ),
     "--dask": (("--dask",), {"metavar": "ADDRESS", "help": "Let the workers of a Dask cluster do it."}),
     "--run": (("--run", "runs"), {"multiple": True, "metavar": "FILE"}),
     "--dry-run": (("--dry-run",), {"is_flag": True, "help": "Say what it would cost, and ask nobody."}),
@@ -444,6 +453,20 @@ def settings_of(options: dict[str, Any], *more: str) -> Settings:
 
     found = {name: options[name] for name in (*_ASKING, *more)}
     return Settings(**{**found, "quiet": options["quiet"] or options["was_quiet"]})
+
+
+def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:
+    """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
+    if limit is None:
+        return
+    from rageval.comparison.positions import too_much
+
+    why = [(judge, too_much(positions, limit)) for judge, positions in found]
+    for judge, reason in why:
+        if reason is not None:
+            click.echo(f"rageval: {visible(judge)}: {reason}, so --max-bias {limit:g} is not met", err=True)
+    if any(reason is not None for _, reason in why):
+        raise click.exceptions.Exit(1)
 
 
 def end_if_failed(failed: int, what: str = "judgements") -> None:

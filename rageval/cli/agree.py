@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import QRELS, Command, shared
+from rageval.cli._options import QRELS, Command, end_if_biased, shared
 from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines
 from rageval.text import visible
 
@@ -39,6 +39,7 @@ _STYLES = ("table", "md", "json")
 @shared(
     "--nuggets", help="The nuggets that were judged, for a measure that needs their importance or weight."
 )
+@shared("--max-bias")
 @click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else md.")
 def agree(
     judged: Any,
@@ -48,6 +49,7 @@ def agree(
     measures: str | None,
     answers: Any,
     nuggets: Any,
+    max_bias: float | None,
     style: str | None,
 ) -> None:
     """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
@@ -70,6 +72,7 @@ def agree(
     found = passport(read(judged, named), read(gold, named), weights, measures, lengths, nuggets)
     style = style or ("table" if on_terminal() else "md")
     print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
+    end_if_biased([("the judge", found.facts["positions"])], max_bias)
 
 
 def _lines(found: Passport, style: str) -> Iterator[str]:
@@ -82,6 +85,9 @@ def _lines(found: Passport, style: str) -> Iterator[str]:
     yield ""
     yield from draw(list(_by_label(found.as_dict())), 1)
     yield ""
+    if found.facts["positions"] and found.facts["positions"]["lists"]:
+        yield from draw(list(_by_place(found.facts["positions"]["lists"])), 0)
+        yield ""
     yield from map(md_line if style == "md" else visible, _sentences(found.as_dict()))
 
 
@@ -102,6 +108,14 @@ def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
     yield ["label", "judge", "gold", "agreement"]
     for label, shares in facts["by_label"].items():
         yield [visible(label), *(f"{shares[name]:.3f}" for name in ("judge", "gold", "agreement"))]
+
+
+def _by_place(places: list[dict[str, Any]]) -> Iterator[list[str]]:
+    yield ["shown at", "times", "mean place given", "places ahead", "low", "high"]
+    for each in places:
+        numbers = (each[name] for name in ("given", "lead", "low", "high"))
+        shown = ("" if number is None else f"{number:.3f}" for number in numbers)
+        yield [str(each["place"]), f"{each['times']:,}", *shown]
 
 
 def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -140,13 +154,11 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _leanings(facts: Mapping[str, Any]) -> Iterator[str]:
+    from rageval.comparison.positions import said_of
+
     if facts["length_tau"] is not None:
         yield f"how much too good it finds an answer, and its length: tau_b {facts['length_tau']:.3f}"
-    if facts["order"]:
-        order = facts["order"]
-        yield (
-            f"of {order['pairs']:,} pairs shown in both orders {order['consistent']:.1%} keep their verdict;"
-            f" the answer shown first wins {order['first_wins']:.1%}"
-        )
+    if facts["positions"]:
+        yield from said_of(facts["positions"])
     if facts["kin"]:
         yield f"of the judge's own family, which it may prefer: {', '.join(map(visible, facts['kin']))}"

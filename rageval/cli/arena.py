@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, shared
+from rageval.cli._options import Command, end_if_biased, shared
 from rageval.cli._output import beneath, csv_line, md_lines, on_terminal, print_lines, table_lines
+from rageval.errors import InputError
 from rageval.scoring.scores import NOT_IN_IT, basis_of
 from rageval.showing import latex_lines
+from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.comparison.positions import Positions
     from rageval.files.judgements import JudgementTable
+    from rageval.scoring.scores import Score
 
 _Grid = list[list[str]]
 _STYLES = ("table", "md", "latex", "csv", "json")
@@ -32,47 +36,88 @@ _STYLES = ("table", "md", "latex", "csv", "json")
     "--nuggets",
     help="The nuggets by which answers were compared: says where the judgements differ from them.",
 )
-def arena(files: tuple[str, ...], style: str | None, compat: str | None, matrix: bool, nuggets: Any) -> None:
+@click.option(
+    "--invalid",
+    type=click.Choice(("permutation", "query", "refuse")),
+    default="permutation",
+    show_default=True,
+    help="Of rankings whose places are not 1 to N: leave out the ranking, all of its query, or refuse.",
+)
+@shared("--max-bias")
+def arena(
+    files: tuple[str, ...],
+    style: str | None,
+    compat: str | None,
+    matrix: bool,
+    nuggets: Any,
+    invalid: str,
+    max_bias: float | None,
+) -> None:
     """Rank systems by judgements that compare their answers.
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
     queries; listwise ones (grades are places) give mean points. Judgements that share query, aspect and judge
-    are sides of one comparison.
+    are sides of one comparison. Where judgements say in which order answers were shown, `corrected` is what
+    is left of a strength (or of points) without what the place shown was worth.
 
     \b
     rageval arena judged.jsonl
     rageval arena judged.jsonl --matrix --format md
+    rageval arena judged.jsonl --max-bias 0.5
     """
+    from rageval.comparison.positions import positions_of
     from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(files), nuggets=nuggets)
     for remark in grades.remarks:
         click.echo(f"rageval: {remark}", err=True)
-    _say_what_failed(grades)
+    _say_what_failed(grades, invalid)
+    positions = positions_of(grades)
     if matrix:
-        grid, labels = _matrix(grades), 1
+        grid, labels = _matrix(grades, invalid), 1
     elif compat:
         grid, labels = _elo(grades), 1
     else:
-        grid, labels = _standing(grades), 1
+        grid, labels = _standing(grades, positions, invalid), 1
     basis = basis_of(grades.judges.words)
     print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv"), basis))
+    _say_of_places(positions)
+    end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], max_bias)
 
 
-def _say_what_failed(grades: JudgementTable) -> None:
-    from rageval.comparison.arena import failed_sides, has_rankings
+def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
+    from rageval.comparison.arena import failed_sides, has_rankings, invalid_rankings
 
-    if not has_rankings(grades) and (number := failed_sides(grades)):
-        click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
+    if not has_rankings(grades):
+        if number := failed_sides(grades):
+            click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
+        return
+    wrong, of, queries = invalid_rankings(grades)
+    if not wrong:
+        return
+    found = f"{wrong:,} of {of:,} rankings (of {queries:,} queries) failed or have places that are not 1 to N"
+    if invalid == "refuse":
+        raise InputError(f"{found}; judge them again, or leave them out: --invalid permutation or query")
+    out = "they are" if invalid == "permutation" else "these queries are"
+    click.echo(f"rageval: {found}; {out} left out", err=True)
 
 
-def _standing(grades: JudgementTable) -> _Grid:
+def _say_of_places(positions: Sequence[Positions]) -> None:
+    from rageval.comparison.positions import said_of
+
+    for each in positions:
+        for text in said_of(each.as_dict()):
+            click.echo(f"rageval: {visible(each.judge) + ': ' if each.judge else ''}{text}", err=True)
+
+
+def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> _Grid:
     from rageval.comparison.arena import games, has_rankings, strengths
 
     if has_rankings(grades):
-        points = _values(grades)
+        points = _values(grades, invalid)
         rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, -item[1][0]))  # those without last
-        return [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
+        grid = [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
+        return _with_corrected(grid, _corrected_points(positions))
     found = strengths(games(grades))
     if any(math.isnan(each.low) for each in found):
         click.echo(
@@ -80,10 +125,31 @@ def _standing(grades: JudgementTable) -> _Grid:
             err=True,
         )
     head = ["system", "strength", "low", "high", "win_rate", "games"]
-    return [
+    grid = [
         head,
         *([s.system, *map(_shown, (s.strength, s.low, s.high, s.win_rate)), str(s.games)] for s in found),
     ]
+    return _with_corrected(grid, {s.system: s.corrected for s in found if s.corrected is not None})
+
+
+def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
+    """The grid with what is left without what the place shown was worth, where that is known."""
+    if not corrected:
+        return grid
+    head, *rows = grid
+    return [
+        [*head, "corrected"],
+        *([*row, _shown(corrected[row[0]]) if row[0] in corrected else ""] for row in rows),
+    ]
+
+
+def _corrected_points(positions: Sequence[Positions]) -> dict[str, float]:
+    """Corrected points by system, the mean of the judges'."""
+    found: dict[str, list[float]] = {}
+    for each in positions:
+        for system, points in each.corrected.items():
+            found.setdefault(system, []).append(points)
+    return {system: math.fsum(points) / len(points) for system, points in found.items()}
 
 
 def _shown(value: float) -> str:
@@ -97,21 +163,25 @@ def _elo(grades: JudgementTable) -> _Grid:
     return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
 
 
-def _values(grades: JudgementTable) -> dict[str, tuple[float, int]]:
+def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
+    """Each system's points for its places."""
     from rageval.scoring.answers import evaluate_answers
 
-    found = evaluate_answers("rank_score", grades)
-    return {run: (scores["rank_score"].value, scores["rank_score"].queries) for run, scores in found.items()}
+    measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
+    found = evaluate_answers(measure, grades, on_missing="skip")
+    return {run: next(iter(scores.values())) for run, scores in found.items()}
 
 
-def _matrix(grades: JudgementTable) -> _Grid:
+def _values(grades: JudgementTable, invalid: str) -> dict[str, tuple[float, int]]:
+    return {run: (score.value, score.queries) for run, score in _points(grades, invalid).items()}
+
+
+def _matrix(grades: JudgementTable, invalid: str) -> _Grid:
     from rageval.comparison.arena import games, has_rankings, outcome_matrix
-    from rageval.scoring.answers import evaluate_answers
 
     names = grades.runs.words
     if has_rankings(grades):
-        found = evaluate_answers("rank_score", grades)
-        table = outcome_matrix([scores["rank_score"].values for scores in found.values()])
+        table = outcome_matrix([score.values for score in _points(grades, invalid).values()])
     else:
         table = games(grades).outcomes()
     cells: list[list[Any]] = [
@@ -137,6 +207,8 @@ def _lines(grid: _Grid, labels: int, style: str, basis: str) -> Iterator[str]:
 
 
 def _number(cell: str) -> str | float | None:
+    if not cell:
+        return None
     try:
         number = float(cell)
     except ValueError:

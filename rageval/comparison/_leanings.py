@@ -1,6 +1,6 @@
 """Whether two judges rank systems alike, and what a judge leans on besides quality.
 
-It may lean on long answers, the answer shown first, its own family of models.
+It may lean on long answers, on its own family of models; on where an answer was shown: see `positions`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 from rageval.scoring.scores import mean
 from rageval.statistics.agreement import tau_ap, tau_b
 
-_Places = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 _FAMILIES = {
     "claude": r"claude|anthropic",
     "command": r"command-?r|cohere",
@@ -29,14 +28,6 @@ _FAMILIES = {
 }
 
 
-class OrderLeaning(NamedTuple):
-    """Comparisons asked in both orders: how many, which share kept its verdict, which share the first won."""
-
-    pairs: int
-    consistent: float
-    first_wins: float
-
-
 def length_leaning(
     errors: Mapping[tuple[str, str], float], lengths: Mapping[tuple[str, str], float]
 ) -> float:
@@ -44,46 +35,6 @@ def length_leaning(
     known = [key for key in errors if key in lengths]
     columns = (np.array([column[key] for key in known], np.float64) for column in (errors, lengths))
     return tau_b(*columns)
-
-
-def order_leaning(judged: _Places) -> OrderLeaning | None:
-    """Return whether the order of two answers decides; None where none was asked in both orders.
-
-    A judgement of a comparison says in `shown` which systems' answers were shown, in their order. Lines
-    without it, of rageval 0.1, name them in the aspect: `ours | theirs`.
-
-    >>> rows = {("q", run, "answer", "-".join(shown)): {"label": label, "status": "ok", "shown": shown}
-    ...         for run, shown, label in [("a", ["a", "b"], "win"), ("b", ["a", "b"], "loss"),
-    ...                                   ("a", ["b", "a"], "loss"), ("b", ["b", "a"], "win")]}
-    >>> order_leaning(rows)
-    OrderLeaning(pairs=1, consistent=0.0, first_wins=1.0)
-    """
-    label: dict[tuple[str, str, str, tuple[str, str]], str] = {}
-    for (query, run, item, aspect), row in judged.items():
-        shown = _shown(aspect, row)
-        if shown is not None and row["status"] in ("ok", "repaired"):
-            label[query, run, item, shown] = str(row.get("label"))
-    consistent, first_wins = [], []
-    for (query, run, item, (first, second)), said in label.items():
-        turned = (query, run, item, (second, first))
-        if run == min(first, second) and run == first and turned in label:
-            consistent.append(said == label[turned])
-            first_wins += [said == "win", label[turned] == "loss"]
-    if not consistent:
-        return None
-    return OrderLeaning(len(consistent), float(np.mean(consistent)), float(np.mean(first_wins)))
-
-
-def _shown(aspect: str, row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the two systems in the order of their answers; None if this is no comparison."""
-    shown = row.get("shown")
-    if shown is None and " | " not in aspect:
-        return None
-    if isinstance(shown, list) and len(shown) == 2:
-        return str(shown[0]), str(shown[1])
-    first, bar, second = aspect.partition(" | ")
-    is_old = shown is None and bar and row.get("label") in ("win", "tie", "loss")
-    return (first, second) if is_old else None
 
 
 def _families_of(name: str) -> set[str]:

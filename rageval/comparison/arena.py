@@ -24,18 +24,23 @@ RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
 _STEPS, _SMALL = 100, 1e-10
 _ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
 _POINT = 1e-6
+_FARTHEST = 12.0  # a strength or an advantage beyond it is on its way to infinity
 _ELO_START, _ELO_K = 1000, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Comparisons of two systems each: the query, the two systems, and what the first one got (1, ½, 0)."""
+    """Comparisons of two systems each: the query, the two systems, and what the first one got (1, ½, 0).
+
+    `in_order` where the first one was shown first; False where nothing says which one was.
+    """
 
     systems: tuple[str, ...]
     query: Int
     first: Int
     second: Int
     outcome: Float
+    in_order: bool = False
 
     def __len__(self) -> int:
         return len(self.query)
@@ -66,6 +71,7 @@ class Strength:
     high: float
     win_rate: float
     games: int
+    corrected: float | None = None  # the strength, less what being shown first is worth
 
 
 def games(grades: JudgementTable) -> Games:
@@ -78,11 +84,15 @@ def games(grades: JudgementTable) -> Games:
             failed += 1
             continue
         place = grades.query[answer], grades.row_aspect[row], grades.judge[answer]
-        comparisons.setdefault(place, []).append(_Side(row, grades.run[answer], judged.worth(row)))
+        side = _Side(row, grades.run[answer], judged.worth(row), grades.shown_at(row))
+        comparisons.setdefault(place, []).append(side)
     if not comparisons:
         raise InputError(f"{grades.name}: all {failed:,} judgements failed; judge them again")
     _refuse_odd(grades, comparisons)
     sides = sorted(comparisons.items(), key=lambda item: grades.position(item[1][0].row))
+    in_order = all(sorted(side.shown_at for side in both) == [1, 2] for _, both in sides)
+    if in_order:
+        sides = [(place, sorted(both, key=lambda side: side.shown_at)) for place, both in sides]
     query, first, second, outcome = zip(
         *((place[0], one.run, other.run, one.worth) for place, (one, other) in sides), strict=True
     )
@@ -92,15 +102,17 @@ def games(grades: JudgementTable) -> Games:
         np.array(first, np.int64),
         np.array(second, np.int64),
         np.array(outcome, np.float64),
+        in_order,
     )
 
 
 class _Side(NamedTuple):
-    """One side of a comparison: its row, the system, and what it got."""
+    """One side of a comparison: its row, the system, what it got, where it was shown (0: unknown)."""
 
     row: int
     run: int
     worth: float
+    shown_at: int
 
 
 def _refuse_odd(grades: JudgementTable, comparisons: Mapping[tuple[int, int, int], list[_Side]]) -> None:
@@ -140,8 +152,17 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
     wins, ties = played.counts()
     number = (wins + wins.T + ties).sum(axis=1)
     rate = (wins.sum(axis=1) + ties.sum(axis=1) / 2) / number
+    fair = corrected(played)
     found = [
-        Strength(system, float(theta[i]), float(low[i]), float(high[i]), float(rate[i]), int(number[i]))
+        Strength(
+            system,
+            float(theta[i]),
+            float(low[i]),
+            float(high[i]),
+            float(rate[i]),
+            int(number[i]),
+            None if fair is None else float(fair[i]),
+        )
         for i, system in enumerate(played.systems)
         if number[i]
     ]
@@ -157,15 +178,49 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
     >>> round(float(np.exp(theta[0] - theta[1])), 9)
     3.0
     """
-    number = len(wins)
-    tied = ties.sum() > 0
-    point = np.zeros(number + 1)  # θ of each system, then ln ν
-    value, gradient, hessian = _likelihood(point, wins, ties, tied)
+    i, j = np.triu_indices(len(wins), 1)
+    point = _fitted(_Outcomes(len(wins), i, j, np.stack((wins[i, j], wins[j, i], ties[i, j]))))
+    theta: Float = point[:-2] - point[:-2].mean()
+    return theta
+
+
+def corrected(played: Games) -> Float | None:
+    """Return the strengths beside an advantage δ of whoever is shown first (Davidson and Beaver, 1977).
+
+    System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where it is not known who was shown
+    first, or no finite δ is likeliest: then the place decides, and nothing is known of the systems.
+    """
+    number = len(played.systems)
+    if not played.in_order:
+        return None
+    i, j = np.divmod(np.arange(number * number), number)
+    seen = np.zeros((3, number * number))
+    row = np.where(played.outcome == 1, 0, np.where(played.outcome == 0, 1, 2))
+    np.add.at(seen, (row, played.first * number + played.second), 1)
+    point = _fitted(_Outcomes(number, i, j, seen, has_order=True))
+    theta: Float = point[:-2] - point[:-2].mean()
+    return None if max(abs(point[-1]), np.abs(theta).max()) > _FARTHEST else theta
+
+
+class _Outcomes(NamedTuple):
+    """How often i won against j, lost, or neither, a column a pair; `has_order` where i was shown first."""
+
+    systems: int
+    i: Int
+    j: Int
+    seen: Float
+    has_order: bool = False
+
+
+def _fitted(games: _Outcomes) -> Float:
+    """Return θ of each system, ln ν and δ: those that make the outcomes likeliest."""
+    point = np.zeros(games.systems + 2)
+    value, gradient, hessian = _likelihood(point, games)
     for _ in range(_STEPS):
         step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
         size = 1.0
         while size > _SMALL:  # halve the step until the likelihood grows
-            new = _likelihood(point + size * step, wins, ties, tied)
+            new = _likelihood(point + size * step, games)
             if new[0] >= value - _SMALL:
                 break
             size /= 2
@@ -173,26 +228,27 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
         value, gradient, hessian = new
         if np.abs(step).max() * size < _SMALL:
             break
-    theta: Float = point[:-1] - point[:-1].mean()
-    return theta
+    return point
 
 
-def _likelihood(point: Float, wins: Float, ties: Float, tied: bool) -> tuple[float, Float, Float]:
-    """Return the log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied."""
-    theta, number = point[:-1], len(wins)
-    i, j = np.triu_indices(number, 1)
-    played = wins[i, j] + wins[j, i] + ties[i, j]
-    logits = np.stack((theta[i], theta[j], (theta[i] + theta[j]) / 2 + (point[-1] if tied else -np.inf)))
+def _likelihood(point: Float, games: _Outcomes) -> tuple[float, Float, Float]:
+    """Return the log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied, δ likewise."""
+    theta, (_, i, j, seen, has_order) = point[:-2], games
+    tied, lead = seen[2].sum() > 0, point[-1] if has_order else 0.0
+    played = seen.sum(axis=0)
+    logits = np.stack(
+        (theta[i] + lead, theta[j], (theta[i] + theta[j] + lead) / 2 + (point[-2] if tied else -np.inf))
+    )
     top = logits.max(axis=0)
     norm = top + np.log(np.exp(logits - top).sum(axis=0))
     chance = np.exp(logits - norm)
-    seen = np.stack((wins[i, j], wins[j, i], ties[i, j]))
     value = float(np.where(seen > 0, seen * np.where(seen > 0, logits - norm, 0.0), 0.0).sum())
-    design = np.zeros((3, len(i), number + 1))  # derivative of each logit
+    design = np.zeros((3, len(i), len(point)))  # derivative of each logit
     pair = np.arange(len(i))
     design[0, pair, i] = design[1, pair, j] = 1
     design[2, pair, i] = design[2, pair, j] = 0.5
-    design[2, :, -1] = 1.0 if tied else 0.0
+    design[2, :, -2] = 1.0 if tied else 0.0
+    design[0, :, -1], design[2, :, -1] = (1.0, 0.5) if has_order else (0.0, 0.0)
     gradient = np.einsum("op,opm->m", seen - played * chance, design)
     mean = np.einsum("op,opm->pm", chance, design)
     hessian = np.einsum("pm,pn,p->mn", mean, mean, played) - np.einsum(
@@ -275,6 +331,16 @@ def elo(played: Games) -> dict[str, int]:
         gain = _ELO_K * (outcome - expected)
         rating[first], rating[second] = int(rating[first] + gain), int(rating[second] - gain)
     return {played.systems[system]: value for system, value in rating.items()}
+
+
+def invalid_rankings(grades: JudgementTable) -> tuple[int, int, int]:
+    """Return how many rankings are not of 1 to N, of how many, and of how many queries those are."""
+    wrong, number, queries = 0, 0, 0
+    for query in range(len(grades.queries.words)):
+        rankings = rankings_of(grades, query).values()
+        invalid = sum(not is_permutation(ranking) for ranking in rankings)
+        wrong, number, queries = wrong + invalid, number + len(rankings), queries + bool(invalid)
+    return wrong, number, queries
 
 
 def has_rankings(grades: JudgementTable) -> bool:

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from rageval.comparison._leanings import kin, length_leaning, mean_grades, order_leaning, ranked_alike, scored
+from rageval.comparison._leanings import kin, length_leaning, mean_grades, ranked_alike, scored
+from rageval.comparison.positions import positions_in
 from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.jsonl import first_record, read_batches, read_records
@@ -222,7 +223,8 @@ def _alike(
 def _leanings(
     judged: Judged, both: list[Place], error: Float, lengths: Mapping[tuple[str, str], float] | None
 ) -> dict[str, Any]:
-    order = order_leaning(judged)
+    positions = positions_in(judged.values())
+    order = positions and positions.as_dict()
     length = None
     if lengths is not None:
         too_good = mean_grades((key[0], key[1], gap) for key, gap in zip(both, error.tolist(), strict=True))
@@ -231,7 +233,8 @@ def _leanings(
     judges = {str(judgement.get("judge", "")) for judgement in judged.values()}
     return {
         "length_tau": length,
-        "order": order and order._asdict(),
+        "order": order and order["pairs"],
+        "positions": order,
         "kin": kin(judges, dict.fromkeys(key[1] for key in judged)),
     }
 

@@ -37,7 +37,8 @@ _LONGEST_WORD = 200  # of a label, a judge, a rubric
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
-_ITEM, _ASPECT, _GRADE, _SENTENCES = map(attrgetter, ("item_id", "aspect", "grade", "sentences"))
+_ITEM, _ASPECT, _GRADE = map(attrgetter, ("item_id", "aspect", "grade"))
+_SENTENCES, _SHOWN = map(attrgetter, ("sentences", "shown"))
 _Text = str | int
 
 
@@ -56,6 +57,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     importance: Literal["vital", "okay"] | None = None
     weight: float | None = None
     sentences: int | None = None
+    shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
 
 
 class Said(NamedTuple):
@@ -138,6 +140,7 @@ class JudgementTable:
         self.kept: dict[Any, Any] = {}  # what others made of the rows
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
         self._grade: array[float] | None = None  # as soon as anybody gives one
+        self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
         # An answer, or a stretch of one until all is read: whose it is, and its rows.
         self.run, self.judge, self.query = array("i"), array("i"), array("i")
         self.begin, self.end = array("i"), array("i")
@@ -166,6 +169,11 @@ class JudgementTable:
             self._grade = array("d", repeat(math.nan, first))
         if self._grade is not None:
             self._grade.extend([math.nan if grade is None else grade for grade in grades])
+        shown = list(map(_SHOWN, records))
+        if self._shown is None and shown.count(None) < number:
+            self._shown = array("i", repeat(0, first))
+        if self._shown is not None:
+            self._shown.extend(_places_shown(source, lines, records))
         self._begin_answers(first, records)
         if self._is_odd(first, limits):
             _refuse(source, lines, records, limits)
@@ -279,6 +287,8 @@ class JudgementTable:
             setattr(self, name, array("i", map(getattr(self, name).__getitem__, rows)))
         if self._grade is not None:
             self._grade = array("d", map(self._grade.__getitem__, rows))
+        if self._shown is not None:
+            self._shown = array("i", map(self._shown.__getitem__, rows))
 
     def _refuse_duplicates(self, begin: int, end: int) -> None:
         if len(set(self.row_aspect[begin:end])) == end - begin:
@@ -350,6 +360,10 @@ class JudgementTable:
         begin, end = self.begin[answer], self.end[answer]
         return repeat(math.nan, end - begin) if self._grade is None else self._grade[begin:end]
 
+    def shown_at(self, row: int) -> int:
+        """Return at which place, from 1, the answer of a row was shown among others; 0 if nothing says it."""
+        return 0 if self._shown is None else self._shown[row]
+
     @property
     def has_grades(self) -> bool:
         """Return whether any row gives a grade."""
@@ -392,6 +406,7 @@ class JudgementTable:
             for column in (self.row_item, self.row_aspect, self.row_said)
         )
         part._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
+        part._shown = None if self._shown is None else array("i", map(self._shown.__getitem__, rows))
         return part
 
     def facts_of(self, run: str, query: str) -> AnswerFacts:
@@ -456,6 +471,22 @@ def _folded_said(said: Said) -> Said:
 def _rubric_name(rubric: str) -> str:
     """Return the rubric without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`."""
     return rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
+
+
+def _places_shown(source: str, lines: Sequence[int], records: Sequence[JudgementLine]) -> Iterator[int]:
+    """Yield at which place each row's system was shown; refuse orders that do not hold it once."""
+    for line, record in zip(lines, records, strict=True):
+        if record.shown is None:
+            yield 0
+            continue
+        names = list(map(str, record.shown))
+        if str(record.run_id) not in names or len(set(names)) < len(names):
+            raise InputError(
+                f"{source}:{line}: expected as shown the systems in the order in which their answers were"
+                f" shown, each once, {visible(str(record.run_id))!r} among them;"
+                f" found {visible(str(names)):.120}"
+            )
+        yield names.index(str(record.run_id)) + 1
 
 
 def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:

@@ -72,7 +72,7 @@ class Material:
 class VerdictRow:
     """Where a verdict goes: the judgement it becomes but for what is said; `also` keeps a nugget's weight.
 
-    `shown` are the systems of a comparison in the order in which their answers were shown.
+    `shown` are the systems of a pair or a list in the order in which their answers were shown.
     """
 
     query: str
@@ -245,9 +245,10 @@ def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
         for number, order in enumerate(_orders(len(answers), material, query)):
             names = _short("a", order)
             shown = [answers[at] for at in order]
+            runs = tuple(answer.run_id for answer in shown)
             rows = {
-                name: (VerdictRow(query, answer.run_id, aspect=str(number)),)
-                for name, answer in zip(names, shown, strict=True)
+                name: (VerdictRow(query, run, aspect=str(number), shown=runs),)
+                for name, run in zip(names, runs, strict=True)
             }
             listed = _listed(names, [answer.text for answer in shown])
             yield Task({"question": material.question(query).text, "answers": listed}, rows, names)
@@ -256,13 +257,15 @@ def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _orders(number: int, material: Material, query: str) -> list[list[int]]:
     """Random orders, or a balanced design: rows of a Latin square in which each follows each equally often.
 
-    A square is balanced for an even number of answers; for an odd one its mirror image is added.
+    A square is balanced for an even number of answers; for an odd one its mirror image is added. Which answer
+    is which in it is drawn for each query: else the same ones would always stand next to one another.
     """
+    rng = random.Random(f"{material.seed}/{query}")
     if not material.balanced:
-        rng = random.Random(f"{material.seed}/{query}")
         return [rng.sample(range(number), number) for _ in range(material.permutations)]
+    names = rng.sample(range(number), number)
     first = [(at + 1) // 2 if at % 2 else (number - at // 2) % number for at in range(number)]
-    square = [[(place + shift) % number for place in first] for shift in range(number)]
+    square = [[names[(place + shift) % number] for place in first] for shift in range(number)]
     return square + [row[::-1] for row in square] if number % 2 else square
 
 

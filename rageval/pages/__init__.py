@@ -12,6 +12,7 @@ queries           ids, texts, and values by measure and run (packed numbers, see
 slices            a record a run, measure and slice: value, interval, queries
 matrices          for some queries, what was found where: nuggets by documents or by answers, with evidence
 judging           a record a pair of judges: agreement, confusion, disagreements
+positions         a record a judge that compared answers: what the place is worth at which one was shown
 spending          a record a judge: judgements, failures, tokens, cost
 topics            a record a run: queries it lacks, ties at the cut-off
 provenance        versions, hashes of the inputs, the command

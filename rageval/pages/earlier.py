@@ -80,6 +80,8 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
         _take_comparison(found, report)
     elif "coefficients" in found:
         report.setdefault("judging", []).append(_passport(found, name))
+        if found.get("positions"):
+            report.setdefault("positions", []).append({**found["positions"], "judge": name})
     elif found.get("format") == FORMAT:
         if report["cells"]:
             raise UsageError(f"{name}: is a whole report; expected no other file beside it")

@@ -18,6 +18,7 @@ from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.comparing import absent, alike, why_not
 from rageval.comparison.intervals import has_interval, sample, slices
 from rageval.comparison.passport import read
+from rageval.comparison.positions import positions_of, said_of
 from rageval.comparison.results import Absent, Alike
 from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
@@ -99,6 +100,11 @@ def report_of_answers(
     notes = read_notes([*files, *extra.evidence], lambda key: key[0] in wanted or key in places, extra.limits)
     report["judging"] = judging(pairs, notes)
     report["spending"] = list(spending(grades, notes))
+    found = [judge.as_dict() for judge in positions_of(grades)]
+    if found:  # nobody else is asked where an answer was shown
+        report["positions"] = found
+        said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
+        report["remarks"] = [*report.get("remarks", ()), *said]
     report["matrices"] = _kept(of_answers(queries, grades, _bank(extra), notes), report, extra)
     return finished(report, results, extra)
 

@@ -105,7 +105,8 @@ _CHARTS = "chart.js"
 _SCRIPTS = ("basics.js", "table.js", "charts.js", "differences.js", "matrix.js", "page.js")
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
-_OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "judging", "spending", "topics"))
+_OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "judging", "positions"))
+_OPTIONAL |= dict.fromkeys(("spending", "topics"))
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

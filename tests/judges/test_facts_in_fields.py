@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rageval.comparison._leanings import order_leaning
 from rageval.comparison.passport import read
+from rageval.comparison.positions import positions_in
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judging import Asked, Judge, judge
 from rageval.judges.material import Material
@@ -73,9 +73,12 @@ def test_a_comparison_says_what_was_shown_in_which_order(runs: tuple[str, str]) 
     for row in said:
         assert row["label"] == ("win" if row["run_id"] == row["shown"][0] else "loss")
         assert sorted(row["shown"]) == sorted(runs)
-    found = order_leaning({(r["query_id"], r["run_id"], r["item_id"], r["aspect"]): r for r in said})
-    assert found is not None
-    assert found == (1, 0.0, 1.0)
+    assert pairs_in(said) == (1, 0.0, 1.0)
+
+
+def pairs_in(judged: Iterable[Mapping[str, Any]]) -> tuple[float, ...] | None:
+    found = positions_in(judged)
+    return found and found.pairs and found.pairs[:3]
 
 
 def lines(path: Path, **more: Any) -> Path:
@@ -90,12 +93,12 @@ def lines(path: Path, **more: Any) -> Path:
 
 
 def test_files_of_0_1_name_it_in_the_aspect(tmp_path: Path) -> None:
-    assert order_leaning(read(lines(tmp_path / "old"))) == (1, 0.0, 1.0)
+    assert pairs_in(read(lines(tmp_path / "old")).values()) == (1, 0.0, 1.0)
 
 
 def test_a_line_with_the_field_is_not_read_by_its_aspect(tmp_path: Path) -> None:
-    assert order_leaning(read(lines(tmp_path / "new", shown=[]))) is None
+    assert pairs_in(read(lines(tmp_path / "new", shown=[])).values()) is None
 
 
 def test_nuggets_are_no_comparisons_in_old_files_either(tmp_path: Path) -> None:
-    assert order_leaning(read(lines(tmp_path / "nuggets", label="support"))) is None
+    assert pairs_in(read(lines(tmp_path / "nuggets", label="support")).values()) is None
