@@ -2,14 +2,14 @@
 
     python benchmarks/positions.py [--replays 1000]
 
-A judge puts answers in the order of what it sees of their quality, `sees` places off (standard deviation), and
-then moves the answer shown first 0, ½ (every second time one), 1 or 5 places up, as far as the list goes. The
-truth is how much better the place given to the first one is than the middle, over 20,000 queries. Orders are
-drawn, or rows of a balanced square with who is which in it drawn for each query: as many calls either way.
-`spread` is the standard deviation of the lead over the replays, `plain` that of the mean place given. Of pairs,
-asked in both orders, the judge lets the first one win with some probability whatever it sees. Ends with 1 when
-an interval holds less than .93 or more than .97 of the truths. With 1,000 replays the error of a figure is
-.007. Takes five minutes.
+A judge puts answers in the order of what it sees of their quality, `sees` places off (standard deviation),
+and then moves the answer shown first 0, ½ (every second time one), 1 or 5 places up, as far as the list goes.
+The truth is how much better the place given to the first one is than the middle, over 20,000 queries. Orders
+are drawn, or those of a balanced square with who is which in it drawn for each query: as many calls each.
+`spread` is the standard deviation of the lead over the replays, `plain` that of the mean place given. Of
+pairs, asked in both orders, the judge lets the first one win with some probability whatever it sees. Ends
+with 1 when an interval holds less than .93 or more than .97 of the truths. With 1,000 replays the error of a
+figure is .007. Takes five minutes.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
 
 
 def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
-    """The grid with what is left without what the place shown was worth, where that is known."""
+    """Add what is left without what the place shown was worth, where that is known."""
     if not corrected:
         return grid
     head, *rows = grid

@@ -102,7 +102,7 @@ def too_much(found: Mapping[str, Any] | None, limit: float) -> str | None:
     return f"where it is shown moves an answer by {most:.2f} places"
 
 
-class _Side(NamedTuple):
+class _Showing(NamedTuple):
     """An answer in a ranking or a game, at which place it was shown (0: nobody knows), what it got."""
 
     judge: str
@@ -132,7 +132,7 @@ def positions_in(judged: Iterable[Mapping[str, Any]]) -> Positions | None:
     return next(_by_judge(_of_records(judged)), None)
 
 
-def _of_table(grades: JudgementTable) -> Iterator[_Side]:
+def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
     words, judges, aspects = grades.runs.words, grades.judges.words, grades.aspects.words
     for answer, (begin, end) in enumerate(zip(grades.begin, grades.end, strict=True)):
         run, judge = words[grades.run[answer]], judges[grades.judge[answer]]
@@ -143,10 +143,12 @@ def _of_table(grades: JudgementTable) -> Iterator[_Side]:
             if at or label in OUTCOME.labels or said.rubric in POSITION.rubrics:
                 aspect = aspects[grades.row_aspect[row]]
                 grade = grades.grade_in(row) if said.is_graded else None
-                yield _Side(judge, query, aspect, run, at or _named_first(aspect, run, label), label, grade)
+                yield _Showing(
+                    judge, query, aspect, run, at or _named_first(aspect, run, label), label, grade
+                )
 
 
-def _of_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Side]:
+def _of_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Showing]:
     for row in judged:
         shown, label, grade = row.get("shown"), row.get("label"), row.get("grade")
         label = folded(label) if isinstance(label, str) else None
@@ -161,7 +163,7 @@ def _of_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Side]:
         place = str(row.get("judge", "")), str(row["query_id"]), str(row.get("aspect", "0"))
         if shown is None:
             at = _named_first(place[-1], run, label)
-        yield _Side(*place, run, at, label, float(grade) if isinstance(grade, int | float) else None)
+        yield _Showing(*place, run, at, label, float(grade) if isinstance(grade, int | float) else None)
 
 
 def _named_first(aspect: str, run: str, label: str | None) -> int:
@@ -172,8 +174,8 @@ def _named_first(aspect: str, run: str, label: str | None) -> int:
     return 1 if run == first else 2
 
 
-def _by_judge(sides: Iterable[_Side]) -> Iterator[Positions]:
-    together: dict[str, dict[tuple[str, str], list[_Side]]] = {}
+def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
+    together: dict[str, dict[tuple[str, str], list[_Showing]]] = {}
     for side in sides:
         together.setdefault(side.judge, {}).setdefault((side.query, side.aspect), []).append(side)
     for judge, some in together.items():
@@ -186,27 +188,27 @@ def _by_judge(sides: Iterable[_Side]) -> Iterator[Positions]:
         yield Positions(judge, lists, _pairs(known[0]), corrected, len(rankings), len(games), unknown)
 
 
-def _is_game(group: list[_Side]) -> bool:
+def _is_game(group: list[_Showing]) -> bool:
     return len(group) == 2 and all(side.label in OUTCOME.labels for side in group)
 
 
-def _is_ranking(group: list[_Side]) -> bool:
+def _is_ranking(group: list[_Showing]) -> bool:
     """Return whether the places given are 1 to N: other rankings are discarded."""
     places = [side.grade for side in group if side.label is None and side.grade is not None]
     return len(places) == len(group) and sorted(places) == list(range(1, len(group) + 1))
 
 
-def _is_in_order(group: list[_Side]) -> bool:
+def _is_in_order(group: list[_Showing]) -> bool:
     return [side.at for side in group] == list(range(1, len(group) + 1))
 
 
-def _pairs(games: list[list[_Side]]) -> PairBias | None:
+def _pairs(games: list[list[_Showing]]) -> PairBias | None:
     systems = _numbers([side.run for game in games for side in game]).reshape(-1, 2)
     outcome = np.array([OUTCOME.labels[first.label or ""] for first, _ in games])
     return bias_in_pairs(_numbers([one.query for one, _ in games]), systems[:, 0], systems[:, 1], outcome)
 
 
-def _lists(rankings: list[list[_Side]]) -> tuple[ListBias | None, dict[str, float]]:
+def _lists(rankings: list[list[_Showing]]) -> tuple[ListBias | None, dict[str, float]]:
     sides = [side for ranking in rankings for side in ranking if len(ranking) > 1]
     if not sides:
         return None, {}

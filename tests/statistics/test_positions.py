@@ -1,0 +1,148 @@
+"""What a place is worth to an answer shown there: closed forms, a slow oracle, judges of a known bias."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from rageval.statistics.positions import bias_in_lists, bias_in_pairs
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(name="worlds", scope="module")
+def simulated_judges() -> ModuleType:
+    """The simulation that the benchmark runs at full length."""
+    folder = str(ROOT / "benchmarks")
+    sys.path.insert(0, folder)
+    try:
+        spec = importlib.util.spec_from_file_location("positions_benchmark", f"{folder}/positions.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def latin(number: int) -> np.ndarray:
+    """[ranking, place] = answer: every answer at every place once."""
+    return (np.arange(number)[:, None] + np.arange(number)) % number
+
+
+class TestLists:
+    def test_a_judge_that_gives_back_what_it_is_shown(self) -> None:
+        order = np.stack([latin(5)] * 3)
+        query = np.broadcast_to(np.arange(3)[:, None, None], order.shape)
+        shown = np.broadcast_to(np.arange(1, 6), order.shape).ravel()
+        found = bias_in_lists(query.ravel(), (5 * query + order).ravel(), shown, shown.astype(float))
+        assert found is not None
+        assert [place.lead for place in found.places] == pytest.approx([2, 1, 0, -1, -2])
+        assert [place.given for place in found.places] == pytest.approx([1, 2, 3, 4, 5])
+        assert found.corrected == pytest.approx(np.full(len(shown), 3.0))
+        assert [(place.place, place.times) for place in found.places] == [(at, 15) for at in range(1, 6)]
+        assert all(place.low < place.lead < place.high for place in found.places)  # 3 queries prove little
+
+    def test_a_judge_that_looks_at_answers_alone(self) -> None:
+        order = np.stack([latin(4)] * 2)
+        query = np.broadcast_to(np.arange(2)[:, None, None], order.shape)
+        shown = np.broadcast_to(np.arange(1, 5), order.shape)
+        found = bias_in_lists(query.ravel(), (4 * query + order).ravel(), shown.ravel(), order.ravel() + 1.0)
+        assert found is not None
+        assert [place.lead for place in found.places] == pytest.approx([0] * 4, abs=1e-12)
+        assert found.corrected == pytest.approx(order.ravel() + 1.0)
+
+    def test_in_a_balanced_design_it_is_the_middle_less_the_mean_place_given(self) -> None:
+        rng = np.random.default_rng(1)
+        order = np.stack([latin(6)[rng.permutation(6)] for _ in range(8)])
+        given = rng.permuted(np.broadcast_to(np.arange(1.0, 7.0), order.shape), axis=2).ravel()
+        query = np.broadcast_to(np.arange(8)[:, None, None], order.shape)
+        shown = np.broadcast_to(np.arange(1, 7), order.shape).ravel()
+        found = bias_in_lists(query.ravel(), (6 * query + order).ravel(), shown, given)
+        assert found is not None
+        assert [place.lead for place in found.places] == pytest.approx(
+            [3.5 - given[shown == place].mean() for place in range(1, 7)]
+        )
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_slow_oracle_with_a_column_an_answer_agrees(self, seed: int) -> None:
+        """Lists of several lengths, orders drawn, anything given."""
+        rng = np.random.default_rng(seed)
+        rows = [
+            (query, 10 * query + answer, place, float(rng.integers(1, 9)))
+            for query in range(6)
+            for _ in range(4)
+            for place, answer in enumerate(rng.permutation(3 + query % 3), 1)
+        ]
+        query, answer, shown, given = map(np.array, zip(*rows, strict=True))
+        design = np.hstack(
+            [(answer[:, None] == np.unique(answer)).astype(float), shown[:, None] == np.arange(1, 6)]
+        )
+        fitted = np.linalg.lstsq(design, given, rcond=None)[0][-5:]
+        fitted -= fitted @ np.bincount(shown - 1) / len(shown)
+        found = bias_in_lists(query, answer, shown, given)
+        assert found is not None
+        assert [place.lead for place in found.places] == pytest.approx((-fitted).tolist())
+        assert found.corrected == pytest.approx(given - fitted[shown - 1])
+
+    def test_one_order_for_all_tells_nothing_of_places(self) -> None:
+        shown = np.tile(np.arange(1, 4), 5)
+        query = np.repeat(np.arange(5), 3)
+        assert bias_in_lists(query, 3 * query + shown, shown, shown.astype(float)) is None
+
+    def test_one_query_has_no_interval(self) -> None:
+        shown = np.tile(np.arange(1, 4), 3)
+        found = bias_in_lists(np.zeros(9, int), latin(3).ravel(), shown, shown.astype(float))
+        assert found is not None
+        assert all(np.isnan(place.low) and np.isnan(place.high) for place in found.places)
+
+
+class TestPairs:
+    def test_shares_by_hand(self) -> None:
+        """q0: the first always wins; q1: the better one does, once a tie; q2: asked in one order only."""
+        rows = [(0, 0, 1, 1.0), (0, 1, 0, 1.0), (1, 0, 1, 1.0), (1, 1, 0, 0.5), (2, 0, 1, 1.0)]
+        found = bias_in_pairs(*(np.array(column) for column in zip(*rows, strict=True)))
+        assert found is not None
+        assert (found.pairs, found.queries) == (2, 2)
+        assert found.first_wins == (2 + 1.5) / 4
+        assert found.consistent == 0.0
+
+    def test_a_tie_that_stays_a_tie_is_kept(self) -> None:
+        found = bias_in_pairs(*map(np.array, ([0, 0], [0, 1], [1, 0], [0.5, 0.5])))
+        assert found is not None
+        assert (found.first_wins, found.consistent) == (0.5, 1.0)
+
+    def test_nothing_in_both_orders(self) -> None:
+        assert bias_in_pairs(*map(np.array, ([0, 1], [0, 1], [1, 0], [1.0, 1.0]))) is None
+
+
+@pytest.mark.parametrize("is_balanced", [False, True])
+@pytest.mark.parametrize("steps", [0.0, 0.5, 1.0, 5.0])
+def test_intervals_hold_the_bias_of_simulated_judges(
+    worlds: ModuleType, steps: float, is_balanced: bool
+) -> None:
+    """At every place, as often as they say; with 100 replays of dependent places the error is about .01."""
+    found = worlds.held_in_lists(6, 20, steps, is_balanced, 100, sees=3.0)
+    assert found.truth == pytest.approx({0: 0, 0.5: 0.417, 1: 0.833, 5: 2.5}[steps], abs=0.05)
+    assert 0.92 <= found.every <= 0.985
+
+
+def test_intervals_hold_the_share_of_simulated_judges(worlds: ModuleType) -> None:
+    held, width = worlds.held_in_pairs(50, 0.05, 200)
+    assert 0.91 <= held <= 0.99
+    assert width < 0.12
+
+
+def test_a_balanced_design_makes_plain_means_twice_as_sharp_for_a_judge_that_sees_well(
+    worlds: ModuleType,
+) -> None:
+    """Of the estimate, which allows for the answers, it makes little."""
+    drawn, balanced = (worlds.held_in_lists(6, 20, 1.0, design, 100, sees=1.0) for design in (False, True))
+    assert drawn.plain > 1.7 * balanced.plain
+    assert balanced.spread <= drawn.spread < 1.35 * balanced.spread
