@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.statistics import LEVEL, SEED
-from rageval.statistics.bootstrap import RESAMPLES, Ranges, intervals
+from rageval.statistics.bootstrap import RESAMPLES, intervals, ranges_of
 from rageval.statistics.samples import Float, Int, Sample
 
 _SLACK = 1e-9
@@ -90,8 +90,8 @@ def bias_in_lists(
     np.add.at(moment, unit, apart * (rest - apart @ effect)[:, None])
     influence = -(effect + units * moment @ inverse.T)
     drawn = Sample(tuple(map(str, range(units))), influence, np.arange(units))
-    farthest = np.full(len(times), len(times) - 1.0)
-    scale = Ranges(-farthest, farthest, farthest / 2)
+    farthest = (len(times) - 1) / 2  # from the middle of the list to its ends
+    scale = ranges_of(influence, (-farthest, farthest))
     low, high = intervals(drawn, level=level, resamples=resamples, seed=SEED, scale=scale)
     mean = np.bincount(shown - 1, given) / np.maximum(times, 1)
     columns = np.stack((mean, -effect, low, high), axis=1).tolist()

