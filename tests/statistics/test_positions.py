@@ -47,7 +47,7 @@ class TestLists:
         assert [place.given for place in found.places] == pytest.approx([1, 2, 3, 4, 5])
         assert found.corrected == pytest.approx(np.full(len(shown), 3.0))
         assert [(place.place, place.times) for place in found.places] == [(at, 15) for at in range(1, 6)]
-        assert all(place.low < place.lead < place.high for place in found.places)  # 3 queries prove little
+        assert all(place.high - place.low > 1 for place in found.places)  # 3 queries prove little
 
     def test_a_judge_that_looks_at_answers_alone(self) -> None:
         order = np.stack([latin(4)] * 2)
