@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.statistics.bootstrap import intervals, resampled
-from rageval.statistics.parts import corrected_mean
 from rageval.statistics.samples import Sample
 from rageval.statistics.significance import holm, max_t, sign_flip, tukey
 from timing import Row, markdown
@@ -108,26 +107,12 @@ def coverage(replays: int) -> Iterator[Row]:
             yield name, str(queries), f"{share:g}", alone, held(*intervals(column(values), seed=1), truth)
 
 
-def corrected(replays: int) -> Iterator[Row]:
-    """A true share of .96 by a good judge of 1,000 answers, and people's labels of some."""
-    for labels in LABELS:
-        rng = np.random.default_rng(labels)
-        ends = []
-        for _ in range(replays):
-            truth = rng.random(1000) < 0.96
-            judged = rng.random(1000) < np.where(truth, 0.95, 0.08)
-            people = {str(at): float(value) for at, value in enumerate(truth[:labels])}
-            ends.append(corrected_mean({str(at): float(v) for at, v in enumerate(judged)}, people))
-        low, high = (np.array([getattr(each, end) for each in ends]) for end in ("low", "high"))
-        yield "corrected", str(labels), "0.96", "", held(low, high, 0.96)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Simulate claims whose truth is known.")
     parser.add_argument("--replays", type=int, default=1000)
     replays = parser.parse_args().replays
     rows = list(family_wise(replays))
-    intervals_ = [*coverage(replays), *corrected(replays)]
+    intervals_ = list(coverage(replays))
     print(markdown(("world", "runs", "queries", "holm", "max_t", "tukey"), rows))
     print("", markdown(("queries", "called different"), list(lopsided(replays))), "", sep="\n")
     print(markdown(("values", "queries", "share", "BCa alone", "as printed"), intervals_))

@@ -138,6 +138,15 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         },
     ),
     "--gold": (("--gold",), {"type": QRELS, "metavar": METAVAR, "help": "What people said: judgements."}),
+    "--population": (
+        ("--population",),
+        {
+            "type": click.Choice(("kind", "set")),
+            "default": "kind",
+            "show_default": True,
+            "help": "What is claimed of people's labels: of queries of this kind, or of this very set.",
+        },
+    ),
     "--corpus": (("--corpus",), {"type": DOCUMENTS, "metavar": METAVAR, "help": "The texts of documents."}),
     "--topics": (("--topics",), {"type": QUESTIONS, "metavar": METAVAR, "help": "The queries there are."}),
     "--by": (
@@ -266,7 +275,7 @@ _SECTIONS = {
     ),
     "What may be claimed": (
         *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
-        *("draws", "resamples"),
+        *("draws", "resamples", "population"),
     ),
     "Gates": ("require", "fail_under"),
     "Who is asked": (

@@ -26,16 +26,16 @@ _STYLES = ("table", "md", "csv", "json")
 @shared("--nuggets")
 @shared("--on-missing", help="The judge's judgements that failed or are not there.")
 @shared("--level", help="Of the intervals.")
+@shared("--population")
 @shared("--places", default=4, show_default=True)
 @click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else csv.")
 def correct(judged: tuple[str, ...], **options: Any) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 
     People need to have judged a random part of the answers, or of their nuggets. Prints the judge's mean,
-    people's mean on their part, and the corrected mean of all queries with its interval (prediction-powered
-    inference; shares of CRAG's labels from the confusion of judge and people), and how many of the judgements
-    are people's. The better the judge agrees with people, the narrower the interval; a useless judge changes
-    nothing.
+    people's mean on their part, and the corrected mean with its interval (regression of people's values on
+    the judge's), how many of the judgements are people's, and how many queries would tell as much without a
+    judge (gain). A useless judge changes nothing; fewer than 20 queries are not enough.
 
     \b
     rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
@@ -50,7 +50,8 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     nuggets = options["nuggets"]
     judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
     gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
-    found = corrected(measures, judgements, gold, AnswerRules(options["on_missing"]), options["level"])
+    rules = AnswerRules(options["on_missing"])
+    found = corrected(measures, judgements, gold, rules, options["level"], options["population"])
     for remark in [*judgements.remarks, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if on_terminal() else "csv")
@@ -68,47 +69,21 @@ def _lines(found: Sequence[CorrectedMeasure], style: str, places: int) -> Iterat
         yield from {"md": md_lines, "table": table_lines}[style](grid, 3)
 
 
-_HEAD = [
-    "run",
-    "measure",
-    "method",
-    "judge",
-    "people",
-    "people_low",
-    "people_high",
-    "corrected",
-    "low",
-    "high",
-]
-_HEAD += ["queries", "checked", "labels", "of", "weight"]
+_HEAD = ["run", "measure", "population", "judge", "people", "people_low", "people_high", "corrected", "low"]
+_HEAD += ["high", "queries", "checked", "labels", "of", "slope", "gain"]
 
 
 def _row(each: CorrectedMeasure, places: int) -> list[str]:
-    found = each.estimate
-    numbers = (
-        found.judge,
-        found.people,
-        found.people_low,
-        found.people_high,
-        found.value,
-        found.low,
-        found.high,
-    )
-    shown = [f"{number:.{places}f}" for number in numbers]
-    weight = "" if math.isnan(found.weight) else f"{found.weight:.3f}"
-    counts = (found.queries, found.checked, found.labels, found.of)
-    return [each.run, each.measure, each.method, *shown, *map(str, counts), weight]
+    numbers = (each.judge, each.people, each.people_low, each.people_high, each.value, each.low, each.high)
+    shown = ["" if math.isnan(number) else f"{number:.{places}f}" for number in numbers]
+    counts = map(str, (each.queries, each.checked, each.labels, each.of))
+    slope = "" if math.isnan(each.slope) else f"{each.slope:.3f}"
+    gain = "" if math.isnan(each.gain) else f"{each.gain:.0f}"
+    return [each.run, each.measure, each.population, *shown, *counts, slope, gain]
 
 
 def _record(each: CorrectedMeasure) -> dict[str, Any]:
-    numbers = {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in each.estimate._asdict().items()
-    }
     return {
-        "run": each.run,
-        "measure": each.measure,
-        "method": each.method,
-        "missing": each.missing,
-        **numbers,
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in each._asdict().items()
     }

@@ -8,40 +8,55 @@ weight that is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from rageval.errors import InputError, MeasureError, UsageError
+import numpy as np
+
+from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
-from rageval.measures.scales import CRAG, POSITION
+from rageval.measures.scales import POSITION
 from rageval.scoring.answers import AnswerRules, evaluate_all
-from rageval.scoring.assessing import JudgeOfRun, NotThisJudge, on
+from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.scores import Score
-from rageval.statistics.parts import (
-    Estimate,
-    corrected_from_parts,
-    corrected_mean,
-    corrected_share,
-)
+from rageval.statistics.bootstrap import Limits, ranges_of
+from rageval.statistics.correction import Population, corrected
+from rageval.statistics.parts import corrected_from_parts, peoples_interval
 from rageval.text import visible
-
-_FEW = 20
 
 
 class CorrectedMeasure(NamedTuple):
-    """A system's estimate by one measure; `method` is `ppi`, or `confusion` for shares of labels.
+    """A system's mean by one measure: the judge's, people's where they looked, and the corrected one.
 
-    People judged a part only of `partly` answers, which are `used` if the measure can do with a part; of the
-    judge's judgements `missing` failed or are not there.
+    People `checked` some of the `queries`; `labels` of the `of` judgements that the measure rests on are
+    theirs. `slope` is how far people's values follow the judge's, `gain` how many queries that people checked
+    would tell as much without a judge (NaN where they judged parts of answers). `refused` says why there is
+    no corrected mean. `coarse`: so few of people's values differ that the interval has a floor. People judged
+    a part only of `partly` answers, which are `used` if the measure can do with a part; of the judge's
+    judgements `missing` failed or are not there.
     """
 
     run: str
     measure: str
-    method: str
-    estimate: Estimate
+    population: str
+    judge: float
+    people: float
+    people_low: float
+    people_high: float
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    queries: int = 0
+    checked: int = 0
+    labels: int = 0
+    of: int = 0
+    slope: float = math.nan
+    gain: float = math.nan
+    coarse: bool = False
+    refused: str = ""
     partly: int = 0
     used: bool = False
     missing: int = 0
@@ -53,12 +68,13 @@ def correct(
     gold: JudgementTable,
     rules: AnswerRules,
     level: float = 0.95,
+    population: Population = "kind",
 ) -> list[CorrectedMeasure]:
     """Correct every measure of every system that people looked at.
 
-    People need not have judged every query, nor every nugget of an answer; what they did not judge is no
-    evidence. An answer that they judged in part counts by that part, or, by a measure that needs the whole of
-    it, not at all.
+    The mean is that of queries of this `kind`, or of this very `set`. People need not have judged every
+    query, nor every nugget of an answer; what they did not judge is no evidence. An answer that they judged
+    in part counts by that part, or, by a measure that needs the whole of it, not at all.
     """
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
@@ -72,10 +88,10 @@ def correct(
         if scores.run in people:
             pairs = zip(scores.scores, people[scores.run].scores, strict=True)
             found += [
-                _corrected(scores.run, one, other, shared, level)._replace(missing=one.missing)
+                _corrected(scores.run, one, other, shared, level, population)._replace(missing=one.missing)
                 for one, other in pairs
             ]
-    if not any(each.estimate.checked for each in found):
+    if not any(each.checked for each in found):
         raise InputError(
             f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
             " query_id and run_id in both files" + _failed(judged, gold)
@@ -90,48 +106,90 @@ def _failed(*both: JudgementTable) -> str:
     return f", that did not fail ({', '.join(said)})" if said else ""
 
 
-def _corrected(run: str, one: Score, other: Score, shared: _Shared, level: float) -> CorrectedMeasure:
-    name, judged, gold = str(one.measure), shared.judged, shared.gold
-    counted = one.measure.about.labels
-    if counted is not None and isinstance(one.measure, Measure):
-        said, people = _labels(judged, run), _labels(gold, run)
-        if said:
-            estimate = corrected_share(said, people, counted(one.measure.parameters), level)
-            estimate = estimate._replace(labels=estimate.checked, of=estimate.queries)
-            return CorrectedMeasure(run, name, "confusion", estimate)
+def _corrected(
+    run: str, one: Score, other: Score, shared: _Shared, level: float, population: Population
+) -> CorrectedMeasure:
     parts = shared.parts(one.measure, run)
-    values, peoples = _defined(one), _defined(other)
-    if parts.share:
-        estimate = corrected_from_parts(
-            values, parts.judge, parts.people, parts.share, parts.labels, level, one.measure.limits
-        )
-    else:
-        whole = {query: value for query, value in peoples.items() if query not in parts.partly}
-        estimate = corrected_mean(values, whole, level, one.measure.limits)
-    estimate = estimate._replace(labels=parts.labels, of=parts.of)
-    return CorrectedMeasure(run, name, "ppi", estimate, len(parts.partly), bool(parts.share))
+    values = _defined(one)
+    said = {query: value for query, value in _defined(other).items() if query in values}
+    of_parts = bool(parts.share)
+    if not of_parts:
+        said = {query: value for query, value in said.items() if query not in parts.partly}
+    alone = np.array(list(said.values()))
+    limits = one.measure.limits
+    found = CorrectedMeasure(
+        run,
+        str(one.measure),
+        "kind" if of_parts else population,
+        _mean(values.values()),
+        _mean(said.values()),
+        *peoples_interval(alone, level, limits),
+        queries=len(values),
+        checked=len(values.keys() & parts.share.keys()) if of_parts else len(said),
+        labels=parts.labels,
+        of=parts.of,
+        partly=len(parts.partly),
+        used=of_parts,
+    )
+    try:
+        if of_parts:
+            return _from_parts(found, values, parts, level, limits)
+        return _from_whole(found, values, said, level, limits)
+    except TooFewLabels as refused:
+        return found._replace(refused=str(refused))
+
+
+def _from_whole(
+    found: CorrectedMeasure, values: _Values, said: _Values, level: float, limits: Limits | None
+) -> CorrectedMeasure:
+    """Correct by answers that people judged wholly."""
+    places = {query: at for at, query in enumerate(values)}
+    scale = ranges_of(np.array([*values.values(), *said.values()])[:, None], limits)
+    low, high = float(scale.low[0]), float(scale.high[0])
+    mean = corrected(
+        list(values.values()),
+        {places[query]: value for query, value in said.items()},
+        paired=False,
+        level=level,
+        population="set" if found.population == "set" else "kind",
+        span=high - low if math.isfinite(high - low) else float(scale.span[0]),
+        within=(low, high),
+    )
+    return found._replace(
+        value=mean.value,
+        low=mean.low,
+        high=mean.high,
+        slope=mean.slope,
+        gain=mean.gain,
+        coarse=mean.coarse is not None,
+    )
+
+
+def _from_parts(
+    found: CorrectedMeasure, values: _Values, parts: PartJudged, level: float, limits: Limits | None
+) -> CorrectedMeasure:
+    """Correct by the parts of answers that people judged."""
+    people, mean = corrected_from_parts(
+        values, parts.judge, parts.people, parts.share, parts.labels, level, limits
+    )
+    return found._replace(
+        people=people.value,
+        people_low=people.low,
+        people_high=people.high,
+        value=mean.value,
+        low=mean.low,
+        high=mean.high,
+        slope=mean.slope,
+        coarse=mean.coarse,
+    )
+
+
+def _mean(values: Collection[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
 
 
 def _defined(score: Score) -> dict[str, float]:
     return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
-
-
-def _labels(grades: JudgementTable, run: str) -> dict[str, str]:
-    """Return the label of every answer of a system on CRAG's scale."""
-    judged = on(grades, CRAG)
-    judges = [judge for judge in range(len(grades.judges.words)) if judged.is_by(judge)]
-    if len(judges) > 1:
-        raise UsageError(
-            f"{visible(grades.name)}: has {len(judges):,} judges, and shares of labels are"
-            " corrected for one; expected one file a judge, or their vote (rageval judge --vote majority)"
-        )
-    found: dict[str, str] = {}
-    for judge in judges:
-        for answer in grades.answers_of(grades.runs[run], judge):
-            for judgement in judged.of(answer)[0]:
-                if judgement.label is not None:
-                    found[grades.queries.words[grades.query[answer]]] = judgement.label
-    return found
 
 
 def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[str]:
@@ -143,19 +201,17 @@ def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterat
         name = f"{visible(each.run)}: {each.measure}"
         if each.missing:
             yield f"{name}: {each.missing:,} of the judge's judgements are missing"
-        if each.estimate.checked < _FEW:
-            yield f"{name}: rests on {each.estimate.checked:,} queries that people judged, which is few"
-        if each.estimate.coarse:
+        if each.refused:
+            yield f"{name}: not corrected: {each.refused}"
+        if each.coarse:
             yield f"{name}: coarse: fewer than 6 of people's values differ from the commonest, or the judge's"
         if each.partly and each.used:
             yield (
-                f"{name}: people judged {each.partly:,} answers in part, {each.estimate.labels:,} of"
-                f" {each.estimate.of:,} judgements in all, which are taken for drawn at random"
+                f"{name}: people judged {each.partly:,} answers in part, {each.labels:,} of"
+                f" {each.of:,} judgements in all, which are taken for drawn at random"
             )
         elif each.partly:
             yield f"{name}: people judged {each.partly:,} answers in part only, which are left out"
-        if each.estimate.unseen:
-            yield f"{name}: nobody checked a label that the judge gives to {each.estimate.unseen:.1%}"
 
 
 _Key = tuple[str, str, str]  # query, item, aspect

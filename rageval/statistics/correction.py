@@ -137,7 +137,7 @@ class _World(NamedTuple):
     rest: NDArray[np.bool_]  # not the same answer of two systems
     at: Int  # places of labels
     said: Float
-    weight: Float  # of each label, in all 1
+    weight: Float  # of each label; 1 where all were drawn alike
     left: Float  # 1 − π of each label: how much of its kind is left unseen
     unit: Int | None  # number of each query's cluster
     names: tuple[Hashable, ...]
@@ -189,8 +189,8 @@ def _world(
     if len(at) < max(fewest, 3):
         raise TooFewLabels(f"people judged {len(at):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
     chance = np.full(len(at), len(at) / rest.sum()) if chosen is None else _chances(chosen, values, at)
-    weight = (1 / chance) / (1 / chance).sum()
-    count = float(len(at)) if chosen is None else float(1 / (weight**2).sum())
+    weight = np.ones(len(at)) if chosen is None else 1 / chance
+    count = float(weight.sum() ** 2 / (weight**2).sum())
     if count < min(fewest, 10):
         raise TooFewLabels(f"{len(at):,} labels count as {count:.1f} drawn alike (10 are needed)")
     unit: Int | None = None
@@ -233,8 +233,9 @@ class _Fit(NamedTuple):
 
 
 def _fit(world: _World) -> _Fit:
-    e, d, g = world.judged[world.at], world.said, world.weight
-    mean, beside = float((g * d).sum()), float((g * e).sum())
+    e, d, total = world.judged[world.at], world.said, float(world.weight.sum())
+    mean, beside = (float((world.weight * each).sum()) / total for each in (d, e))
+    g = world.weight / total
     apart, off = e - beside, d - mean
     square = float((g * apart**2).sum())
     if square <= 1e-20 * float((e**2).max(initial=0.0)):  # rounding errors of a judge who never differs

@@ -1,101 +1,57 @@
-"""A judge's mean, corrected by the people who judged some of the same queries.
+"""Means of people's values: alone, and of answers of which people judged a part only.
 
-Prediction-powered inference (Angelopoulos et al., Science 2023; power-tuned, 2023). With a judge's values f
-on N queries that people did not judge, f and people's values Y on n that they did:
-    θ = λ·mean_N(f) + mean_n(Y − λf)        λ = Cov(Y, f) / ((1 + n/N) Var f), kept within 0 … 1
-    Var θ = λ²·Var(f)/N + Var(Y − λf)/n
-A useless judge gets λ = 0, which leaves the mean of what people said. The n queries must be drawn at random.
-
-Where people judged a part of an answer's nuggets, Y and f are the values on that part, r is its share of the
-answer (0 where they judged none of it), F the judge's value on the whole, and with weights a = r / mean(r)
-    θ = λ·mean(F) + mean(a·(Y − λf))        λ least in variance, kept within 0 … 1
-    Var θ = Σ ψ²/Q² · n/(n − 2)             ψ = λ(F − mean F) + a·(Y − λf − mean(a·(Y − λf)))
-over all Q queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
+Where people judged a part of an answer's nuggets, d and e are people's and the judge's values on that part, r
+is its share of the answer (0 where they judged none of it), F the judge's value on the whole, and with
+weights a = r / mean(r)
+    θ = d̄ + b(mean F − ē)           d̄ = mean(a·d), ē = mean(a·e), b least in variance
+    V = Σ ψ²/N² · n/(n − 2)         ψ = a(d − d̄) + b(F − mean F − a(e − ē))
+over all N queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
 nuggets were drawn at random from all of them, or whole answers were. If something was judged of every answer,
 a = 1, which is right however many nuggets of each were drawn.
-
-Shares of labels: double sampling (Tenenbein, JASA 1970). With the judge's share q_i of each label i on all M
-queries, and the share p_i of these that people call so, seen on the n_i that both judged:
-    share = Σ q_i·p_i       Var = Σ q_i²·p_i(1 − p_i)/n_i + (Σ q_i·p_i² − share²)/M
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from rageval.errors import TooFewLabels
 from rageval.statistics.bootstrap import FEW, Limits, differing, least_error, mended, ranges_of
+from rageval.statistics.correction import FEWEST, reach
 from rageval.statistics.samples import Float, Sample
 
 Values = Mapping[str, float]
 
 
 class Estimate(NamedTuple):
-    """A mean as the judge has it, as people have it where they looked, and as corrected, with intervals.
+    """A mean with its interval, and how far people's values follow the judge's.
 
-    `weight` is λ, how much the judge's values count; NaN for shares of labels. `unseen` is the share of
-    queries whose label by the judge nobody checked, by which the interval is widened on either side;
-    `labels` of the `of` judgements that the measure rests on are people's;
     `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
     """
 
-    judge: float
-    people: float
-    people_low: float
-    people_high: float
     value: float
     low: float
     high: float
-    queries: int
-    checked: int
-    weight: float
-    unseen: float = 0.0
-    coarse: bool = False
-    labels: int = 0
-    of: int = 0
+    slope: float
+    coarse: bool
 
 
-def corrected_mean(
-    judge: Values, people: Values, level: float = 0.95, limits: Limits | None = None
-) -> Estimate:
-    """Return the mean of a measure, from the judge's value of every query and people's of some.
+def peoples_interval(said: Float, level: float = 0.95, limits: Limits | None = None) -> tuple[float, float]:
+    """Return the interval of people's mean: Student's, or Wilson's where there are two values.
 
-    >>> judge = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0, "e": 1.0, "f": 1.0}
-    >>> found = corrected_mean(judge, {"a": 1.0, "b": 0.0, "c": 0.5})
-    >>> round(found.people, 4), round(found.value, 4), round(found.judge, 4)
-    (0.5, 0.5, 0.6667)
+    >>> low, high = peoples_interval(np.array([0.0] * 30))
+    >>> low, round(high, 4)
+    (0.0, 0.1135)
     """
-    checked = sorted(query for query in people if query in judge)
-    others = sorted(judge.keys() - set(checked))
-    said = np.array([people[query] for query in checked])
-    there = np.array([judge[query] for query in checked])
-    elsewhere = np.array([judge[query] for query in others])
-    weight = _weight(said, there, elsewhere)
-    rest = said - weight * there
-    value = _mean(rest) + (weight * _mean(elsewhere) if len(elsewhere) else 0.0)
-    spread = _variance(rest) / max(len(rest), 1)
-    if weight:
-        spread += weight**2 * _variance(np.concatenate((there, elsewhere))) / len(elsewhere)
-    is_coarse = _is_coarse(said, there if weight else None)
-    both = np.concatenate((there, elsewhere))
-    alone = _alone(said, level, limits)
-    low, high = _ends(
-        value, spread, np.concatenate((said, both)), len(checked), level, is_coarse, limits=limits
-    )
-    return Estimate(
-        _mean(both),
-        _mean(said),
-        *alone,
-        value,
-        *((low, high) if weight else alone),
-        len(both),
-        len(checked),
-        weight,
-        coarse=is_coarse,
-    )
+    if len(said) < 2:
+        return math.nan, math.nan
+    half = reach(len(said) - 1, level) * float(np.std(said, ddof=1)) / math.sqrt(len(said))
+    ends = np.array([said.mean() - half]), np.array([said.mean() + half])
+    low, high = mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
+    return float(low[0]), float(high[0])
 
 
 def corrected_from_parts(
@@ -106,49 +62,44 @@ def corrected_from_parts(
     labels: int,
     level: float = 0.95,
     limits: Limits | None = None,
-) -> Estimate:
-    """Return the mean of a measure of which people judged a `share` of each answer, with `labels` in all.
+) -> tuple[Estimate, Estimate]:
+    """Return people's mean and the corrected one, where people judged a `share` of each answer.
 
-    On that share `people` have people's values, and `there` the judge's.
+    There are so many `labels` in all. On that share `people` have people's values, and `there` the judge's.
+    TooFewLabels if people looked at fewer than 20 answers.
 
-    >>> whole, share = {"a": 0.5, "b": 1.0, "c": 0.0, "d": 0.5}, {"a": 0.5, "b": 0.5, "c": 0.5}
-    >>> here = {"a": 0.0, "b": 1.0, "c": 0.0}
-    >>> round(corrected_from_parts(whole, here, here, share, 6).value, 4)  # λ = 1: 0.5 + 0
-    0.5
+    >>> whole = {str(at): at % 3 / 2 for at in range(60)}
+    >>> there = {str(at): at % 3 / 2 for at in range(30)}
+    >>> people = {str(at): at % 3 / 2 - 0.1 for at in range(30)}
+    >>> found = corrected_from_parts(whole, there, people, dict.fromkeys(people, 0.5), 90)
+    >>> round(found[1].value, 3), round(found[1].slope, 3)
+    (0.4, 1.0)
     """
     checked = sorted(query for query in share if query in judge)
+    if len(checked) < FEWEST:
+        raise TooFewLabels(f"people judged {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
     whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
     part = np.zeros((3, len(whole)))
     part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
     weight = _counting(part[0])
     said, here = part[1:]
-    total = max(len(whole), 1)
+    total = len(whole)
     mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
     error, help_ = weight * (said - mean), whole - whole.mean() - weight * (here - mean_here)
-    factor = _factor(error, help_)
-    value = factor * float(whole.mean()) + mean - factor * mean_here
+    square = float((help_**2).sum())
+    slope = -float((error * help_).sum()) / square if square else 0.0
+    value = mean + slope * (float(whole.mean()) - mean_here)
     number = float(weight.sum() ** 2 / (weight**2).sum())
-    said, here = said[: len(checked)], here[: len(checked)]
+    seen = np.concatenate((said[: len(checked)], whole))
 
-    def ends(found: float, column: Float, beside: Float | None) -> tuple[float, float]:
+    def estimate(found: float, column: Float, beside: Float | None) -> Estimate:
         free = number - 1 - (beside is not None)
         spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
-        seen = np.concatenate((said, whole))
-        return _ends(found, spread, seen, free + 1, level, _is_coarse(said, beside), labels, limits)
+        is_coarse = _is_coarse(said[: len(checked)], beside)
+        low, high = _ends(found, spread, seen, free, level, labels if is_coarse else 0, limits)
+        return Estimate(found, low, high, slope, is_coarse)
 
-    beside = here if factor else None
-    return Estimate(
-        _mean(whole),
-        mean,
-        *ends(mean, error, None),
-        value,
-        *ends(value, error + factor * help_, beside),
-        len(whole),
-        len(checked),
-        factor,
-        coarse=_is_coarse(said, beside),
-        labels=labels,
-    )
+    return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
 
 
 def _counting(share: Float) -> Float:
@@ -157,12 +108,6 @@ def _counting(share: Float) -> Float:
         return np.ones(len(share))
     weights: Float = share / share.mean()
     return weights
-
-
-def _factor(error: Float, help_: Float) -> float:
-    """Return λ: how much the judge's values help."""
-    square = float((help_**2).sum())
-    return min(max(-float((error * help_).sum()) / square, 0.0), 1.0) if square else 0.0
 
 
 def _is_coarse(said: Float, there: Float | None) -> bool:
@@ -174,105 +119,17 @@ def _is_coarse(said: Float, there: Float | None) -> bool:
 
 
 def _ends(
-    value: float,
-    spread: float,
-    values: Float,
-    number: float,
-    level: float,
-    is_coarse: bool,
-    labels: int | None = None,
-    limits: Limits | None = None,
+    value: float, spread: float, values: Float, free: float, level: float, labels: int, limits: Limits | None
 ) -> tuple[float, float]:
-    """Return the interval of a corrected mean; where few values tell, with a floor, and within their scale.
-
-    The floor is that of so many `labels`, where they are not one an answer.
-    """
-    reach = _quantile(number, level)
-    if not is_coarse:
-        return value - reach * math.sqrt(spread), value + reach * math.sqrt(spread)
+    """Return the interval of a corrected mean; with the floor of so many `labels`, and within their scale."""
+    far = reach(free, level) if free > 0 else math.nan
+    if not labels:
+        return value - far * math.sqrt(spread), value + far * math.sqrt(spread)
     scale = ranges_of(values[:, None], limits)
-    half = reach * math.sqrt(spread + least_error(labels or number, level, float(scale.span[0])) ** 2)
-    return max(value - half, min(float(scale.low[0]), value)), min(
-        value + half, max(float(scale.high[0]), value)
-    )
-
-
-def _alone(said: Float, level: float, limits: Limits | None = None) -> tuple[float, float]:
-    """Return the interval of people's mean: Student's, or Wilson's where there are two values."""
-    if not len(said):
-        return math.nan, math.nan
-    reach = _quantile(len(said), level) * math.sqrt(_variance(said) / len(said))
-    ends = np.array([_mean(said) - reach]), np.array([_mean(said) + reach])
-    low, high = mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
-    return float(low[0]), float(high[0])
+    half = far * math.sqrt(spread + least_error(labels, level, float(scale.span[0])) ** 2)
+    low, high = float(scale.low[0]), float(scale.high[0])
+    return max(value - half, min(low, value)), min(value + half, max(high, value))
 
 
 def _column(values: Float) -> Sample:
     return Sample(tuple(map(str, range(len(values)))), values[:, None], np.arange(len(values)))
-
-
-def _weight(said: Float, there: Float, elsewhere: Float) -> float:
-    """Return λ: how much the judge's values help."""
-    if len(said) < 2 or not len(elsewhere):
-        return 0.0
-    spread = _variance(np.concatenate((there, elsewhere)))
-    if not spread:
-        return 0.0
-    together = float(((said - said.mean()) * (there - there.mean())).sum()) / (len(said) - 1)
-    return min(max(together / ((1 + len(said) / len(elsewhere)) * spread), 0.0), 1.0)
-
-
-def corrected_share(
-    judge: Mapping[str, str], people: Mapping[str, str], labels: Collection[str], level: float = 0.95
-) -> Estimate:
-    """Return the share of queries that people would give one of these labels.
-
-    >>> judge = {"a": "perfect", "b": "incorrect", "c": "perfect", "d": "perfect"}
-    >>> corrected_share(judge, {"a": "perfect", "b": "incorrect"}, ["perfect"]).value
-    0.75
-    """
-    checked = [query for query in people if query in judge]
-    so = np.array([people[query] in labels for query in checked], np.float64)
-    share, spread, square, unseen = 0.0, 0.0, 0.0, 0.0
-    for label in sorted(set(judge.values())):
-        weight = sum(said == label for said in judge.values()) / len(judge)
-        here = so[[judge[query] == label for query in checked]] if checked else so
-        if not len(here):
-            unseen += weight
-        chance = _mean(here if len(here) else so)
-        smooth = (here.sum() + 0.5) / (len(here) + 1)  # three of three is not certainty
-        share += weight * chance
-        square += weight * chance**2
-        spread += weight**2 * float(smooth * (1 - smooth)) / max(len(here), 1)
-    spread += max(square - share**2, 0.0) / len(judge)
-    reach, alone = _quantile(len(checked), level), _alone(so, level)
-    low, high = share - reach * math.sqrt(spread) - unseen, share + reach * math.sqrt(spread) + unseen
-    if len(set(judge.values())) == 1:  # who always says the same tells nothing apart
-        low, high = alone
-    return Estimate(
-        sum(said in labels for said in judge.values()) / len(judge),
-        _mean(so),
-        *alone,
-        share,
-        float(np.maximum(low, 0.0)),
-        float(np.minimum(high, 1.0)),
-        len(judge),
-        len(checked),
-        math.nan,
-        unseen,
-        _is_coarse(so, None),
-    )
-
-
-def _quantile(number: float, level: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(number - 1, (1 + level) / 2)) if number > 1 else math.nan
-
-
-def _mean(values: Float) -> float:
-    return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
-
-
-def _variance(values: Float) -> float:
-    return float(np.var(values, ddof=1)) if len(values) > 1 else 0.0

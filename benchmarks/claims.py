@@ -1,0 +1,444 @@
+"""How often what people's labels let be said is false, simulated where the truth is known.
+
+    python benchmarks/claims.py [--replays 1000] [--workers 2] [--peers FOLDER] [ROW…]
+
+Intervals, tests, families, clusters, unequal draws, looks and plans of `rageval.statistics.correction` and
+`.planning`, a row each, in the worlds of worlds.py, from fixed seeds; beside ppi_py and truescore, where they
+are installed (or in FOLDER: `pip install --target FOLDER ppi-python truescore`). Ends with 1 when a figure is
+outside its limits. With 1,000 replays the error of a figure is about .007. Takes five minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rageval.statistics.correction import Corrected, corrected, max_t
+from rageval.statistics.planning import labels_needed, look_bounds, look_sizes
+from rageval.statistics.significance import holm
+from timing import markdown
+from worlds import JUDGES, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
+
+LABELS = (30, 50, 100, 200)
+PLANNED = (
+    ("binary", "good", 0.1),
+    ("binary", "biased", 0.11),
+    ("binary", "noisy", 0.12),
+    ("crag", "good", 0.15),
+    ("ratio", "good", 0.05),
+)
+QUERIES, DELTA = 1000, 0.08
+Estimator = Callable[..., Corrected]
+
+
+class Limits(NamedTuple):
+    """Between what a cell must lie, and the mean of a row."""
+
+    cell: tuple[float, float]
+    row: tuple[float, float]
+
+
+NONE = Limits((-math.inf, math.inf), (-math.inf, math.inf))
+COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
+FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
+WRONG = Limits((0.0, 0.065), (0.0, 0.065))
+
+
+class Found(NamedTuple):
+    """A row's figures by column: of each cell one."""
+
+    row: str
+    column: str
+    values: list[float]
+    limits: Limits = NONE
+
+
+class Outcome(NamedTuple):
+    """How often intervals held the truth and a difference was claimed, and how wide they were on average."""
+
+    held: float
+    claimed: float
+    width: float
+
+
+def outcome(found: Sequence[Corrected], truth: float | Float) -> Outcome:
+    low, high, p = (np.array([getattr(each, name) for each in found]) for name in ("low", "high", "p"))
+    return Outcome(
+        float(((low <= truth) & (truth <= high)).mean()), float((p < 0.05).mean()), float((high - low).mean())
+    )
+
+
+def estimated(drawn: Drawn, labels: int, estimate: Estimator = corrected, **options: Any) -> list[Corrected]:
+    """Each replay's first so many queries are labelled: all are drawn alike."""
+    options = {"paired": True, "span": 0.0, **options}
+    return [estimate(judge, list(enumerate(people[:labels].tolist())), **options)
+            for people, judge in zip(*drawn[:2], strict=True)]  # fmt: skip
+
+
+def simulated(
+    name: str, judge: str, labels: int, replays: int, *, delta: float = DELTA, queries: int = QUERIES,
+    estimate: Estimator = corrected, **options: Any,
+) -> Outcome:  # fmt: skip
+    """One cell: a world, a judge, so many labels."""
+    worlds = WORLDS | SELDOM
+    seed = [sorted(worlds).index(name), JUDGES.index(judge), labels, int(1000 * delta), queries]
+    drawn = worlds[name](np.random.default_rng(seed), (replays, queries), delta, judge)
+    truth = drawn.people.mean(axis=1) if options.get("population") == "set" else drawn.mean
+    return outcome(estimated(drawn, labels, estimate, **options), truth)
+
+
+def students(people: Float, truth: float) -> tuple[float, float]:
+    """Coverage of Student's interval of labels alone, and its width."""
+    from scipy.stats import t
+
+    number = people.shape[1]
+    half = t.ppf(0.975, number - 1) * people.std(axis=1, ddof=1) / math.sqrt(number)
+    return float((np.abs(people.mean(axis=1) - truth) <= half).mean()), float(2 * half.mean())
+
+
+def everywhere(replays: int, labels: int, **options: Any) -> list[Outcome]:
+    return [simulated(world, judge, labels, replays, **options) for world in WORLDS for judge in JUDGES]
+
+
+def intervals(replays: int) -> Iterator[Found]:
+    for labels in LABELS:
+        without = everywhere(replays, labels)
+        yield Found("95 % coverage, no floor", str(labels), [each.held for each in without], COVERAGE)
+        known = [each.held for each in everywhere(replays, labels, span=1.0)]
+        yield Found(
+            "95 % coverage as claimed, with the floor", str(labels), known, Limits((0.92, 1), (0.93, 1))
+        )
+        yield Found("power at δ = .08", str(labels), [each.claimed for each in without])
+    for queries in (400, 2000):
+        some = [each.held for each in everywhere(replays, 100, queries=queries)]
+        yield Found(f"the same of {queries:,} queries", "100", some, COVERAGE)
+
+
+def of_the_set(replays: int) -> Iterator[Found]:
+    """Without the perfect judge, of whom nothing is left to be known."""
+    for labels in LABELS:
+        found = [simulated(world, judge, labels, replays, population="set")
+                 for world in WORLDS for judge in JUDGES[1:]]  # fmt: skip
+        yield Found("coverage of the set's mean", str(labels), [each.held for each in found], COVERAGE)
+
+
+def no_difference(replays: int) -> Iterator[Found]:
+    for labels in LABELS:
+        found = everywhere(replays, labels, delta=0.0)
+        yield Found(
+            "claims where there is no difference", str(labels), [each.claimed for each in found], WRONG
+        )
+
+
+def widths(replays: int) -> Iterator[Found]:
+    for judge in JUDGES:
+        found = []
+        for world in WORLDS:
+            rng = np.random.default_rng([3, JUDGES.index(judge)])
+            drawn = WORLDS[world](rng, (replays, QUERIES), DELTA, judge)
+            found.append(
+                outcome(estimated(drawn, 100), drawn.mean).width / students(drawn.people[:, :100], 0)[1]
+            )
+        yield Found(f"width against labels alone, 100 labels, {judge}", "100", found)
+
+
+def seldom(replays: int) -> Iterator[Found]:
+    cells = [("three", judge, delta) for judge in ("perfect", "good", "noisy") for delta in (0.0, 0.02)]
+    cells += [("rare", judge, 0.0) for judge in ("perfect", "good", "noisy")]
+    for labels in LABELS:
+        for row, span, limits in (("with the floor", 1.0, FLOOR), ("without", 0.0, NONE)):
+            found = [simulated(world, judge, labels, replays, delta=delta, span=span).held
+                     for world, judge, delta in cells]  # fmt: skip
+            yield Found(f"systems that differ on 3 % or fewer, {row}", str(labels), found, limits)
+        alone = []
+        for world, judge, delta in cells:
+            drawn = SELDOM[world](np.random.default_rng(labels), (replays, QUERIES), delta, judge)
+            alone.append(students(drawn.people[:, :labels], delta)[0])
+        yield Found("systems that differ on 3 % or fewer, labels alone (t)", str(labels), alone)
+
+
+def one_mean(replays: int) -> Iterator[Found]:
+    """A mean of .96 (and .6), not a difference."""
+    for labels in LABELS:
+        found = []
+        for share in (0.96, 0.6):
+            rng = np.random.default_rng([labels, int(share * 100)])
+            people = (rng.random((replays, QUERIES)) < share).astype(float)
+            drawn = Drawn(people, said(rng, people, RATES["good"][0]), share)
+            options: dict[str, Any] = {"paired": False, "span": 1.0, "within": (0, 1)}
+            found.append(outcome(estimated(drawn, labels, **options), share).held)
+        yield Found(
+            "coverage of one system's mean (.96, .6)", str(labels), found, Limits((0.925, 1), (0.93, 1))
+        )
+
+
+def families(replays: int) -> Iterator[Found]:
+    """Nine systems against one, none better, four of which the judge favours."""
+    rng = np.random.default_rng(9)
+    wrong = dict.fromkeys(("holm", "max_t", "judge"), 0)
+    for _ in range(replays):
+        z = rng.normal(size=QUERIES)
+        truth = [((z + rng.normal(size=QUERIES)) > math.sqrt(2) * -0.2533).astype(float) for _ in range(10)]
+        judge = [said(rng, each, RATES["biased"][int(at > 4)]) for at, each in enumerate(truth)]
+        found = [corrected(judge[at] - judge[9], list(enumerate((truth[at] - truth[9])[:100])), paired=True)
+                 for at in range(9)]  # fmt: skip
+        wrong["holm"] += bool((holm(np.array([each.p for each in found])) < 0.05).any())
+        wrong["max_t"] += min(max_t(found, draws=300)) < 0.05
+        whole = [corrected(judge[at] - judge[9], list(enumerate(judge[at] - judge[9])), paired=True).p
+                 for at in range(9)]  # fmt: skip
+        wrong["judge"] += bool((holm(np.array(whole)) < 0.05).any())
+    rates = {name: count / replays for name, count in wrong.items()}
+    yield Found("anything claimed of 9 equal systems, Holm", "100", [rates["holm"]], WRONG)
+    yield Found("anything claimed of 9 equal systems, max-T", "100", [rates["max_t"]], WRONG)
+    yield Found("anything claimed of 9 equal systems, by the judge alone (Holm)", "100", [rates["judge"]])
+
+
+def in_clusters(replays: int, estimate: Estimator = corrected) -> Iterator[Found]:
+    shapes = ((100, 10), (200, 5), (50, 20))
+    found: dict[str, list[float]] = {
+        "scattered": [],
+        "scattered, ignored": [],
+        "whole": [],
+        "whole, ignored": [],
+    }
+    for clusters, size in shapes:
+        drawn, names = clustered(np.random.default_rng([clusters, size]), replays, clusters, size)
+        orders = {"scattered": np.arange(clusters * size).reshape(clusters, size).T.ravel()[: 2 * clusters],
+                  "whole": np.arange(clusters * size)[: 20 * size]}  # fmt: skip
+        for way, places in orders.items():
+            for row, options in ((way, {"clusters": names.tolist()}), (f"{way}, ignored", {})):
+                each = [
+                    estimate(
+                        judge, [(at, people[at]) for at in places.tolist()], paired=True, span=0, **options
+                    )
+                    for people, judge in zip(drawn.people, drawn.judge, strict=True)
+                ]
+                found[row].append(outcome(each, 0.0).held)
+    for row, values in found.items():
+        limits = NONE if "ignored" in row else Limits((0.925, 0.99), (0.93, 0.99))
+        yield Found(f"labels in clusters, {row}", "", values, limits)
+
+
+def unequal(replays: int) -> Iterator[Found]:
+    for labels in (50, 100, 200):
+        found: dict[str, list[float]] = {"weighted": [], "as if drawn alike": []}
+        for world in WORLDS:
+            for judge in ("good", "biased"):
+                seed = [labels, JUDGES.index(judge), list(WORLDS).index(world)]
+                rng = np.random.default_rng(seed)
+                drawn = WORLDS[world](rng, (replays, QUERIES), DELTA, judge)
+                ends: dict[str, list[Corrected]] = {name: [] for name in found}
+                for people, values in zip(*drawn[:2], strict=True):
+                    weight = np.where(values != 0, 4.0, 1.0)
+                    chance = np.minimum(labels * weight / weight.sum(), 1)
+                    taken = np.flatnonzero(rng.random(QUERIES) < chance)
+                    some = list(zip(taken.tolist(), people[taken].tolist(), strict=True))
+                    ends["weighted"].append(corrected(values, some, paired=True, span=0, chosen=chance))
+                    ends["as if drawn alike"].append(corrected(values, some, paired=True, span=0))
+                for row, each in ends.items():
+                    found[row].append(outcome(each, drawn.mean).held)
+        for row, values in found.items():
+            limits = COVERAGE if row == "weighted" else NONE
+            yield Found(
+                f"4 × as many labels where the judge sees a difference, {row}", str(labels), values, limits
+            )
+
+
+def looks(replays: int) -> Iterator[Found]:
+    """Four looks at up to 200 labels."""
+    bounds, sizes = look_bounds(4), look_sizes(200, 4)
+    for delta in (0.0, 0.08, 0.15, 0.2):
+        columns: dict[str, list[float]] = {name: [] for name in ("looks", "fixed", "at .05", "labels")}
+        for judge in ("good", "biased"):
+            seed = [4, int(100 * delta), JUDGES.index(judge)]
+            drawn = binary(np.random.default_rng(seed), (replays, QUERIES), delta, judge)
+            p = np.array([[each.p for each in estimated(drawn, size, span=1.0)] for size in sizes])
+            over = p < np.array(bounds)[:, None]
+            stop = np.where(over.any(axis=0), over.argmax(axis=0), 3)
+            columns["looks"].append(float(over.any(axis=0).mean()))
+            columns["fixed"].append(float((p[-1] < 0.05).mean()))
+            columns["at .05"].append(float((p < 0.05).any(axis=0).mean()))
+            columns["labels"].append(float(np.array(sizes)[stop].mean()))
+        limits = NONE if delta else WRONG
+        yield Found("claimed by O'Brien and Fleming's looks", f"δ = {delta:g}", columns["looks"], limits)
+        yield Found("claimed from all 200 labels", f"δ = {delta:g}", columns["fixed"], limits)
+        yield Found("claimed by looking each time at .05", f"δ = {delta:g}", columns["at .05"])
+        yield Found("mean labels of 200", f"δ = {delta:g}", columns["labels"])
+
+
+def plans(replays: int) -> Iterator[Found]:
+    """A plan from a pilot, and the width that the labels then give."""
+    for pilot in (30, 50):
+        met, plain = [], []
+        for world, judge, width in PLANNED:
+            seed = [pilot, JUDGES.index(judge), list(WORLDS).index(world)]
+            drawn = WORLDS[world](np.random.default_rng(seed), (replays, QUERIES), DELTA, judge)
+            reached = []
+            for people, values in zip(*drawn[:2], strict=True):
+                some = list(enumerate(people.tolist()))
+                number = labels_needed(values, some[:pilot], width, paired=True, span=0)
+                if number is not None:
+                    then = corrected(values, some[:number], paired=True, span=0)
+                    reached.append((then.high - then.low) / 2 <= 1.1 * width)
+            met.append(float(np.mean(reached)))
+            plain.append(len(reached) / replays)
+        yield Found(
+            "plans that attain ≤ 1.1 of the width", f"pilot {pilot}", met, Limits((0.8, 1), (0.85, 1))
+        )
+        yield Found("plans that are possible", f"pilot {pilot}", plain)
+
+
+def where_they_differ(replays: int) -> Iterator[Found]:
+    """80 % the same answers: 100 labels among the others, against 100 anywhere."""
+    ratio, held = [], []
+    for judge in ("good", "noisy", "biased"):
+        rng = np.random.default_rng([10, JUDGES.index(judge)])
+        drawn = binary(rng, (replays, QUERIES), DELTA, judge)
+        same = rng.random((replays, QUERIES)) < 0.8
+        people, values = (np.where(same, 0.0, each) for each in drawn[:2])
+        anywhere = estimated(Drawn(people, values, 0.0), 100)
+        found = []
+        for truth, judged, alike in zip(people, values, same, strict=True):
+            at = np.flatnonzero(~alike)[:100]
+            some = list(zip(at.tolist(), truth[at].tolist(), strict=True))
+            found.append(corrected(judged, some, paired=True, span=0, same=np.flatnonzero(alike).tolist(),
+                                   population="set"))  # fmt: skip
+        truths = people.mean(axis=1)
+        held.append(outcome(found, truths).held)
+        wide = np.array([each.value for each in anywhere]) - truths
+        near = np.array([each.value for each in found]) - truths
+        ratio.append(float((near**2).mean() / (wide**2).mean()))
+    yield Found("labels only where answers differ, coverage", "100", held, COVERAGE)
+    yield Found(
+        "labels only where answers differ, variance against anywhere",
+        "100",
+        ratio,
+        Limits((0, 0.3), (0, 0.25)),
+    )
+
+
+def lenient(replays: int) -> Iterator[Found]:
+    """Two equally good systems, a judge lenient to one of them: how many of 20 seeds give a winner."""
+    seeds = [binary(np.random.default_rng(seed), (1, 200), 0.0, "biased") for seed in range(20)]
+    claims = sum(each.p < 0.05 for drawn in seeds for each in estimated(drawn, 60, span=1.0))
+    alone = [corrected(drawn.judge[0], list(enumerate(drawn.judge[0])), paired=True).p for drawn in seeds]
+    yield Found(
+        "winners of 20 contests of equals, 60 labels of 200", "", [float(claims)], Limits((0, 1), (0, 1))
+    )
+    yield Found(
+        "winners of 20 contests of equals, by the judge alone", "", [float(np.sum(np.array(alone) < 0.05))]
+    )
+
+
+def peers(replays: int) -> Iterator[Found]:
+    """The same cells by ppi_py and truescore: normal quantile, λ within 0 … 1, no floor."""
+    ways: dict[str, Callable[[Float, Float, int], tuple[float, float]]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from ppi_py import ppi_mean_ci  # type: ignore[import-not-found]
+
+            def by_ppi(people: Float, judge: Float, n: int) -> tuple[float, float]:
+                low, high = ppi_mean_ci(people[:n], judge[:n], judge[n:], alpha=0.05)
+                return float(np.squeeze(low)), float(np.squeeze(high))
+
+            ways["ppi_py"] = by_ppi
+        except ImportError as error:
+            print(f"ppi_py is left out: {error}", file=sys.stderr)
+        try:
+            from truescore.correct import ppi_estimate  # type: ignore[import-not-found]
+
+            def by_truescore(people: Float, judge: Float, n: int) -> tuple[float, float]:
+                found = ppi_estimate(judge, people[:n], np.arange(n))
+                return found.low, found.high
+
+            ways["truescore"] = by_truescore
+        except ImportError as error:
+            print(f"truescore is left out: {error}", file=sys.stderr)
+        for labels in LABELS if ways else ():
+            for name, way in ways.items():
+                usual = [
+                    _peer(way, WORLDS, world, judge, labels, replays, DELTA)
+                    for world in WORLDS
+                    for judge in JUDGES
+                ]
+                yield Found(f"95 % coverage, {name}", str(labels), usual)
+                few = [
+                    _peer(way, SELDOM, "three", judge, labels, replays, 0.0)
+                    for judge in ("perfect", "good", "noisy")
+                ]
+                yield Found(f"systems that differ on 3 %, {name}", str(labels), few)
+
+
+def _peer(way: Any, worlds: Any, world: str, judge: str, labels: int, replays: int, delta: float) -> float:
+    seed = [sorted(WORLDS | SELDOM).index(world), JUDGES.index(judge), labels, int(1000 * delta), QUERIES]
+    drawn = worlds[world](np.random.default_rng(seed), (replays, QUERIES), delta, judge)
+    ends = np.array([way(people, values, labels) for people, values in zip(*drawn[:2], strict=True)])
+    return float(((ends[:, 0] <= drawn.mean) & (drawn.mean <= ends[:, 1])).mean())
+
+
+ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
+    "intervals": intervals, "set": of_the_set, "none": no_difference, "widths": widths, "seldom": seldom,
+    "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "looks": looks,
+    "plans": plans, "differ": where_they_differ, "lenient": lenient, "peers": peers,
+}  # fmt: skip
+
+
+def run(name: str, replays: int, folder: str | None) -> list[Found]:
+    if folder:
+        sys.path.append(folder)
+    found = list(ROWS[name](replays))
+    print(f"{name} is done", file=sys.stderr)
+    return found
+
+
+def is_within(found: Found) -> bool:
+    mean = sum(found.values) / len(found.values)
+    return (
+        all(found.limits.cell[0] <= value <= found.limits.cell[1] for value in found.values)
+        and found.limits.row[0] <= mean <= found.limits.row[1]
+    )
+
+
+def shown(found: Found) -> tuple[str, ...]:
+    places = 3 if max(found.values) <= 1 else 0
+    numbers = min(found.values), max(found.values), sum(found.values) / len(found.values)
+    low, high, mean = (f"{number:.{places}f}" for number in numbers)
+    spread = low if low == high else f"{low} – {high}"
+    return (
+        found.row,
+        found.column,
+        str(len(found.values)),
+        spread,
+        mean,
+        "" if is_within(found) else "outside",
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Simulate what people's labels let be said.")
+    parser.add_argument("rows", nargs="*", choices=[[], *ROWS])
+    parser.add_argument("--replays", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--peers", help="where ppi_py and truescore are, if not installed")
+    asked = parser.parse_args()
+    with ProcessPoolExecutor(asked.workers) as pool:
+        work = partial(run, replays=asked.replays, folder=asked.peers)
+        found = [each for rows in pool.map(work, asked.rows or list(ROWS)) for each in rows]
+    order = list(dict.fromkeys(each.row for each in found))
+    found.sort(key=lambda each: order.index(each.row))
+    print(markdown(("", "labels", "cells", "least – most", "mean", ""), [shown(each) for each in found]))
+    print(f"\n{asked.replays:,} replays a cell.")
+    return int(not all(map(is_within, found)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
