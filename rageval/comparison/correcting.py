@@ -166,7 +166,7 @@ def _from_whole(
 
 
 def _from_parts(
-    found: CorrectedMeasure, values: _Values, parts: PartJudged, level: float, limits: Limits | None
+    found: CorrectedMeasure, values: _Values, parts: _PartJudged, level: float, limits: Limits | None
 ) -> CorrectedMeasure:
     """Correct by the parts of answers that people judged."""
     people, mean = corrected_from_parts(
