@@ -58,7 +58,10 @@ def opened_(browser: Any) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert said == []
-    assert {address.partition("#")[0].rpartition("/")[2] for address in asked} <= {"report.html"}
+    assert {address.partition("#")[0].rpartition("/")[2] for address in asked} <= {
+        "report.html",
+        "label.html",
+    }
 
 
 @pytest.fixture(scope="module", name="pages")

@@ -41,6 +41,7 @@ GROUPS = {
         "agree": "The passport of a judge: how far it agrees with people.",
         "correct": "Correct a judge's scores by what people said of some of the same answers.",
         "label-plan": "Draw what people shall label, before anybody labels.",
+        "annotate": "A page on which a person labels what was drawn; one file, no network.",
         "conformance": "Compare with the tools that are installed, on golden vectors.",
     },
     "Files": {

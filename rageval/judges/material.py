@@ -234,10 +234,15 @@ def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _both_orders(question: str, query: str, one: tuple[str, str], other: tuple[str, str]) -> Iterator[Task]:
     for first, second in ((one, other), (other, one)):
         shown = first[0], second[0]
-        plain = not any("|" in name for name in shown)  # else both orders might have one name
-        aspect = " | ".join(shown) if plain else json.dumps(shown, ensure_ascii=False)
+        aspect = pair_aspect(*shown)
         rows = tuple(VerdictRow(query, system, aspect=aspect, shown=shown) for system in shown)
         yield Task({"question": question, "answer_a": first[1], "answer_b": second[1]}, {"": rows})
+
+
+def pair_aspect(first: str, second: str) -> str:
+    """Return the aspect of a comparison in which the answers of these systems were shown in this order."""
+    plain = not any("|" in name for name in (first, second))  # else both orders might have one name
+    return f"{first} | {second}" if plain else json.dumps((first, second), ensure_ascii=False)
 
 
 def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:

@@ -102,7 +102,7 @@ _EXPECTED = "a page that rageval report wrote"
 
 EARLIER = "earlier result"  # what an input is called that was printed by a command
 _CHARTS = "chart.js"
-_SCRIPTS = ("basics.js", "table.js", "charts.js", "differences.js", "matrix.js", "page.js")
+_SCRIPTS = ("texts.js", "basics.js", "table.js", "charts.js", "differences.js", "matrix.js", "page.js")
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "judging", "positions"))
@@ -113,17 +113,17 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 def page(report: Mapping[str, Any], places: int = 4) -> str:
     """Return the page that shows this report."""
     environment = _environment(places)
-    charts = _asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
-    scripts = [charts, "\n".join(['"use strict";', *map(_asset, _SCRIPTS)])]
-    style = "\n".join(map(_asset, _STYLES))
+    charts = asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
+    scripts = [charts, "\n".join(['"use strict";', *map(asset, _SCRIPTS)])]
+    style = "\n".join(map(asset, _STYLES))
     return environment.get_template(_TEMPLATE).render(
         report={**_OPTIONAL, **report},
         tables=_tables(report),
         places=places,
-        policy=_policy(scripts, style),
+        policy=policy(scripts, style),
         style=_trusted(style),
         scripts=[_trusted(script) for script in scripts],
-        block=_trusted(_OPENING + _as_block(report) + _CLOSING),
+        block=_trusted(_OPENING + as_block(report) + _CLOSING),
     )
 
 
@@ -143,10 +143,10 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
         ) from None
 
 
-def _as_block(report: Mapping[str, Any]) -> str:
+def as_block(report: Mapping[str, Any]) -> str:
     r"""Return the report as JSON in which nothing can end the block it stands in.
 
-    >>> _as_block({"title": "</script>"})
+    >>> as_block({"title": "</script>"})
     '{"title":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(report, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -155,8 +155,11 @@ def _as_block(report: Mapping[str, Any]) -> str:
     return text
 
 
-def _policy(scripts: list[str], style: str) -> str:
-    """Return what the browser may do: run these scripts, use this style; load nothing, send nothing."""
+def policy(scripts: Sequence[str], style: str, *more: str) -> str:
+    """Return what the browser may do: run these scripts, use this style; load nothing, send nothing.
+
+    What else a page may do stands in `more`.
+    """
     return "; ".join(
         [
             "default-src 'none'",
@@ -166,12 +169,13 @@ def _policy(scripts: list[str], style: str) -> str:
             "form-action 'none'",
             "require-trusted-types-for 'script'",
             "trusted-types 'none'",
+            *more,
         ]
     )
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     """Return a file that goes into the page."""
     return (files("rageval.pages") / "assets" / name).read_text(encoding="utf-8")
 
@@ -186,7 +190,7 @@ def _environment(places: int) -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -34,7 +34,7 @@ from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
 from rageval.measures.parsing import parse_measure
 from rageval.pages.gathering import _most_telling
-from rageval.pages.page import _asset, read_report
+from rageval.pages.page import asset, read_report
 from rageval.scoring.scores import Score, Scores
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst
@@ -534,7 +534,7 @@ def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> N
     command("report", *words, *options, "--resamples", "100", "-o", str(tmp_path / "r.html"))
     block = re.search(r'id="report">(.*?)</script>', (tmp_path / "r.html").read_text(encoding="utf-8"))
     assert block is not None
-    scripts = "\n".join(_asset(name) for name in ("basics.js", "differences.js"))
+    scripts = "\n".join(asset(name) for name in ("texts.js", "basics.js", "differences.js"))
     given = json.dumps([block[1], scripts])
     done = subprocess.run([node, "-e", SCRIPT], input=given, capture_output=True, text=True, check=True)
     for found in json.loads(done.stdout):  # of bad minus good
@@ -570,7 +570,7 @@ def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_
     if node is not None:
         looks = "console.log([lookOf({grade: 1}, true), lookOf({grade: 0}, true), lookOf({grade: 1})].join())"
         done = subprocess.run(
-            [node, "-e", _asset("matrix.js") + looks], capture_output=True, text=True, check=True
+            [node, "-e", asset("matrix.js") + looks], capture_output=True, text=True, check=True
         )
         assert done.stdout.split(",")[::3] == ["wrong", "full", "full"]
 

@@ -20,7 +20,7 @@ from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.pages._matrices import fitting
 from rageval.pages.gathering import _most_telling, measured
-from rageval.pages.page import _CLOSING, _OPENING, _as_block, packed, page, read_report, unpacked
+from rageval.pages.page import _CLOSING, _OPENING, as_block, packed, page, read_report, unpacked
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"
@@ -210,7 +210,7 @@ def test_the_policy_names_the_scripts_and_the_style_and_nothing_else(tmp_path: P
 
 def test_nothing_in_the_block_can_end_it() -> None:
     text = "</script><script>alert(1)</script><!-- ]]> \u2028 &amp; \ud800"
-    block = _as_block({"title": text})
+    block = as_block({"title": text})
     assert not set("<>&") & set(block)
     assert block.isascii()
     assert json.loads(block)["title"] == text

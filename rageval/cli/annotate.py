@@ -1,0 +1,72 @@
+"""`rageval annotate`: a page on which a person labels what a plan asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval.cli._options import Command, output_option
+from rageval.errors import UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.files.plans import LabelPlan
+
+
+@click.command(cls=Command)
+@click.argument("plan", metavar="PLAN.jsonl")
+@output_option("-o", "--output", metavar="FILE.html", help="The page.")
+@click.option("--annotator", default="a", show_default=True, metavar="NAME", help="Who labels.")
+@output_option(
+    "--serve",
+    metavar="LABELS.jsonl",
+    help="In place of a page: serve it on this computer, and save each label in this file.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of --serve (default: a free one).")
+def annotate(plan: str, annotator: str, output: Path | None, serve: Path | None, port: int) -> None:
+    """Make a page on which a person labels what PLAN asks: one file, which loads and sends nothing.
+
+    It names no system and no judge. Labels are kept in the browser as they are given, and exported as
+    judgements, which rageval score, agree and correct read as they stand. For a second person make another
+    page of the same plan, with a NAME of its own.
+
+    \b
+    rageval annotate ask.jsonl -o page.html
+    rageval annotate ask.jsonl --annotator kim -o kim.html
+    rageval annotate ask.jsonl --serve labels.jsonl
+    """
+    from rageval.files.plans import read_plan
+
+    if (output is None) == (serve is None):
+        raise UsageError("expected -o FILE.html, a place for the page, or --serve LABELS.jsonl")
+    found = read_plan(plan)
+    if output is not None:
+        _write(found, annotator, output)
+    elif serve is not None:
+        _serve(found, annotator, serve, port)
+
+
+def _write(plan: LabelPlan, annotator: str, output: Path) -> None:
+    from rageval.files.writing import whole_file
+    from rageval.pages.annotation import page_to_label
+
+    text = page_to_label(plan, annotator).encode()
+    with whole_file(output) as stream:
+        stream.write(text)
+    click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
+
+
+def _serve(plan: LabelPlan, annotator: str, place: Path, port: int) -> None:
+    """Serve until interrupted."""
+    from rageval.pages.serving import LabelFile, LabelServer
+
+    labels = LabelFile(place, plan, annotator)
+    with LabelServer(labels, port) as server:
+        click.echo(server.address)
+        click.echo(f"rageval: {len(labels):,} labels are there; Ctrl-C ends", err=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            click.echo(f"rageval: {len(labels):,} labels in {visible(str(place))}", err=True)

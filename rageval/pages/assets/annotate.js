@@ -1,0 +1,489 @@
+// A person labels what a plan asks, one thing after the other. Everything stays in this browser until it is
+// exported (or goes to the program that serves the page). Nothing shown is ever taken for markup: see texts.js.
+
+const data = JSON.parse(byId("data").textContent);
+// One place to keep labels for each plan, annotator and order of things: labels are kept by position.
+const KEY = ["rageval", data.plan, data.annotator, data.order].join("/");
+const CANNOT = null; // what is kept where a person cannot tell
+const TITLES = {
+  question: "Question",
+  time: "Asked at",
+  gold: "Right answers",
+  gold_passages: "Passages with the answer",
+  passages: "Passages that were retrieved",
+  passage: "Passage",
+  sentence: "Sentence",
+  answer: "Answer",
+  answer_a: "Answer A",
+  answer_b: "Answer B",
+};
+const MAIN = ["sentence", "answer", "answer_a", "answer_b", "passage"]; // what is judged, or judged by
+const PAIR = { a: "A is better", b: "B is better", tie: "equally good" };
+
+let state = { at: 0, said: {} }; // said[position] = { value, seconds, note }; no value: not labelled yet
+const undone = []; // what was so before each label, the last one last
+let since = performance.now(); // when the present thing was shown, or the page came back into view
+let spent = 0; // milliseconds on it before that
+let shownContext = null;
+
+// --- what may be said ---------------------------------------------------------------------------------------
+
+// The values that can be chosen here, with their names; the best first.
+function choicesAt(position) {
+  if (data.kind === "grades") {
+    const steps = own(data.ranges, data.asks[position].text) ?? [];
+    return steps.map((value) => [value, String(value)]);
+  }
+  const names = data.labels.map(([label]) => label);
+  if (data.kind === "pair") return Object.entries(PAIR).filter(([label]) => names.includes(label));
+  return names.map((label) => [label, label.replaceAll("_", " ")]);
+}
+
+function isLabelled(position) {
+  return state.said[position] !== undefined && state.said[position].value !== undefined;
+}
+
+function labelled() {
+  return Object.keys(state.said).filter(isLabelled).length;
+}
+
+function nameOf(value, position) {
+  if (value === CANNOT) return "can't tell";
+  const found = choicesAt(position).find(([each]) => each === value);
+  return found ? found[1] : String(value);
+}
+
+// --- keeping ------------------------------------------------------------------------------------------------
+
+let isKept = true;
+
+function keep() {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(state));
+    isKept = true;
+  } catch (error) {
+    isKept = false;
+    if (!data.served) {
+      trouble(`Nothing can be saved in this browser (${error.name}): export your labels before you close the page.`);
+    }
+  }
+}
+
+function restore() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(KEY) ?? "null");
+    if (kept && typeof kept.at === "number" && kept.said) state = { at: kept.at, said: { ...kept.said } };
+  } catch (error) {
+    isKept = false;
+    if (!data.served) trouble(`Nothing can be saved in this browser (${error.name}): export before you close the page.`);
+  }
+  state.at = Math.min(Math.max(Math.trunc(state.at) || 0, 0), data.asks.length - 1);
+}
+
+function trouble(text) {
+  const place = byId("trouble");
+  place.hidden = text === "";
+  place.textContent = visible(text);
+}
+
+// --- as judgements ------------------------------------------------------------------------------------------
+
+// Mulberry32, as rageval/pages/annotation.py has it: opens what is sealed.
+function opened(ask) {
+  const bytes = Uint8Array.from(atob(ask.sealed), (character) => character.charCodeAt(0));
+  let state = ask.salt;
+  let word = 0;
+  const found = bytes.map((byte, at) => {
+    if (at % 4 === 0) word = mixed((state = (state + 0x6d2b79f5) | 0));
+    return byte ^ ((word >>> (8 * (at % 4))) & 255);
+  });
+  return JSON.parse(new TextDecoder().decode(found));
+}
+
+function mixed(state) {
+  let word = Math.imul(state ^ (state >>> 15), state | 1);
+  word ^= word + Math.imul(word ^ (word >>> 7), word | 61);
+  return (word ^ (word >>> 14)) >>> 0;
+}
+
+// The judgements that a label makes: one, or for a pair of answers one for each.
+function judgementsOf(position) {
+  const said = state.said[position];
+  const { shown, ...place } = opened(data.asks[position]);
+  const common = {
+    ...place,
+    annotator: data.annotator,
+    judge: `person:${data.annotator}`,
+    order: position + 1,
+    plan: data.plan,
+    rubric: data.rubric,
+    seconds: Math.round(said.seconds / 100) / 10,
+    status: said.value === CANNOT ? "refused" : "ok",
+    version: data.version,
+    ...(said.note ? { note: said.note } : {}),
+    ...(said.value === CANNOT ? { detail: "can't tell" } : {}),
+  };
+  if (!shown) return [{ ...common, ...verdict(said.value) }];
+  return shown.map((run, side) => ({ ...common, run_id: run, shown, ...outcome(said.value, side) }));
+}
+
+function verdict(value) {
+  if (value === CANNOT) return {};
+  return typeof value === "number" ? { grade: value } : { label: value, grade: data.labels.find(([label]) => label === value)[1] };
+}
+
+function outcome(value, side) {
+  if (value === CANNOT) return {};
+  if (value === "tie") return { label: "tie", grade: 0.5 };
+  return (value === "a") === (side === 0) ? { label: "win", grade: 1 } : { label: "loss", grade: 0 };
+}
+
+function asLine(judgement) {
+  return JSON.stringify(Object.fromEntries(Object.entries(judgement).sort(([one], [other]) => (one < other ? -1 : 1))));
+}
+
+function exported() {
+  return [...data.asks.keys()].filter(isLabelled).flatMap(judgementsOf).map((one) => asLine(one) + "\n").join("");
+}
+
+function saveFile() {
+  const name = data.annotator.replace(/[^\w.-]+/g, "_");
+  const address = URL.createObjectURL(new Blob([exported()], { type: "application/x-ndjson" }));
+  make("a", { href: address, download: `labels-${data.plan.slice(0, 8)}-${name}.jsonl` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
+  tell(`${labelled()} labels exported`);
+}
+
+// --- from judgements ----------------------------------------------------------------------------------------
+
+function placeOf(judgement) {
+  return JSON.stringify([judgement.query_id, judgement.run_id, judgement.item_id, judgement.aspect].map(String));
+}
+
+// Takes in the labels of a file: all that are not labelled here, or none if any line is not as it must be.
+function takeIn(text) {
+  const positions = new Map();
+  for (const position of data.asks.keys()) {
+    const { shown, ...place } = opened(data.asks[position]);
+    positions.set(placeOf({ run_id: shown ? shown[0] : "", ...place }), position); // the first of a pair says it
+    if (shown) positions.set(placeOf({ run_id: shown[1], ...place }), -1);
+  }
+  const found = new Map();
+  for (const [at, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const judgement = parsed(line, at + 1);
+    const position = positions.get(placeOf(judgement));
+    if (position === undefined) throw new Error(`line ${at + 1}: this page does not ask for that`);
+    if (position >= 0) found.set(position, saidIn(judgement, position, at + 1));
+  }
+  return found;
+}
+
+function parsed(line, at) {
+  let judgement;
+  try {
+    judgement = JSON.parse(line);
+  } catch {
+    throw new Error(`line ${at}: expected a label as this page exports it, found no JSON`);
+  }
+  if (judgement === null || judgement.plan !== data.plan) throw new Error(`line ${at}: is a label of another plan`);
+  if (judgement.annotator !== data.annotator) {
+    throw new Error(`line ${at}: is a label of ${judgement.annotator}, and this page is for ${data.annotator}`);
+  }
+  return judgement;
+}
+
+function saidIn(judgement, position, at) {
+  const sides = { win: "a", loss: "b", tie: "tie" };
+  let value = judgement.label ?? judgement.grade;
+  if (data.kind === "pair") value = own(sides, value);
+  if (judgement.status === "refused") value = CANNOT;
+  if (value !== CANNOT && !choicesAt(position).some(([each]) => each === value)) {
+    throw new Error(`line ${at}: expected one of ${choicesAt(position).map(([each]) => each).join(", ")}`);
+  }
+  const note = typeof judgement.note === "string" ? judgement.note : "";
+  return { value, note, seconds: 1000 * (Number(judgement.seconds) || 0) };
+}
+
+async function importFile() {
+  const [file] = byId("file").files;
+  byId("file").value = "";
+  if (!file) return;
+  try {
+    const found = takeIn(await file.text());
+    const [added, kept] = merge(found);
+    trouble("");
+    keep();
+    show(state.at);
+    tell(`${added} labels imported` + (kept ? `; ${kept} were labelled otherwise here, and stay as they are here` : ""));
+  } catch (error) {
+    trouble(`Nothing was imported. ${error.message}`);
+  }
+}
+
+// Takes over what is not labelled here; how many that were, and how many are labelled otherwise here.
+function merge(found) {
+  let added = 0;
+  let otherwise = 0;
+  for (const [position, said] of found) {
+    if (!isLabelled(position)) {
+      state.said[position] = said;
+      send(position);
+      added += 1;
+    } else if (state.said[position].value !== said.value) otherwise += 1;
+  }
+  return [added, otherwise];
+}
+
+// --- served by a program on this computer, which saves each label -------------------------------------------
+
+const waiting = new Map(); // positions that are not saved yet, with the number of their last change
+let changes = 0;
+let isSending = false;
+
+function send(position) {
+  if (!data.served) return;
+  waiting.set(position, (changes += 1));
+  if (!isSending) void sendAll();
+}
+
+async function sendAll() {
+  isSending = true;
+  try {
+    while (waiting.size) {
+      const [[position, change]] = waiting;
+      await sent(position);
+      if (waiting.get(position) === change) waiting.delete(position); // else it was changed meanwhile
+    }
+    trouble("");
+  } catch {
+    trouble("The program that saves labels does not answer. They are kept here; label on, or export them.");
+  }
+  isSending = false;
+  showProgress();
+}
+
+async function sent(position) {
+  const { shown, ...place } = opened(data.asks[position]);
+  const places = shown ? shown.map((run) => ({ ...place, run_id: run })) : [place];
+  const body = isLabelled(position) ? { labels: judgementsOf(position) } : { cleared: places };
+  const reply = await fetch("labels", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  if (!reply.ok) throw new Error(await reply.text());
+}
+
+async function begin() {
+  try {
+    const reply = await fetch("labels");
+    if (!reply.ok) throw new Error(await reply.text());
+    const found = takeIn(await reply.text());
+    for (const position of Object.keys(state.said).map(Number)) if (!found.has(position)) send(position);
+    merge(found);
+    keep();
+  } catch (error) {
+    trouble(`The labels saved before could not be read. ${error.message}`);
+  }
+  show(state.at);
+}
+
+// --- what is shown ------------------------------------------------------------------------------------------
+
+// A text of others, its lines and tabs kept, everything hidden in it written out.
+function shownText(text) {
+  return lines(String(text).replaceAll("\r\n", "\n").replaceAll("\t", "    "));
+}
+
+function block(name, value) {
+  const title = TITLES[name] ?? visible(name).replaceAll("_", " ");
+  const id = `text-${name}`;
+  const many = Array.isArray(value) && value.length > 1;
+  const texts = Array.isArray(value) ? value : [value];
+  const body = many
+    ? make("ol", { dir: "auto", tabindex: 0, "aria-labelledby": id }, ...texts.map((one) => make("li", { dir: "auto" }, shownText(one))))
+    : make("div", { dir: "auto", tabindex: 0, role: "group", "aria-labelledby": id }, shownText(texts[0] ?? ""));
+  const kind = ["text", MAIN.includes(name) ? "main" : null, name === "question" ? "question" : null];
+  return make("div", { class: kind.filter(Boolean).join(" ") }, make("h3", { id }, title), body);
+}
+
+function showContext(number) {
+  if (number === shownContext) return;
+  shownContext = number;
+  const context = data.contexts[number];
+  const known = Object.keys(TITLES).filter((name) => Object.hasOwn(context, name));
+  const others = Object.keys(context).filter((name) => !Object.hasOwn(TITLES, name));
+  const names = [...others, ...known];
+  const side = names.filter((name) => data.kind === "pair" && name.startsWith("answer_"));
+  byId("context").replaceChildren(
+    ...names.filter((name) => !side.includes(name)).map((name) => block(name, context[name])),
+    make("div", { class: "pair" }, ...side.map((name) => block(name, context[name]))),
+  );
+  window.scrollTo(0, 0);
+}
+
+function showAsked(ask) {
+  const what = {
+    grades: `Grade: ${visible(ask.text).replaceAll("_", " ")}`,
+    pair: "Which answer is better?",
+    label: ask.text ? shownText(ask.text) : "What do you say?",
+  }[data.kind];
+  byId("asked").replaceChildren(ask.text && data.kind === "label" ? make("small", {}, "To be judged:") : "", what);
+}
+
+function showChoices(position) {
+  const said = isLabelled(position) ? state.said[position].value : undefined;
+  const button = (value, name, key, kind) => {
+    const pressed = { type: "button", class: kind, "aria-pressed": String(said === value), "aria-keyshortcuts": key };
+    const found = make("button", pressed, make("kbd", { "aria-hidden": "true" }, key), " ", visible(name));
+    found.addEventListener("click", () => choose(value));
+    return found;
+  };
+  byId("choices").replaceChildren(
+    ...choicesAt(position).map(([value, name], at) => button(value, name, String(at + 1), null)),
+    button(CANNOT, "can't tell", "0", "cannot"),
+  );
+}
+
+function showProgress() {
+  const done = labelled();
+  byId("bar").max = data.asks.length;
+  byId("bar").value = done;
+  byId("count").textContent = `${done} of ${data.asks.length} labelled`;
+  const place = data.served ? (waiting.size ? "not saved yet" : "saved on this computer") : "saved in this browser";
+  byId("saved").textContent = data.served || isKept ? place : "not saved";
+  byId("undo").disabled = undone.length === 0;
+  byId("open").disabled = done === data.asks.length;
+}
+
+function show(position) {
+  state.at = position;
+  const ask = data.asks[position];
+  byId("title").textContent = `${position + 1} of ${data.asks.length} · question ${ask.query} of ${data.queries}`;
+  showContext(ask.context);
+  showAsked(ask);
+  showChoices(position);
+  byId("note").value = state.said[position]?.note ?? "";
+  byId("back").disabled = position === 0;
+  byId("next").disabled = position === data.asks.length - 1;
+  showProgress();
+  spent = 0;
+  since = performance.now();
+}
+
+// What a screen reader says; a sighted person sees it happen.
+function tell(text) {
+  byId("said").textContent = visible(text);
+}
+
+// --- what is done -------------------------------------------------------------------------------------------
+
+function goTo(position, message = "") {
+  show(position);
+  keep();
+  tell(`${message}${message ? ". " : ""}${position + 1} of ${data.asks.length}`);
+  byId("title").focus({ preventScroll: true });
+}
+
+function nextOpen(from) {
+  const number = data.asks.length;
+  for (let step = 1; step <= number; step += 1) {
+    const position = (from + step) % number;
+    if (!isLabelled(position)) return position;
+  }
+  return -1;
+}
+
+function choose(value) {
+  const position = state.at;
+  const before = state.said[position];
+  if (labelled() === 0) byId("task").open = false; // has been read by now
+  undone.push({ position, before });
+  const seconds = (before?.seconds ?? 0) + spent + (document.hidden ? 0 : performance.now() - since);
+  state.said[position] = { value, seconds, note: before?.note ?? "" };
+  send(position);
+  const next = nextOpen(position);
+  if (next >= 0) return goTo(next, nameOf(value, position));
+  goTo(position, nameOf(value, position));
+  tell("All is labelled. Export your labels.");
+}
+
+function undo() {
+  const last = undone.pop();
+  if (last === undefined) return;
+  const note = state.said[last.position]?.note;
+  if (last.before === undefined) delete state.said[last.position];
+  else state.said[last.position] = { ...last.before, note };
+  send(last.position);
+  goTo(last.position, "Undone");
+}
+
+function move(step) {
+  const position = state.at + step;
+  if (position >= 0 && position < data.asks.length) goTo(position);
+}
+
+function writeNote() {
+  const note = byId("note").value;
+  state.said[state.at] = { seconds: 0, ...state.said[state.at], note };
+  if (note === "" && !isLabelled(state.at)) delete state.said[state.at];
+  keep();
+}
+
+const KEYS = {
+  ArrowLeft: () => move(-1),
+  ArrowRight: () => move(1),
+  o: () => nextOpen(state.at) >= 0 && goTo(nextOpen(state.at)),
+  u: undo,
+  n: () => byId("note").focus(),
+  0: () => choose(CANNOT),
+};
+
+function press(event) {
+  if (event.target === byId("note")) {
+    if (event.key === "Escape") byId("title").focus();
+    return;
+  }
+  if (event.key.toLowerCase() === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey) {
+    event.preventDefault();
+    return void undo();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !byId("keys").checked) return;
+  const chosen = /^[1-9]$/.test(event.key) ? choicesAt(state.at)[Number(event.key) - 1] : undefined;
+  const action = chosen ? () => choose(chosen[0]) : own(KEYS, event.key);
+  if (!action || event.repeat) return;
+  event.preventDefault();
+  action();
+}
+
+byId("who").textContent = `${data.queries} questions, for annotator ${visible(data.annotator)}`;
+byId("instructions").textContent = shownText(data.instructions);
+byId("export").addEventListener("click", saveFile);
+byId("import").addEventListener("click", () => byId("file").click());
+byId("file").addEventListener("change", importFile);
+byId("back").addEventListener("click", () => move(-1));
+byId("next").addEventListener("click", () => move(1));
+byId("open").addEventListener("click", KEYS.o);
+byId("undo").addEventListener("click", undo);
+byId("note").addEventListener("input", writeNote);
+byId("note").addEventListener("change", () => isLabelled(state.at) && send(state.at));
+byId("keys").addEventListener("change", () => document.body.classList.toggle("no-keys", !byId("keys").checked));
+document.addEventListener("keydown", press);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) spent += performance.now() - since;
+  since = performance.now();
+});
+// Another tab with the same page has labelled: what it says counts here, too.
+window.addEventListener("storage", (event) => {
+  if (event.key !== KEY || event.newValue === null) return;
+  const at = state.at;
+  restore();
+  show(Math.min(at, data.asks.length - 1));
+});
+window.addEventListener("beforeunload", (event) => {
+  if ((!data.served && !isKept && labelled()) || waiting.size) event.preventDefault();
+});
+
+restore();
+byId("task").open = labelled() === 0;
+if (data.asks.length) show(state.at);
+keep();
+showProgress();
+if (data.served) void begin();

@@ -1,0 +1,151 @@
+"""The page on which people label, as a file: what is in it, in which order, and what must not be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from labelling import ANSWERS, NAMES, made, plan_of, written
+from rageval.cli import main
+from rageval.files.plans import LabelPlan, read_plan
+from rageval.pages.annotation import _mixed, places_of, to_label
+from snippets import ROOT
+
+SAMPLES = ROOT / "examples/data/answers"
+
+
+def annotate(*words: object, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, ["annotate", *map(str, words)], prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+def opened(ask: dict[str, Any]) -> dict[str, Any]:
+    from base64 import b64decode
+
+    place: dict[str, Any] = json.loads(_mixed(b64decode(ask["sealed"]), ask["salt"]))
+    return place
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> LabelPlan:
+    """50 answers of two systems to 25 questions."""
+    return read_plan(str(plan_of(tmp_path_factory.mktemp("plan"), 25)))
+
+
+def test_neither_systems_nor_judges_nor_verdicts_are_in_the_page(tmp_path: Path) -> None:
+    place = plan_of(tmp_path, 25)
+    for kind in ("crag", "pairwise", "nugget-assignment"):
+        place = plan_of(tmp_path, 25, kind)
+        annotate(place, "-o", tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        for name in (
+            *NAMES,
+            "openai",
+            "gpt-judge",
+            "the judge's reason",
+            "crag_score",
+            str(tmp_path),
+            "ask.jsonl",
+        ):
+            assert name.lower() not in page.lower(), (kind, name)
+        assert "answer text of 7" in page  # what must be there
+
+
+def test_what_is_sealed_says_nothing_by_its_length_and_opens_to_every_place_once(plan: LabelPlan) -> None:
+    found = to_label(plan, "a")
+    assert len({len(ask["sealed"]) for ask in found["asks"]}) == 1
+    assert len({ask["sealed"] for ask in found["asks"]}) == 50
+    places = [opened(ask) for ask in found["asks"]]
+    keys = ("query_id", "run_id", "item_id", "aspect")
+    assert sorted(tuple(place[key] for key in keys) for place in places) == sorted(places_of(plan))
+    for ask, place in zip(found["asks"], places, strict=True):
+        text = found["contexts"][ask["context"]]["answer"]
+        assert text == ANSWERS[place["query_id"], place["run_id"]]
+
+
+def test_queries_come_in_the_order_of_the_plan_and_systems_first_equally_often(plan: LabelPlan) -> None:
+    firsts = {}
+    for name in "abcde":
+        places = [opened(ask) for ask in to_label(plan, name)["asks"]]
+        assert tuple(place["query_id"] for place in places[::2]) == plan.order
+        assert tuple(place["query_id"] for place in places[1::2]) == plan.order
+        firsts[name] = tuple(place["run_id"] for place in places[::2])
+        assert sorted(Counter(firsts[name]).values()) == [12, 13]
+    assert len(set(firsts.values())) == 5  # an order of one's own
+    assert to_label(plan, "a") == to_label(plan, "a")
+
+
+def test_of_a_pair_each_is_a_equally_often_and_texts_go_with_their_systems(tmp_path: Path) -> None:
+    found = to_label(read_plan(str(plan_of(tmp_path, 24, "pairwise"))), "a")
+    places = [opened(ask) for ask in found["asks"]]
+    assert sorted(Counter(place["shown"][0] for place in places).values()) == [12, 12]
+    for ask, place in zip(found["asks"], places, strict=True):
+        context, (first, second) = found["contexts"][ask["context"]], place["shown"]
+        assert context["answer_a"] == ANSWERS[place["query_id"], first]
+        assert context["answer_b"] == ANSWERS[place["query_id"], second]
+        assert place["aspect"] == f"{first} | {second}"
+
+
+def test_nuggets_stay_together_with_the_answer_they_are_looked_for_in(tmp_path: Path) -> None:
+    found = to_label(read_plan(str(plan_of(tmp_path, 5, "nugget-assignment"))), "a")
+    assert len(found["asks"]) == 5 * 2 * 3
+    contexts = [ask["context"] for ask in found["asks"]]
+    assert contexts == sorted(contexts)
+    assert Counter(contexts) == dict.fromkeys(range(10), 3)
+    assert {ask["text"] for ask in found["asks"]} == {"It rains.", "It snows.", "It blows."}
+    assert {opened(ask)["importance"] for ask in found["asks"]} == {"vital", "okay"}
+    assert "vital" not in json.dumps([found["contexts"], [ask["text"] for ask in found["asks"]]])
+
+
+def test_labels_are_listed_best_first_whatever_their_names(plan: LabelPlan, tmp_path: Path) -> None:
+    names = [label for label, _ in to_label(plan, "a")["labels"]]
+    assert names == ["perfect", "acceptable", "missing", "incorrect"]
+    assert "missing: gives no answer" in to_label(plan, "a")["instructions"].splitlines()[4]
+
+
+def test_two_thousand_items_make_a_page_of_reasonable_size(tmp_path: Path) -> None:
+    annotate(plan_of(tmp_path, 1000), "-o", tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size < 1_500_000
+
+
+def test_no_text_can_end_the_block_or_stand_for_another_part(tmp_path: Path) -> None:
+    attack = "</script><script>hacked = 1</script>{{script}}{{policy}}<!--"
+    place = made(tmp_path, [("q1", run, run[0] + attack) for run in NAMES], question=attack)
+    annotate(place, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("<script") == page.count("</script>") == 2
+    assert page.count("default-src 'none'") == 1
+    assert len(re.findall(r"\{\{(\w+)\}\}", page)) >= 4  # they stand in the texts, as text
+    assert "connect-src" not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ask.jsonl"], "expected -o FILE.html"),
+        (["ask.jsonl", "-o", "a.html", "--serve", "b.jsonl"], "expected -o FILE.html"),
+        (["ask.jsonl", "-o", "ask.jsonl"], "is read from"),
+        (["ask.jsonl", "-o", "a.html", "--annotator", ""], "expected a name of 1 to 60 letters"),
+        (["ask.jsonl", "-o", "a.html", "--annotator", "a\nb"], "expected a name of 1 to 60 letters"),
+        (["ask.jsonl", "-o", "a.html", "--annotator", "a" * 61], "expected a name of 1 to 60 letters"),
+        (["judged.jsonl", "-o", "a.html"], "expected a plan, as rageval label-plan writes it"),
+        (["bare.jsonl", "-o", "a.html"], "the plan holds no texts to label"),
+        (["none.jsonl", "-o", "a.html"], "none.jsonl"),
+    ],
+)
+def test_what_cannot_be_labelled_says_why(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_of(tmp_path, 2)
+    written(tmp_path, "label-plan", "judged.jsonl", "-n", "1", "-o", "bare.jsonl")
+    monkeypatch.chdir(tmp_path)
+    done = annotate(*words, code=2)
+    assert message in done.stderr
+    assert not (tmp_path / "a.html").exists()
