@@ -27,9 +27,18 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def found_by_mypy(folder: Path) -> list[tuple[str, int]]:
-    words = ["--strict", "--no-error-summary", "--no-incremental", "--config-file", os.devnull, str(folder)]
+    words = [
+        "--strict",
+        "--no-error-summary",
+        "--no-incremental",
+        "--config-file",
+        os.devnull,
+        "--show-absolute-path",
+        str(folder),
+    ]
     done = mypy_or_other("mypy", words)
-    lines = [line for line in done.splitlines() if ": error:" in line]
+    # What is said of rageval itself depends on which packages with types are here; a user is not told it.
+    lines = [line for line in done.splitlines() if line.startswith(str(folder)) and ": error:" in line]
     places = [line.split(":", 2) for line in lines]
     return [(Path(place[0]).name, int(place[1])) for place in places]
 
