@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 from data.rule_judge import rule_judge
 
 import rageval
-from rageval.checking.answers import validate
-from rageval.checking.tracks import track_named
+from rageval.checking import validate
 from rageval.comparison.arena import games, strengths
 from rageval.files.answers import read_answers, write_answers
 from rageval.judges import Settings, gathered, judged_by, rubric_named
@@ -25,10 +24,10 @@ CITATIONS = ("citation-support", "citation_precision, citation_recall")
 
 
 def main() -> None:
-    validation = validate(DATA / "rag24.jsonl", track_named("rag24"))
-    for finding in validation:
+    findings = validate(DATA / "rag24.jsonl", "rag24")
+    for finding in findings:
         print(f"rag24.jsonl:{finding.line}: {finding.level}: {finding.message}")
-    print(f"rag24.jsonl: {validation.summary}\n")
+    print(f"rag24.jsonl: {findings.summary}\n")
 
     whole = [answer._replace(run_id="whole") for answer in read_answers(DATA / "rag24.jsonl")]
     first = [answer._replace(run_id="first", sentences=answer.sentences[:1]) for answer in whole]

@@ -67,10 +67,14 @@ def _latex(character: str) -> str:
 
 
 class Displayed:
-    """What people look at: `_grid` has a header and rows, of which the first `_labels` columns are text."""
+    """What people look at: `_grid` has a header and rows, of which the first `_labels` columns are text.
+
+    A terminal sees the first `_most` rows, and how many there are more; every other form has all of them.
+    """
 
     __slots__ = ()
     _labels = 1
+    _most: int | None = None
 
     def _title(self) -> str:
         """Return what stands above the table."""
@@ -85,8 +89,11 @@ class Displayed:
         raise NotImplementedError
 
     def __str__(self) -> str:
+        head, *rows = self._grid()
+        shown = [head, *rows[: self._most]]
+        more = [f"… and {len(rows) - len(shown) + 1:,} more"] * (len(rows) >= len(shown))
         return "\n".join(
-            [visible(self._title()), *table_lines(_fitting(self._grid(), self._labels), self._labels)]
+            [visible(self._title()), *table_lines(_fitting(shown, self._labels), self._labels), *more]
         )
 
     __repr__ = __str__

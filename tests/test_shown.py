@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import rageval
+from rageval.checking import Finding, Findings, diagnose, validate
+from rageval.cli import main
 from rageval.comparison import Comparison
 from rageval.comparison.passport import Passport, passport
 from rageval.showing import Displayed
@@ -38,7 +41,14 @@ def trusted() -> Passport:
     return passport(judged, judged)
 
 
-@pytest.mark.parametrize("make", [lambda: scored(HOSTILE, 0.0), compared, trusted])
+def checked(count: int = 3) -> Findings:
+    found = (
+        Finding(line, "error", f"document '{HOSTILE}' {line}", "refused", HOSTILE) for line in range(count)
+    )
+    return Findings(found, "9 rows")
+
+
+@pytest.mark.parametrize("make", [lambda: scored(HOSTILE, 0.0), compared, trusted, checked])
 def test_every_form_of_what_is_shown(make: Any) -> None:
     found: Displayed = make()
     assert repr(found) == str(found)
@@ -62,6 +72,45 @@ def test_a_comparison_fits_the_terminal(columns: int, monkeypatch: pytest.Monkey
     assert "…" not in str(rageval.compare([scored("a", 0.0), scored("b", 2.0)]))
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_findings_fit_the_terminal_and_are_whole_elsewhere(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = Findings([Finding(7, "error", "expected " + "more " * 99, "refused", "a" * 99)] * 25, "25 rows")
+    lines = str(long).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert lines[0] == "25 errors and 0 warnings in 25 rows"
+    assert lines[-1] == "… and 5 more"
+    assert len(lines) == 1 + 2 + 20 + 1
+    assert "more" not in str(checked(20)).splitlines()[-1]
+    assert long._repr_html_().count("<tr>") == long.to_latex().count(r"\\") == 26
+    rows = long.to_pandas()
+    assert rows["message"].tolist() == [each.message for each in long]
+    assert list(Findings([], "0 rows").to_pandas()) == ["line", "level", "message", "effect", "source"]
+
+
+def test_python_finds_what_the_commands_find(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.write_text("q Q0 a 1 2 r\nq Q0 a 2 1 r\np Q0 a 1 2 r\n")
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("q\tWhy?\n")
+    for words, found in (
+        (
+            ["validate", str(run), "--track", "run", "--topics", str(topics)],
+            validate(run, "run", topics=topics),
+        ),
+        (["doctor", str(run), "--topics", str(topics)], diagnose(run, topics=[topics])),
+    ):
+        said = CliRunner().invoke(main, words)
+        *lines, last = said.output.splitlines()
+        assert lines == [each.text for each in found]
+        assert last.endswith(found.summary)
+        assert said.exit_code == (found.errors > 0)
+    with pytest.raises(rageval.RagevalError, match="rag25"):
+        validate(run, "rag52")
+
+
 def test_values_in_frames_are_whole() -> None:
     found = compared()
     rows = found.to_pandas()
@@ -76,6 +125,14 @@ def test_figures() -> None:
     titles = [axis.get_title() for axis in compared().plot().axes]
     assert titles == ["rr", "ndcg@5"]
     assert [axis.get_title() for axis in scored("a", 2.0).plot().axes] == ["rr", "ndcg@5"]
+    coefficients, confusion = trusted().plot().axes
+    assert [label.get_text() for label in coefficients.get_yticklabels()] == [
+        each.name for each in trusted().coefficients
+    ]
+    assert [text.get_text() for text in confusion.texts] == ["2", "0", "0", "2"]
+    (axis,) = checked().plot().axes
+    assert axis.get_title() == "3 errors and 0 warnings in 9 rows"
+    assert [line.get_xdata().tolist() for line in axis.lines] == [[0, 1, 2]]
 
 
 def test_a_notebook_gets_from_a_run_to_a_figure_in_six_cells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rageval.checking._rows import DiagnosedRows, Lines, together
-from rageval.checking.findings import ERROR, WARNING, Finding, Known, in_query, named, once
+from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named, once, together
+from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.files.jsonl import read_forms, read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine
 from rageval.files.limits import Limits

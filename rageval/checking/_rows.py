@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import ge, le
 from typing import NamedTuple, TypeVar
 
-from rageval.checking.findings import ERROR, WARNING, Finding, once
+from rageval.checking.findings import ERROR, WARNING, Finding
+from rageval.errors import InputError
 from rageval.files.jsonl import stretches
 from rageval.files.opening import Source, name_of
 from rageval.files.trec import (
@@ -20,6 +22,76 @@ from rageval.files.trec import (
     spans_of,
     with_numbers,
 )
+from rageval.text import visible
+
+_Line = int
+
+
+def refusals(error: InputError, name: str) -> Iterator[tuple[int | None, str]]:
+    """Yield what a reader said of a file of this name: each line's number, if it named one, and the words.
+
+    >>> list(refusals(InputError("run:7: expected 6 columns"), "run"))
+    [(7, 'expected 6 columns')]
+    """
+    for message in str(error).split("\n"):
+        line, _, text = message.removeprefix(f"{name}:").partition(": ")
+        yield (int(line), text) if line.isdigit() else (None, message)
+
+
+@dataclass(slots=True)
+class Known:
+    """What a file holds, each thing with the line where it stands first.
+
+    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first;
+    `nuggets` pairs of a query and a nugget, with `texts` where these are known.
+    """
+
+    source: str
+    kind: str
+    queries: dict[str, _Line] = field(default_factory=dict)
+    documents: dict[str, _Line] = field(default_factory=dict)
+    docs: dict[str, dict[bytes, _Line]] = field(default_factory=dict)
+    ranked: dict[str, list[bytes]] = field(default_factory=dict)
+    nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def every_document(self) -> dict[str, _Line]:
+        """Return the documents whatever the query, which are many and seldom asked for."""
+        lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
+        found = dict(self.documents)
+        for line, doc in lines:
+            found.setdefault(doc.decode("utf-8", "surrogatepass"), line)
+        return found
+
+
+def once(
+    source: str,
+    places: Mapping[str, _Line] | Iterable[tuple[str, _Line]],
+    level: str,
+    message: str,
+    effect: str,
+) -> Iterator[Finding]:
+    """Yield one finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
+
+    >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
+    "run:7: warning: odd queries: 2, first 'q2'; no effect"
+    """
+    found = list(places.items() if isinstance(places, Mapping) else places)
+    if found:
+        name, line = found[0]
+        text = message.replace("{n}", f"{len(found):,}").replace("{name}", named(name))
+        yield Finding(line, level, text, effect, source)
+
+
+def in_query(name: str, query: str) -> str:
+    """Return the name, for `once`, of something that is known within a query."""
+    return f"{name}' of query '{query}"
+
+
+def named(name: str) -> str:
+    """Return an id as a message may show it."""
+    return f"'{visible(name)[:80]}'"
+
 
 Key = TypeVar("Key")
 Lines = Sequence[int]

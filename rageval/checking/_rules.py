@@ -6,25 +6,68 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as of_its_own
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from rageval.checking.findings import (
-    ERROR,
-    MISSING,
-    WARNING,
-    Path,
-    Record,
-    Remark,
-    Rule,
-    counted,
-    error,
-    id_at,
-    is_number,
-    shown,
-    value_at,
-    warning,
-)
+import msgspec
+
+from rageval.checking.findings import ERROR, WARNING, counted
 from rageval.counting import RULES
+from rageval.files.opening import quoted
+
+Record = dict[str, Any]
+
+Path = tuple[str, ...]
+
+MISSING: Any = object()
+
+
+class Remark(NamedTuple):
+    """What is wrong with a record."""
+
+    level: str
+    message: str
+
+
+Rule = Callable[[Record], Iterator[Remark]]
+
+
+def error(message: str) -> Remark:
+    """Make a remark on what the track refuses."""
+    return Remark(ERROR, message)
+
+
+def warning(message: str) -> Remark:
+    """Make a remark on what the track accepts, and the author should know."""
+    return Remark(WARNING, message)
+
+
+def shown(value: Any) -> str:
+    """Return a value of a file as a message may show it: short, and with nothing a terminal would obey."""
+    if isinstance(value, str):
+        return quoted(value.encode("utf-8", "surrogatepass"))
+    try:
+        return quoted(msgspec.json.encode(value))[1:-1]
+    except (OverflowError, RecursionError):
+        return "something too large to show"
+
+
+def value_at(record: Record, path: Path) -> Any:
+    """Return the value under nested keys, or MISSING."""
+    value: Any = record
+    for key in path:
+        value = value.get(key, MISSING) if isinstance(value, dict) else MISSING
+    return value
+
+
+def id_at(record: Record, path: Path) -> str | None:
+    """Return the id under nested keys as text; None if there is none."""
+    value = value_at(record, path)
+    return str(value) if isinstance(value, str) or is_number(value) else None
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether it is a whole number, which true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_text(value: Any) -> bool:

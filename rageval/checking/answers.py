@@ -7,19 +7,9 @@ from typing import Any
 
 import msgspec
 
-from rageval.checking._rules import Topics
-from rageval.checking.findings import (
-    ERROR,
-    WARNING,
-    Finding,
-    Known,
-    Record,
-    counted,
-    error,
-    in_query,
-    once,
-    shown,
-)
+from rageval.checking._rows import Known, in_query, once
+from rageval.checking._rules import Record, Topics, error, shown
+from rageval.checking.findings import ERROR, WARNING, Finding, counted, summed_up
 from rageval.checking.tracks import Track
 from rageval.files.answers import FORMS
 from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, stretches
@@ -45,9 +35,7 @@ class Validation:
     @property
     def summary(self) -> str:
         """The counts in words."""
-        if not self.errors and not self.warnings:
-            return f"{self.tally}, fine"
-        return f"{counted(self.errors, 'error')} and {counted(self.warnings, 'warning')} in {self.tally}"
+        return summed_up(self.errors, self.warnings, str(self.tally))
 
 
 class Tally:

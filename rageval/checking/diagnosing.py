@@ -17,8 +17,9 @@ from rageval.checking._judgements import (
     diagnose_qrels,
     different_banks,
 )
+from rageval.checking._rows import Known, named, once, refusals
 from rageval.checking.answers import diagnose_answers
-from rageval.checking.findings import ERROR, WARNING, Finding, Known, named, once, refusals
+from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.checking.runs import diagnose_run
 from rageval.errors import InputError
 from rageval.files import retrieved

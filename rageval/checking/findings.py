@@ -1,82 +1,17 @@
-"""A finding: what a check says of a line of a file; and what a file holds that others are compared with."""
+"""A finding: what a check says of a line of a file; and all of them, to look at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-import msgspec
+from rageval.showing import Displayed, Grid, frame
 
-from rageval.errors import InputError
-from rageval.files.opening import quoted
-from rageval.text import visible
+if TYPE_CHECKING:
+    import pandas
 
 ERROR, WARNING, FIXED = "error", "warning", "fixed"
-Record = dict[str, Any]
-Path = tuple[str, ...]
-MISSING: Any = object()
-_Line = int
-
-
-class Remark(NamedTuple):
-    """What is wrong with a record."""
-
-    level: str
-    message: str
-
-
-Rule = Callable[[Record], Iterator[Remark]]
-
-
-def error(message: str) -> Remark:
-    """Make a remark on what the track refuses."""
-    return Remark(ERROR, message)
-
-
-def warning(message: str) -> Remark:
-    """Make a remark on what the track accepts, and the author should know."""
-    return Remark(WARNING, message)
-
-
-def shown(value: Any) -> str:
-    """Return a value of a file as a message may show it: short, and with nothing a terminal would obey."""
-    if isinstance(value, str):
-        return quoted(value.encode("utf-8", "surrogatepass"))
-    try:
-        return quoted(msgspec.json.encode(value))[1:-1]
-    except (OverflowError, RecursionError):
-        return "something too large to show"
-
-
-def value_at(record: Record, path: Path) -> Any:
-    """Return the value under nested keys, or MISSING."""
-    value: Any = record
-    for key in path:
-        value = value.get(key, MISSING) if isinstance(value, dict) else MISSING
-    return value
-
-
-def id_at(record: Record, path: Path) -> str | None:
-    """Return the id under nested keys as text; None if there is none."""
-    value = value_at(record, path)
-    return str(value) if isinstance(value, str) or is_number(value) else None
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether it is a whole number, which true and false are not."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def refusals(error: InputError, name: str) -> Iterator[tuple[int | None, str]]:
-    """Yield what a reader said of a file of this name: each line's number, if it named one, and the words.
-
-    >>> list(refusals(InputError("run:7: expected 6 columns"), "run"))
-    [(7, 'expected 6 columns')]
-    """
-    for message in str(error).split("\n"):
-        line, _, text = message.removeprefix(f"{name}:").partition(": ")
-        yield (int(line), text) if line.isdigit() else (None, message)
 
 
 def counted(count: int, what: str) -> str:
@@ -94,7 +29,7 @@ class Finding(NamedTuple):
     `effect` is what it does to which measure, where that is known.
     """
 
-    line: _Line
+    line: int
     level: str
     message: str
     effect: str = ""
@@ -107,56 +42,75 @@ class Finding(NamedTuple):
         return f"{self.source}:{self.line}: {self.level}: {self.message}{effect}"
 
 
-@dataclass(slots=True)
-class Known:
-    """What a file holds, each thing with the line where it stands first.
+class Findings(Displayed, Sequence[Finding]):
+    """What was found in files, in their order; `looked_at` says in how much: `3 answers`, `2 files`.
 
-    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first;
-    `nuggets` pairs of a query and a nugget, with `texts` where these are known.
+    >>> Findings([Finding(7, "warning", "empty answer", source="a.jsonl")], "3 answers")
+    0 errors and 1 warning in 3 answers
+    where      level    finding       effect
+    ─────────  ───────  ────────────  ──────
+    a.jsonl:7  warning  empty answer
     """
 
-    source: str
-    kind: str
-    queries: dict[str, _Line] = field(default_factory=dict)
-    documents: dict[str, _Line] = field(default_factory=dict)
-    docs: dict[str, dict[bytes, _Line]] = field(default_factory=dict)
-    ranked: dict[str, list[bytes]] = field(default_factory=dict)
-    nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    _labels = 4
+    _most = 20
 
-    def every_document(self) -> dict[str, _Line]:
-        """Return the documents whatever the query, which are many and seldom asked for."""
-        lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
-        found = dict(self.documents)
-        for line, doc in lines:
-            found.setdefault(doc.decode("utf-8", "surrogatepass"), line)
-        return found
+    def __init__(self, found: Iterable[Finding], looked_at: str) -> None:
+        self._found, self.looked_at = tuple(found), looked_at
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._found)
+
+    @overload
+    def __getitem__(self, at: int) -> Finding: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Finding]: ...
+    def __getitem__(self, at: Any) -> Any:
+        return self._found[at]
+
+    @property
+    def errors(self) -> int:
+        """How many of them are errors."""
+        return sum(each.level == ERROR for each in self)
+
+    @property
+    def warnings(self) -> int:
+        """How many of them are warnings."""
+        return sum(each.level == WARNING for each in self)
+
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        return summed_up(self.errors, self.warnings, self.looked_at)
+
+    def plot(self) -> Any:
+        """Return a figure of matplotlib's: at which lines of which file something was found."""
+        return import_module("rageval.comparison.plots").figure_of_findings(self)  # it stands above this room
+
+    def _title(self) -> str:
+        return self.summary
+
+    def _grid(self) -> Grid:
+        rows = [[f"{each.source}:{each.line}", each.level, each.message, each.effect] for each in self]
+        return [["where", "level", "finding", "effect"], *rows]
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [each._asdict() for each in self]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a DataFrame with a row a finding: line, level, message, effect, source."""
+        return frame(self._records(), Finding._fields)
 
 
-def once(
-    source: str,
-    places: Mapping[str, _Line] | Iterable[tuple[str, _Line]],
-    level: str,
-    message: str,
-    effect: str,
-) -> Iterator[Finding]:
-    """Yield one finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
+def summed_up(errors: int, warnings: int, looked_at: str) -> str:
+    """Return in words how much was found in how much.
 
-    >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
-    "run:7: warning: odd queries: 2, first 'q2'; no effect"
+    >>> summed_up(0, 0, "3 rows"), summed_up(2, 0, "1 file")
+    ('3 rows, fine', '2 errors and 0 warnings in 1 file')
     """
-    found = list(places.items() if isinstance(places, Mapping) else places)
-    if found:
-        name, line = found[0]
-        text = message.replace("{n}", f"{len(found):,}").replace("{name}", named(name))
-        yield Finding(line, level, text, effect, source)
-
-
-def in_query(name: str, query: str) -> str:
-    """Return the name, for `once`, of something that is known within a query."""
-    return f"{name}' of query '{query}"
-
-
-def named(name: str) -> str:
-    """Return an id as a message may show it."""
-    return f"'{visible(name)[:80]}'"
+    if not errors and not warnings:
+        return f"{looked_at}, fine"
+    return f"{counted(errors, 'error')} and {counted(warnings, 'warning')} in {looked_at}"

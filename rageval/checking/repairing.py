@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from rageval.checking._rules import document_cited, known_documents
+from rageval.checking._rules import document_cited, known_documents, shown
 from rageval.checking.answers import numbered_lines
-from rageval.checking.findings import FIXED, Finding, shown
+from rageval.checking.findings import FIXED, Finding
 from rageval.checking.tracks import Allowed, Track
 from rageval.counting import RULES
 from rageval.errors import UsageError

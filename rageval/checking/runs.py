@@ -6,22 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from rageval.checking._rows import DiagnosedRows, Last, Lines, Problem, Rows, contradiction, together
-from rageval.checking._rules import Topics
-from rageval.checking.answers import Tally, Validation
-from rageval.checking.findings import (
-    ERROR,
-    WARNING,
-    Finding,
+from rageval.checking._rows import (
+    DiagnosedRows,
     Known,
-    counted,
-    error,
+    Last,
+    Lines,
+    Problem,
+    Rows,
+    contradiction,
     in_query,
     named,
     once,
     refusals,
-    warning,
+    together,
 )
+from rageval.checking._rules import Topics, error, warning
+from rageval.checking.answers import Tally, Validation
+from rageval.checking.findings import ERROR, WARNING, Finding, counted
 from rageval.errors import InputError
 from rageval.files.opening import Source, can_read_again, name_of, quoted
 from rageval.files.trec import PLAIN, RUN, Columns, Reading

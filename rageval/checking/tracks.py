@@ -15,6 +15,9 @@ from rageval.checking._rules import (
     TEXT,
     OneAnswerATopic,
     OneWayToCite,
+    Record,
+    Remark,
+    Rule,
     SameEverywhere,
     Topics,
     Watch,
@@ -24,6 +27,7 @@ from rageval.checking._rules import (
     at_most_references,
     citations_lead_somewhere,
     citations_not_repeated,
+    error,
     field,
     fields,
     no_blanks,
@@ -34,10 +38,12 @@ from rageval.checking._rules import (
     references_match,
     response_length_agrees,
     says_something,
+    shown,
     use_all_references,
+    warning,
     within_length,
 )
-from rageval.checking.findings import ERROR, WARNING, Record, Remark, Rule, error, shown, warning
+from rageval.checking.findings import ERROR, WARNING
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
 _SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"

@@ -68,6 +68,12 @@ class Passport(Displayed):
             for each in self.coefficients
         ]
 
+    def plot(self) -> Any:
+        """Return a figure of matplotlib's: the coefficients with their intervals, and the confusion."""
+        from rageval.comparison.plots import figure_of_passport
+
+        return figure_of_passport(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program."""
         coefficients = {

@@ -13,6 +13,8 @@ from rageval.files.writing import whole_file
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.checking.findings import Findings
+    from rageval.comparison.passport import Passport
     from rageval.comparison.results import Comparison
     from rageval.scoring.scores import Score, Scores
 
@@ -78,6 +80,43 @@ def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> A
         axis.set_xlabel(f"{len(gaps):,} queries", fontsize=8)
         beside = f" ({pair.basis})" if pair.basis else ""
         axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}{beside}"), fontsize=9)
+    return figure
+
+
+def figure_of_passport(found: Passport) -> Any:
+    """Draw the coefficients with their intervals, and what the judge said against what people said."""
+    figure, (above, below) = _figure(2)
+    _intervals(
+        above,
+        [each.name for each in found.coefficients],
+        [(each.value, each.low, each.high) for each in found.coefficients],
+    )
+    above.set_title("agreement", fontsize=9)
+    counts = np.array(found.confusion)
+    below.imshow(counts, cmap="Blues", aspect="auto")
+    labels = [_text(label) for label in found.labels]
+    below.set_xticks(range(len(labels)), labels, fontsize=8)
+    below.set_yticks(range(len(labels)), labels, fontsize=8)
+    below.set_xlabel("gold", fontsize=8)
+    below.set_ylabel("judge", fontsize=8)
+    for (row, column), count in np.ndenumerate(counts):
+        colour = "white" if count > counts.max() / 2 else "black"
+        below.text(column, row, f"{count:,}", ha="center", va="center", color=colour, fontsize=8)
+    return figure
+
+
+def figure_of_findings(found: Findings) -> Any:
+    """Draw a dot a finding at its line, a row a file and level."""
+    rows = list(dict.fromkeys((each.source, each.level) for each in found))
+    figure, (axis,) = _figure(1)
+    for at, row in enumerate(rows[::-1]):
+        lines = [each.line for each in found if (each.source, each.level) == row]
+        colour = _COLOURS[1] if row[1] == "error" else _COLOURS[0]
+        axis.plot(lines, [at] * len(lines), "|", color=colour, markersize=10)
+    axis.set_yticks(range(len(rows)), [_text(f"{name}: {level}") for name, level in rows[::-1]], fontsize=8)
+    axis.set_ylim(-0.7, len(rows) - 0.3)
+    axis.set_xlabel("line", fontsize=8)
+    axis.set_title(_text(found.summary), fontsize=9)
     return figure
 
 

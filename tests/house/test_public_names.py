@@ -98,7 +98,10 @@ OPTIONS = {
     "rageval.judges.Settings": public.JudgeOptions,
 }
 PAGE = Path(__file__).parents[2] / "docs" / "public.md"
-ROOMS = ("measures", "comparison", "judges", "datasets", "building", "testing", "parallel", "conformance")
+ROOMS = (
+    *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
+    "conformance",
+)
 
 
 def version_of(path: Path) -> tuple[int, ...]:
