@@ -107,7 +107,7 @@ def test_python_finds_what_the_commands_find(tmp_path: Path) -> None:
         assert lines == [each.text for each in found]
         assert last.endswith(found.summary)
         assert said.exit_code == (found.errors > 0)
-    with pytest.raises(rageval.RagevalError, match="rag25"):
+    with pytest.raises(rageval.RagevalError, match="track 'rag52': expected one of rag24, rag25, rag26"):
         validate(run, "rag52")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+from rageval.plugins import above
 from rageval.showing import Displayed, Grid, frame
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Findings(Displayed, Sequence[Finding]):
 
     def plot(self) -> Any:
         """Return a figure of matplotlib's: at which lines of which file something was found."""
-        return import_module("rageval.comparison.plots").figure_of_findings(self)  # it stands above this room
+        return above("figure of findings")(self)
 
     def _title(self) -> str:
         return self.summary

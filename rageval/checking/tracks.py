@@ -44,6 +44,7 @@ from rageval.checking._rules import (
     within_length,
 )
 from rageval.checking.findings import ERROR, WARNING
+from rageval.errors import UsageError
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
 _SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"
@@ -270,4 +271,6 @@ _TRACKS = {track.name: track for track in (_RAG24, _RAG25, _RAG26, _LIVERAG)}
 
 def track_named(name: str) -> Track:
     """Return the track of this name."""
+    if name not in _TRACKS:
+        raise UsageError(f"track {name!r}: expected one of {', '.join([*_TRACKS, 'run'])}")
     return _TRACKS[name]

@@ -22,7 +22,7 @@ from msgspec import UNSET
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Findings, Source, chunks, name_of, quoted, refuse_bom, without_bom
+from rageval.files.opening import BOM, Complaints, Source, chunks, name_of, quoted, refuse_bom, without_bom
 from rageval.text import problem_of_id, visible
 
 _Record = TypeVar("_Record")
@@ -88,7 +88,7 @@ def read_batches(
 
 def _refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequence[Any] = ()) -> None:
     """Raise `InputError` for lines with an object that names a key twice: nobody knows which is meant."""
-    findings = Findings()
+    findings = Complaints()
     for number, key in repeated_keys(text, records):
         findings.add(f"{name}:{first_line + number}: {REPEATED.format(visible(key)[:80])}")
     findings.raise_if_any()
@@ -101,7 +101,7 @@ def _one_by_one(
     decode: Callable[[bytes], _Record],
     explain: Callable[[Exception, bytes], str],
 ) -> Iterator[tuple[int, _Record]]:
-    findings = Findings()
+    findings = Complaints()
     for number, line in enumerate(text.split(b"\n"), first_line):
         try:
             record = decode(line)

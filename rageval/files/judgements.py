@@ -26,7 +26,7 @@ from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import STDIN, Findings, Source, head, name_of, quoted, start_of_stream
+from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of_stream
 from rageval.records import Answer, Qrel
 from rageval.text import problem_of_id, visible
 
@@ -501,7 +501,7 @@ def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
 
 def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits) -> None:
     """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""
-    findings = Findings()
+    findings = Complaints()
     for name in ("query_id", "run_id", "item_id"):
         for line, record in zip(lines, records, strict=True):
             problem = problem_of_id(

@@ -449,7 +449,7 @@ class _Counted(io.RawIOBase):
         return len(block)
 
 
-class Findings:
+class Complaints:
     """What is wrong with a file: the first ten in full, the others as a count."""
 
     def __init__(self) -> None:
@@ -457,13 +457,13 @@ class Findings:
         self.count = 0
 
     def add(self, message: str) -> None:
-        """Add a finding; keep the first ones in full and count the others."""
+        """Add a complaint; keep the first ones in full and count the others."""
         self.count += 1
         if len(self.shown) < _SHOWN_ERRORS:
             self.shown.append(message)
 
     def raise_if_any(self) -> None:
-        """Raise `InputError` with all findings, if there are any."""
+        """Raise `InputError` with all complaints, if there are any."""
         if self.count:
             more = self.count - len(self.shown)
             raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
-    Findings,
+    Complaints,
     Source,
     bad_bytes,
     chunks,
@@ -64,7 +64,7 @@ def _read_lines(
     """Return number and fields of every line, given each with its number; `InputError` if one is wrong."""
     numbers: list[int] = []
     rows: list[list[bytes]] = []
-    findings = Findings()
+    findings = Complaints()
     for number, ended in lines:
         content = ended.removesuffix(b"\r")
         if _holds_nothing(content, comments):

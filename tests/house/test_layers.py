@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
         {"numpy", "msgspec"},
     ),
-    "checking": (BASE | {"counting", "files", "scoring"}, {"msgspec"}),
+    "checking": (BASE | {"counting", "files", "plugins", "scoring"}, {"msgspec"}),
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": (set(), set()),

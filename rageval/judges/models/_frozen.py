@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from rageval.errors import InputError, MissingJudgements
 from rageval.files.jsonl import read_records
-from rageval.files.opening import Findings, quoted
+from rageval.files.opening import Complaints, quoted
 from rageval.judges.base import OK, Fatal, Reply, Request
 from rageval.names import near_misses
 from rageval.text import problem_of_id, visible
@@ -54,7 +54,7 @@ class FrozenJudgements:
         raise Fatal(f"{self.name} holds judgements and no model's replies: look them up with find()")
 
     def _read(self, judge: str | None) -> None:
-        findings = Findings()
+        findings = Complaints()
         for line, record in read_records(self.path, dict, _EXPECTED):
             place = f"{self.path}:{line}"
             key = _key(record)
@@ -70,7 +70,7 @@ class FrozenJudgements:
         if not self._records:
             raise InputError(f"{self.path}: no judgement by the judge {judge!r}; expected at least one")
 
-    def _add(self, key: _Key, record: dict[str, Any], place: str, findings: Findings) -> None:
+    def _add(self, key: _Key, record: dict[str, Any], place: str, findings: Complaints) -> None:
         first = self._records.setdefault(key, record)
         if first is record:
             self._rubrics[key[:4]].append(key[4])
