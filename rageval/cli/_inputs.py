@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.columnar import is_columnar, kind_of_columns
 from rageval.files.opening import (
     BOM,
     STDIN,
     can_read_again,
     head,
+    is_columnar,
     is_remote,
     name_of,
     quoted,
     start_of_stream,
 )
-from rageval.files.trec import QRELS, RUN, Reading, is_tabbed
+from rageval.files.trec import RUN, Reading, is_tabbed, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
 
@@ -206,6 +206,8 @@ def _place_name(word: str, inputs: Inputs) -> None:
 def _kind(source: Any, word: str, reading: Reading) -> str | None:
     if isinstance(source, str):
         if is_columnar(source):
+            from rageval.files.columnar import kind_of_columns
+
             return kind_of_columns(source)
         return _kind_of(head(source, reading.limits), word, reading)
     start = start_of_stream(source)
@@ -226,17 +228,11 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
         if (found := retrieved.kind_of(start)) is not None:
             return found
         return "umbrela" if b'"judgment"' in lines[0] else "json"
-    for kind in (RUN, QRELS):  # tabs come first: between them ids may hold spaces
-        if is_tabbed(lines[0], kind.width):
-            return kind.name
-    width = len(lines[0].split())
-    for kind in (RUN, QRELS):
-        if width == kind.width:
-            return kind.name
-    return _odd(lines[0], width, name, start)
+    kind = kind_of_line(lines[0])
+    return _odd(lines[0], name, start) if kind is None else kind.name
 
 
-def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
+def _odd(line: bytes, name: str, start: bytes) -> str:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
             f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
@@ -248,7 +244,7 @@ def _odd(line: bytes, width: int, name: str, start: bytes) -> str:
         raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")
     if line.startswith(b"#"):
         raise InputError(f"{name}:1: begins with '#': say --comments skip if this is a comment; {expected}")
-    raise InputError(f"{name}:1: found {width} columns: {quoted(line)}; {expected}")
+    raise InputError(f"{name}:1: found {len(line.split())} columns: {quoted(line)}; {expected}")
 
 
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:

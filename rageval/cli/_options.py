@@ -14,6 +14,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rageval.files.trec import Reading
     from rageval.judges.panel import Settings
 
 
@@ -454,6 +455,14 @@ def _say_quiet(ctx: click.Context, param: click.Parameter, said: bool) -> bool:
     if said:
         click.echo("rageval: -q is short for --by-query (rageval score); say --quiet", err=True)
     return said
+
+
+def reading_of(comments: str, limits: tuple[str, ...]) -> Reading:
+    """Return how files are read, by what --comments and --limit say."""
+    from rageval.files.limits import DEFAULT
+    from rageval.files.trec import Reading
+
+    return Reading(comments, DEFAULT.changed(limits) if limits else DEFAULT)
 
 
 def settings_of(options: dict[str, Any], *more: str) -> Settings:

@@ -10,6 +10,7 @@ from rageval.cli._inputs import Inputs, judgements, run_sources
 from rageval.errors import NothingJudged, UsageError
 from rageval.files.trec import Reading
 from rageval.measures.base import LOWER, Measure
+from rageval.measures.parsing import SETS
 from rageval.scoring.evaluation import EXPECTED, Evaluator, lowest_grade
 from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import RunSource
@@ -293,13 +294,12 @@ _POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, ho
 
 def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
     """Say what sets of trec_eval's lack here."""
-    from rageval.measures.official import left_out
+    for part in (part for text in typed for part in text.replace(",", " ").split()):
+        name = part.removeprefix("official:").replace("trec_eval", "official")
+        if name.lower() in SETS:
+            from rageval.measures.official import left_out
 
-    for text in typed:
-        for part in text.replace(",", " ").split():
-            yield from filter(
-                None, [left_out(part.removeprefix("official:").replace("trec_eval", "official"))]
-            )
+            yield left_out(name)
 
 
 def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, completing, output_option, shared
+from rageval.cli._options import Command, completing, output_option, reading_of, shared
 from rageval.cli._output import (
     beneath,
     csv_line,
@@ -124,11 +124,9 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, refuse, said_of_sets
     from rageval.comparison.plots import checked_path, plot_comparison
-    from rageval.files.limits import Limits
-    from rageval.files.trec import Reading
     from rageval.measures.parsing import parse_measures
 
-    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    reading = reading_of(options["comments"], options["limits"])
     inputs = sorted_out(words, reading)
     measures = parse_measures([*options["measures"], *inputs.measures])
     if not measures:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, shared
+from rageval.cli._options import Command, reading_of, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.text import visible
@@ -53,8 +53,6 @@ def doctor(
     """
 
     from rageval.checking.diagnosing import CORPUS, TOPICS, diagnose
-    from rageval.files.limits import Limits
-    from rageval.files.trec import Reading
 
     named = [*((path, TOPICS) for path in topics), *((path, CORPUS) for path in corpus)]
     every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
@@ -62,7 +60,7 @@ def doctor(
         raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
     _require(path for path, _ in every)
     counts = Counter[str]()
-    reading = Reading(comments, Limits().changed(limits))
+    reading = reading_of(comments, limits)
     unknown: list[str] = []
     found = diagnose(every, _cutoffs(at), reading, unknown)
     print_lines(_lines(found, counts))

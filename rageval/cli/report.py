@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, output_option, shared
+from rageval.cli._options import Command, output_option, reading_of, shared
 from rageval.cli.compare import compare
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
@@ -115,13 +115,11 @@ def _write(found: Report, options: dict[str, Any]) -> int:
 def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
-    from rageval.files.limits import Limits
-    from rageval.files.trec import Reading
     from rageval.pages.gathering import provenance
     from rageval.pages.page import require_engine
 
     require_engine()
-    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    reading = reading_of(options["comments"], options["limits"])
     earlier = [word for word in words if _is_earlier(word, reading)]
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
     roles = list(_roles(inputs, earlier, options))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.cli import _output
-from rageval.cli._options import Command, completing, output_option, shared
+from rageval.cli._options import Command, completing, output_option, reading_of, shared
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
@@ -142,12 +142,10 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     """
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, said_of_sets
-    from rageval.files.limits import Limits
-    from rageval.files.trec import Reading
 
     _check_places(options)
     wanted = _gates(options["require"], options["fail_under"])
-    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    reading = reading_of(options["comments"], options["limits"])
     inputs = sorted_out(words, reading)
     measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
     if inputs.answers:

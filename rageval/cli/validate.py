@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, output_option, shared
+from rageval.cli._options import Command, output_option, reading_of, shared
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -43,10 +43,8 @@ def validate(
     rageval validate answers.jsonl --track rag24 --fix repaired.jsonl
     rageval validate run.trec --track run
     """
-    from rageval.files.limits import Limits
-    from rageval.files.trec import Reading
 
-    reading = Reading(options["comments"], Limits().changed(options["limits"]))
+    reading = reading_of(options["comments"], options["limits"])
     known = _topics(topics, reading) if topics else None
     if out is not None:
         _fix(file, out, track, reading)

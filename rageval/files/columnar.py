@@ -8,15 +8,14 @@ files have lines, errors name rows, counted from 1.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import Limits
-from rageval.files.opening import STDIN, Source, is_remote, name_of, opened
+from rageval.files.opening import RowRange, Source, name_of, opened
 from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
 from rageval.text import AROUND
 
@@ -27,27 +26,7 @@ _AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
 _NUGGETS = ("iteration", "subtopic_id", "nugget_id")
-_MAGIC = b"PAR1"
 ROWS = 2**16  # of a batch
-
-
-class RowRange(NamedTuple):
-    """Some rows of a file, counted from 0."""
-
-    path: str | os.PathLike[str]
-    rows: range
-
-
-def is_columnar(source: Source | RowRange) -> bool:
-    """Return whether this is Parquet: by its first bytes, or by its name where looking needs a network."""
-    if isinstance(source, RowRange):
-        return True
-    if is_remote(source):
-        return str(source).partition("?")[0].endswith((".parquet", ".pq"))
-    if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
-        return False
-    with opened(source) as raw:
-        return raw.read(len(_MAGIC)) == _MAGIC
 
 
 def kind_of_columns(source: Source) -> str:

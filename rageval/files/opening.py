@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import DEFAULT, Limits
@@ -28,6 +28,7 @@ _SHOWN_ERRORS = 10
 _BLOCK = 2**17  # packed bytes read at a time
 _IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
 LOOK = 10  # bytes that tell
+_PARQUET = b"PAR1"
 GZIP, BZIP2, XZ, ZSTD = "gzip", "bzip2", "xz", "zstd"
 # bzip2 begins with letters, as an id may: what tells is that a block follows, or the end.
 # A zstd file may begin with a frame to be skipped, as those of pzstd do.
@@ -215,6 +216,25 @@ def is_remote(source: object) -> bool:
     return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
 
 
+class RowRange(NamedTuple):
+    """Some rows of a file, counted from 0."""
+
+    path: str | os.PathLike[str]
+    rows: range
+
+
+def is_columnar(source: Source | RowRange) -> bool:
+    """Return whether this is Parquet: by its first bytes, or by its name where looking needs a network."""
+    if isinstance(source, RowRange):
+        return True
+    if is_remote(source):
+        return str(source).partition("?")[0].endswith((".parquet", ".pq"))
+    if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
+        return False
+    with opened(source) as raw:
+        return raw.read(len(_PARQUET)) == _PARQUET
+
+
 def name_of(source: Source) -> str:
     """Return what error messages call this source."""
     if isinstance(source, str | os.PathLike):
@@ -289,9 +309,14 @@ def start_of_stream(stream: Any) -> bytes:
 
 
 def start_of(source: Source, limits: Limits = DEFAULT) -> bytes:
-    """Return what a source begins with, as far as that can be told without taking it away."""
+    """Return what a source of JSON begins with, as far as that can be told without taking it away."""
+    return first_bytes(source, limits.for_records())
+
+
+def first_bytes(source: Source, limits: Limits) -> bytes:
+    """Return what a source of lines begins with, as far as that can be told without taking it away."""
     if can_read_again(source):
-        return head(source, limits.for_records()).removeprefix(BOM)
+        return head(source, limits).removeprefix(BOM)
     stream: Any = source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
         at = stream.tell()

@@ -15,16 +15,17 @@ from typing import IO, Any, Protocol, cast
 
 from rageval.errors import InputError
 from rageval.files import columnar
-from rageval.files.columnar import is_columnar
 from rageval.files.limits import Limits
 from rageval.files.opening import (
     BOM,
     CHUNK,
     LOOK,
     ZSTD,
+    RowRange,
     Source,
     Stamp,
     is_bomb,
+    is_columnar,
     name_of,
     opened,
     packing_of,
@@ -346,10 +347,10 @@ class _RowSpan:
         return f"{name_of(self.path)}, rows {self.begin + 1:,} to {self.end:,}"
 
     @contextmanager
-    def opened(self, reading: Reading) -> Iterator[tuple[columnar.RowRange, Reading]]:
+    def opened(self, reading: Reading) -> Iterator[tuple[RowRange, Reading]]:
         """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         with unchanged(self.path, self.stamp):
-            yield columnar.RowRange(self.path, range(self.begin, self.end)), reading
+            yield RowRange(self.path, range(self.begin, self.end)), reading
 
 
 def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:

@@ -121,6 +121,13 @@ def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, in
     return spans
 
 
+def kind_of_line(content: bytes) -> LineForm | None:
+    """Return the format with as many columns as this line; tabs first, as ids between them hold spaces."""
+    tabbed = (kind for kind in (RUN, QRELS) if is_tabbed(content, len(kind.columns)))
+    width = len(content.split())
+    return next(tabbed, None) or next((kind for kind in (RUN, QRELS) if len(kind.columns) == width), None)
+
+
 def is_tabbed(content: bytes, width: int) -> bool:
     """Return whether tabs part the fields of this line, so that ids may hold spaces."""
     return _has_tabs(content, width) and all(part.strip(b" ") for part in content.split(b"\t"))

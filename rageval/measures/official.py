@@ -98,10 +98,10 @@ def _all_trec() -> tuple[str, ...]:
     return (*NAMES.values(), *(spelling for family in FAMILIES for spelling in _all_of(family)))
 
 
-def left_out(text: str) -> str | None:
-    """Return what a set of trec_eval's is without here."""
-    held = {"official": "runid and gm_map", "all_trec": ", ".join(NOT_OFFERED)}.get(text.lower())
-    return f"{text}: without {held}, which are not offered" if held else None
+def left_out(text: str) -> str:
+    """Say what a set of trec_eval's, `official` or `all_trec`, is without here."""
+    held = "runid and gm_map" if text.lower() == "official" else ", ".join(NOT_OFFERED)
+    return f"{text}: without {held}, which are not offered"
 
 
 def why_not(text: str) -> str | None:

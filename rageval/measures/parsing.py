@@ -10,7 +10,6 @@ from rageval.errors import MeasureError, UnknownParameter
 from rageval.measures import builtin, known
 from rageval.measures.base import Measure, checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
-from rageval.measures.official import OFFICIAL, every_cutoff, of_trec_eval, why_not
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
@@ -88,8 +87,7 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
             spelling = cut["head"] + part
             found.append((spelling, _parsed(spelling)))
         else:
-            names = every_cutoff(part) or [part]
-            found.extend((name, _parsed(name)) for name in names)
+            found.extend((name, _parsed(name)) for name in _every_cutoff(part))
     if not found:
         raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
     return found
@@ -111,7 +109,23 @@ def _parts(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
+def _every_cutoff(text: str) -> list[str]:
+    """Return the names that a family of trec_eval's stands for; any other name stands for itself."""
+    if _is_of_ours(text):
+        return [text]
+    from rageval.measures.official import every_cutoff
+
+    return every_cutoff(text) or [text]
+
+
+def _is_of_ours(text: str) -> bool:
+    """Return whether a measure of ours has this name, so that trec_eval's need not be known."""
+    return known(_folded(text.partition("@")[0].partition("(")[0])) is not None
+
+
 def _official(text: str) -> list[AnyMeasure]:
+    from rageval.measures.official import OFFICIAL
+
     name = SETS.get(text.lower()) or text.partition(":")[2].lower()
     if name not in OFFICIAL:
         raise MeasureError(f"{text}: expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL))
@@ -120,7 +134,10 @@ def _official(text: str) -> list[AnyMeasure]:
 
 def _parsed(text: str) -> AnyMeasure:
     """Ours if we have it, else ir_measures', else an error that helps."""
-    text = of_trec_eval(text.strip()) or text
+    if not _is_of_ours(text):
+        from rageval.measures.official import of_trec_eval
+
+        text = of_trec_eval(text.strip()) or text
     try:
         own = _own(text)
     except UnknownParameter:
@@ -128,10 +145,17 @@ def _parsed(text: str) -> AnyMeasure:
         if foreign is None:
             raise
         return foreign
-    why = why_not(text) if own is None else None
+    return own or _of_others(text)
+
+
+def _of_others(text: str) -> ForeignMeasure:
+    """Return a measure of ir_measures', or raise an error that helps."""
+    from rageval.measures.official import why_not
+
+    why = why_not(text)
     if why is not None:
         raise MeasureError(f"{text}: this measure of trec_eval's is not offered; {why}")
-    found = own or foreign_measure(text)
+    found = foreign_measure(text)
     if found is None:
         raise _unknown(text)
     return found

@@ -328,7 +328,7 @@ def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
     >>> gained([(1, 2), (2,), (2, 3)], alpha=0.5)
     [2.0, 0.5, 1.25]
     """
-    worth = _novelties(len(documents).bit_length(), alpha)
+    worth = novelties(2 ** len(documents).bit_length(), alpha)
     seen: dict[int, int] = {}
     gains = []
     for nuggets in documents:
@@ -352,9 +352,9 @@ def novelty(seen: int, alpha: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _novelties(doublings: int, alpha: float) -> list[float]:
-    """Return what a nugget is worth when it was seen 0, 1, …, 2^doublings − 1 times."""
-    return [novelty(seen, alpha) for seen in range(2**doublings)]
+def novelties(times: int, alpha: float) -> list[float]:
+    """Return what a nugget is worth that was seen 0, 1, … times, so many numbers."""
+    return [novelty(seen, alpha) for seen in range(times)]
 
 
 class Share(float):

@@ -38,9 +38,9 @@ _TREC_EVAL = Order(single=True)
 _DEEPEST_NDEVAL = 20
 
 
-def check(name: str | None) -> None:
+def check(name: str) -> None:
     """Raise `UsageError` unless this is a tool whose rules we know."""
-    if name is not None and name not in COMPAT:
+    if name not in COMPAT:
         raise UsageError(f"compat={name!r}: expected one of {', '.join(COMPAT)}" + suggestion(name, COMPAT))
 
 

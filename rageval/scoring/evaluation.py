@@ -81,7 +81,8 @@ class Rules:
             raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
         if self.ties not in (*TIES, EXPECTED):
             raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
-        _compat.check(self.compat)
+        if self.compat is not None:
+            _compat.check(self.compat)
         if self.zero_rel not in _ZERO_REL:
             raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(_ZERO_REL)}")
         if self.depth is not None and (type(self.depth) is not int or self.depth < 1):

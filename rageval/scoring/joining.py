@@ -160,7 +160,7 @@ class Joining(NamedTuple):
         handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
         if not fed(kernel.join_feed, handle, texts, RUN, name, reading):
             return None
-        piece = Piece._make(map(owned, kernel.join_end(handle)))
+        piece = Piece._make(owned(kernel.join_end(handle)))
         if not piece.rows:
             raise empty(name, RUN)
         return piece._replace(shown=self._shown(piece.length))

@@ -18,7 +18,7 @@ from rageval.files.limits import DEFAULT, LARGEST_GRADE
 from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, whole
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text, stretch
 from rageval.kernel import kernel
-from rageval.measures.ranking import Judgements, Topic, novelty
+from rageval.measures.ranking import Judgements, Topic, novelties
 from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
 from rageval.text import visible
 
@@ -332,7 +332,7 @@ class Qrels:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name in _SENT}
-        columns = Columns._make(map(owned, self._columns))
+        columns = Columns._make(owned(self._columns))
         return state | {"_columns": columns, "_handle": None, "_places": {}}
 
     @cached_property
@@ -375,8 +375,12 @@ def _pairs_of(pairs: Sequence[tuple[Any, Any]], name: str) -> list[tuple[bytes, 
     return list(zip(ids(queries, name, "query_id"), ids(nuggets, name, "nugget"), strict=True))
 
 
-def owned(column: Any) -> Any:
-    """Return a column that holds its content itself, as one that is sent has to."""
+def owned(columns: Iterable[Any]) -> list[Any]:
+    """Return columns that hold their content themselves, as what is sent has to."""
+    return list(map(_owned, columns))
+
+
+def _owned(column: Any) -> Any:
     if not isinstance(column, memoryview):
         return column
     if column.format == "B":
@@ -600,7 +604,7 @@ class _Ideals:
     def _to(self, k: int | None, alpha: float, rel: int, before: int) -> _Found:
         """Find all orders to rank k, and at least twice as deep as before."""
         depth = self._most if k is None else min(max(k, 2 * before), self._most)
-        worth = array("d", [novelty(seen, alpha) for seen in range(depth)])
+        worth = array("d", novelties(depth, alpha))
         c = self._columns
         columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
         document, ends = kernel.ideal_orders(*columns, worth, max(c.listed, default=0), rel, depth)

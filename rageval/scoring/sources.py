@@ -14,6 +14,8 @@ from rageval.files.limits import Limits
 from rageval.files.opening import (
     Source,
     can_read_again,
+    first_bytes,
+    is_columnar,
     is_packed,
     is_remote,
     kept,
@@ -140,7 +142,7 @@ class RunSource:
 
 def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
     """Read the rows of a run, whichever form its file has."""
-    if not _is_columnar(source):
+    if not is_columnar(source):
         return run_rows(source, reading)
     from rageval.files import columnar
 
@@ -149,7 +151,7 @@ def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
 
 def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None, None], Reading]:
     """Read a run whose queries lie scattered over the file, the lines of each query together."""
-    is_table = _is_columnar(source)
+    is_table = is_columnar(source)
     packed = is_table or is_packed(source)
     shares = -(-size_of(source) * (_PACKED_TO if packed else 1) // _SHARE)
     if is_table:
@@ -161,7 +163,7 @@ def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, Non
 
 def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece | None:
     """Join a run by the compiled reader; None where that cannot read it."""
-    if kernel is None or _is_columnar(source):
+    if kernel is None or is_columnar(source):
         return None
     return joining.compiled(texts(source, reading, numbered=False), name_of(source), reading)
 
@@ -258,7 +260,7 @@ def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
 
 def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | None:
     """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
-    if kernel is None or _is_columnar(source):
+    if kernel is None or is_columnar(source):
         return None
     parts, reading = told_apart(texts(source, reading, numbered=False), QRELS, reading)
     try:
@@ -301,13 +303,6 @@ def portable(qrels: Qrels) -> Qrels:
     return plain
 
 
-def _is_columnar(source: Source) -> bool:
-    """Return whether this is Parquet."""
-    from rageval.files import columnar
-
-    return columnar.is_columnar(source)
-
-
 def run_source(run: Any) -> RunSource:
     """Return a run in any form that `evaluate` takes as what can be scored."""
     if isinstance(run, RunSource):
@@ -325,7 +320,7 @@ def _is_retrieved(source: Any, reading: Reading) -> bool:
     """
     if is_remote(source) and ".json" not in str(source):
         return False
-    if _is_columnar(source) or not start_of(source, reading.limits).lstrip().startswith(b"{"):
+    if is_columnar(source) or not first_bytes(source, reading.limits).lstrip().startswith(b"{"):
         return False
     from rageval.files import retrieved
 
@@ -387,7 +382,7 @@ def run_name(source: Source) -> str:
 
 def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:
     """Read the rows of judgements, whichever form their file has."""
-    if not _is_columnar(source):
+    if not is_columnar(source):
         return qrels_rows(source, reading)
     from rageval.files import columnar
 
