@@ -272,7 +272,7 @@ _SECTIONS = {
     ),
     "What is read": (
         *("questions", "topics", "nuggets", "answers", "passages", "corpus", "runs", "gold", "evidence"),
-        *("depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
+        *("qrels", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
     ),
     "What may be claimed": (
         *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
@@ -281,7 +281,7 @@ _SECTIONS = {
     "Gates": ("require", "fail_under"),
     "Who is asked": (
         *("rubric", "judges", "judge", "support_judges", "vote", "tiebreak", "permutations", "balanced"),
-        *("canaries", "refresh", "resume", "store"),
+        *("examples", "canaries", "refresh", "resume", "store"),
     ),
     "What it may cost": ("dry_run", "max_cost", "max_calls", "price", "batch", "rebuy", "shard"),
     "What is printed or written": (

@@ -144,6 +144,8 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["only_judged"] or facts["only_gold"]:
         first, second = facts["only_judged"], facts["only_gold"]
         yield f"not compared: {first:,} only in the first file, {second:,} only in the second"
+    for judge in facts["unfenced"]:
+        yield f"{visible(judge)}: asked without a fence, as its source asks: what it judges can speak to it"
     if facts["canaries"]:
         best, shown = map(sum, zip(*facts["canaries"].values(), strict=True))
         each = ", ".join(f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items())

@@ -12,6 +12,7 @@ import click
 from rageval.cli._options import (
     DOCUMENTS,
     METAVAR,
+    QRELS,
     Command,
     asking_options,
     completing,
@@ -20,7 +21,7 @@ from rageval.cli._options import (
     shared,
 )
 from rageval.cli._output import print_lines
-from rageval.errors import JudgeFailed, UsageError
+from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -58,6 +59,15 @@ _WAYS_ON = (
 )
 @shared("--run", help="Judge the documents that a run retrieved.")
 @shared("--depth", default=20, show_default=True, help="How many of each topic.")
+@click.option(
+    "--qrels",
+    type=QRELS,
+    metavar=METAVAR,
+    help="Of documents, only those that these judgements grade --rel or better.",
+)
+@click.option("--rel", type=int, default=2, show_default=True, help="The least grade, with --qrels.")
+@click.option("--examples", metavar="FILE", help="In-context examples: JSON lines with a reply, or a text.")
+@click.option("--compat", metavar="NAME", help="Take what cannot be read for what this source takes it for.")
 @click.option("--permutations", type=click.IntRange(1), default=10, show_default=True, help="Of a list.")
 @click.option("--balanced", is_flag=True, help="Show lists in the orders of a balanced Latin square.")
 @shared("--seed", default=0, help="Of random orders.")
@@ -98,6 +108,10 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
             "--resume takes what is stored and --refresh asks for it again; expected one of them"
         )
     found = rubric_named(rubric)
+    if options["examples"] is not None:
+        found = found.with_examples(options["examples"])
+    if options["compat"] is not None:
+        found = found.counting(options["compat"])
     material = _material(answers, options)
     if options["dry_run"]:
         from rageval.judges.panel import forecast
@@ -120,24 +134,28 @@ def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
         options["questions"],
         options["nuggets"],
         options["passages"],
-        _candidates(options["runs"], options["depth"]),
+        _candidates(options["runs"], options["depth"], options["qrels"], options["rel"]),
         permutations=options["permutations"],
         balanced=options["balanced"],
         seed=options["seed"],
     )
 
 
-def _candidates(runs: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the documents that any of the runs has in its top ranks, each once."""
-    if not runs:
-        return
-    from rageval.scoring.sources import read_run
+def _candidates(runs: tuple[str, ...], depth: int, qrels: Any, rel: int) -> Iterator[tuple[str, str]]:
+    """Yield the documents in the top ranks of any of the runs, each once; of these, or of all, the graded."""
+    from rageval.scoring.sources import read_qrels, read_run
 
     seen: dict[tuple[str, str], None] = {}
     for path in runs:
         for query, docs in read_run(path).ranked():
             seen |= dict.fromkeys((query, doc) for doc in docs[:depth])
-    yield from seen
+    if qrels is None:
+        yield from seen
+        return
+    good = dict.fromkeys((row.query_id, row.doc_id) for row in read_qrels(qrels) if row.relevance >= rel)
+    if not good:
+        raise InputError(f"no document is graded {rel} or better (--qrels, --rel)")
+    yield from ((place for place in seen if place in good) if runs else good)
 
 
 def _lines(
@@ -188,12 +206,27 @@ def _judgements(
     from rageval.judges.panel import said_by_all
 
     said = said_by_all(judges, rubric, material, settings)
+    if rubric.file.unfenced:
+        click.echo(f"rageval: {_unfenced(rubric, said)}", err=True)
     groups = disagreements(said)
     if groups:
         click.echo(f"rageval: the judges differ on {len(groups):,} of what they judged", err=True)
     if listed is not None:
         _write((judgement_line(one) for group in groups for one in group), listed)
     return list(voted(said, settings.vote))
+
+
+def _unfenced(rubric: Rubric, said: list[dict[str, Any]]) -> str:
+    """Return what is to be known of verdicts that a prompt without a fence got."""
+    rates = [rate for row in said for rate in row.get("canaries", {}).values()]
+    best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
+    tried = (
+        f"{best:,} of {shown:,} verdicts on attacks were the best there is"
+        if shown
+        else "no attack was tried"
+    )
+    departs = "".join(f"; {departure}" for departure in rubric.file.departures)
+    return f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}"
 
 
 def _nuggets(

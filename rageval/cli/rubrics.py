@@ -1,30 +1,89 @@
-"""`rageval rubrics`: what judges can be asked."""
+"""`rageval rubrics`: what judges can be asked, and what others ask."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import click
 
-from rageval.cli._options import Command, completing
+from rageval.cli._options import Group, completing, output_option
 from rageval.cli._output import print_lines
 from rageval.text import visible
 
+# What `--as` knows, in the order in which help says it; the rules are in rageval.judges.importing.
+_SOURCES = ("crag-script", "nuggetizer", "umbrela", "ragtifier", "support", "pairwise", "listwise")
 
-@click.command(cls=Command)
-@click.argument("name", required=False, shell_complete=completing("rubrics"))
-def rubrics(name: str | None) -> None:
-    """List the rubrics, or print one: its labels, where it comes from, its prompt.
+
+class _RubricCommands(Group):
+    """Commands, and names of rubrics in their place."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take what is no command for the name of a rubric to show."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Return the commands that begin so, and the rubrics."""
+        show = self.commands["show"]
+        return [*super().shell_complete(ctx, incomplete), *show.params[0].shell_complete(ctx, incomplete)]
+
+
+@click.group(invoke_without_command=True, cls=_RubricCommands)
+@click.pass_context
+def rubrics(ctx: click.Context, /) -> None:
+    """List the rubrics, print one, or import the prompt of another tool.
 
     What is printed is the rubric's file: save it, change it, and judge by it.
 
     \b
     rageval rubrics crag > mine.toml
     rageval judge mine.toml answers.jsonl --questions crag.jsonl --judge openai:MODEL
+    rageval rubrics import qrel_zeroshot_bing.yaml --as umbrela -o umbrela.toml
     """
+    if ctx.invoked_subcommand is None:
+        print_lines(_listed())
+
+
+@rubrics.command()
+@click.argument("name", shell_complete=completing("rubrics"))
+def show(name: str) -> None:
+    """Print a rubric: its labels, where it comes from and departs, its prompt."""
     from rageval.judges.rubric import rubric_text
 
-    print_lines(_listed() if name is None else [rubric_text(name).rstrip("\n")])
+    print_lines([rubric_text(name).rstrip("\n")])
+
+
+@rubrics.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--as", "source", type=click.Choice(_SOURCES), required=True, help="Whose prompt it is.")
+@click.option("--examples", metavar="FILE", help="What its prompt shows as examples, as a text.")
+@click.option("--tokenizer", metavar="FILE", help="What cuts answers as its script does (tokenizer.json).")
+@click.option("--system", metavar="TEXT", help="What its program sends as the system message.")
+@output_option("-o", "--output", metavar="FILE", help="Default: print.")
+def import_(files: tuple[str, ...], source: str, output: Path | None, **given: str | None) -> None:
+    """Make a rubric of a prompt FILE that another tool keeps in its repository.
+
+    It asks as that tool does, and reads replies as it does. It has no fence: whatever is judged by it is
+    marked `unfenced`, with how many attacks on it succeeded. A reply that cannot be read is missing, unless
+    `rageval judge --compat` asks for the grade that its source makes of it.
+
+    \b
+    rageval rubrics import prompts/templates.py local_evaluation.py --as crag-script -o crag-script.toml
+    rageval rubrics import assigner_template.yaml --as nuggetizer -o assigner.toml
+    """
+    from rageval.judges.importing import Given, imported
+
+    text = imported(source, Given(files, **given))
+    if output is None:
+        print_lines([text])
+        return
+    from rageval.files.writing import whole_file
+
+    with whole_file(output) as stream:
+        stream.write(text.encode() + b"\n")
 
 
 def _listed() -> Iterator[str]:

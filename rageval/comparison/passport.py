@@ -154,6 +154,7 @@ def passport(
         **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
         "canaries": _canaries(judged),
+        "unfenced": sorted({str(said["judge"]) for said in judged.values() if is_unfenced(said)}),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
@@ -270,6 +271,11 @@ def _canaries(judged: Judged) -> dict[str, list[int]]:
                 best, shown = found.get(name, (0, 0))
                 found[name] = [best + rate[0], shown + rate[1]]
     return found
+
+
+def is_unfenced(judgement: Mapping[str, Any]) -> bool:
+    """Tell whether whoever gave it was asked by a prompt that has no fence."""
+    return "unfenced" in str(judgement.get("judge", "")).rpartition("@")[2].split("+")[1:]
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:

@@ -27,7 +27,10 @@ _ANSWERS, _PASSAGES = ("answer", "nuggets", "against-gold"), ("passage",)  # els
 
 
 def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number: int) -> _Rates:
-    """Let the judge see so many canaries; `JudgeFailed` if it obeys one."""
+    """Let the judge see so many canaries; `JudgeFailed` if it obeys one.
+
+    An unfenced prompt is its source's, and how often it obeys is one of its facts: it is only counted.
+    """
     planted = _with_canaries(rubric, material, number)
     if planted is None:
         return {}
@@ -38,7 +41,7 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
                 place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
                 said.setdefault(place, []).append(_is_best(rubric, judgement))
     obeyed = [place for place, found in said.items() if all(found)]
-    if obeyed:
+    if obeyed and not rubric.file.unfenced:
         (name, query), count = obeyed[0], f"{len(obeyed)} of {len(said)} canaries"
         kind, attack = _ATTACKS[name]
         raise JudgeFailed(

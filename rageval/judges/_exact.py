@@ -65,6 +65,24 @@ def first_stage(answer: str, gold: str | Iterable[str]) -> str | None:
     return "missing" if not said or _ABSTENTION.fullmatch(said) else None
 
 
+def script_stage(answer: str, gold: str) -> str | None:
+    """Return what CRAG's script says of an answer beside one gold answer without a model, None if nothing.
+
+    >>> said = ("Paris", "Well, I don't know.", "an invalid question", "Rome")
+    >>> [script_stage(text, "paris") for text in said]
+    ['accurate', 'missing', 'incorrect', None]
+    >>> script_stage("That is an invalid question.", "invalid question")
+    'accurate'
+    """
+    said, right = answer.strip().lower(), gold.strip().lower()
+    if "i don't know" in said:
+        return "missing"
+    if said == right:
+        return "accurate"
+    both = ("invalid" in said) + ("invalid" in right)
+    return {0: None, 1: "incorrect", 2: "accurate"}[both]
+
+
 def judge_exactly(
     answers: Iterable[Answer], questions: Iterable[Question], undecided: str = "skip"
 ) -> Iterator[Mapping[str, Any]]:

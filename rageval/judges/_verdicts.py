@@ -182,12 +182,15 @@ def _label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
     return str(found)
 
 
-def _number_of(record: dict[str, Any], key: str, low: float, high: float) -> float:
-    """Return a number on the scale; never clipped, never read out of text."""
+def _number_of(record: dict[str, Any], key: str, low: float, high: float, whole: bool) -> float:
+    """Return a number on the scale; never clipped, never rounded, never read out of text."""
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise Invalid(f"{key}: expected a number from {low:g} to {high:g}, found {value!r:.80}")
-    return float(value)
+    if not isinstance(value, bool) and isinstance(value, int | float) and low <= value <= high:
+        number = float(value)
+        if number.is_integer() or not whole:
+            return number
+    wanted = "a whole number" if whole else "a number"
+    raise Invalid(f"{key}: expected {wanted} from {low:g} to {high:g}, found {value!r:.80}")
 
 
 def _list_of(record: dict[str, Any], key: str) -> list[Any]:
@@ -226,6 +229,7 @@ class Verdict:
     grade: float | None = None
     evidence: str | None = None
     reason: str | None = None
+    unquoted: bool = False  # kept without the quote that it should have
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +239,7 @@ class RubricScale:
     labels: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
     most: int = 30  # texts in a list
+    whole: bool = False  # numbers are levels, with none between them
 
     @property
     def names(self) -> _Ids:
@@ -295,13 +300,14 @@ def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdic
 
 
 def _grades_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    return _object({"reason": _TEXT, **{name: {"type": "number"} for name in scale.ranges}})
+    number = {"type": "integer" if scale.whole else "number"}
+    return _object({"reason": _TEXT, **dict.fromkeys(scale.ranges, number)})
 
 
 def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     reason = _text_of(reply, "reason")
     return [
-        Verdict(name, None, _number_of(reply, name, low, high), None, reason)
+        Verdict(name, None, _number_of(reply, name, low, high, scale.whole), None, reason)
         for name, (low, high) in scale.ranges.items()
     ]
 

@@ -19,6 +19,7 @@ from rageval.text import mended
 # What may become of a judgement; only the first two carry a grade.
 OK, REPAIRED = "ok", "repaired"
 REFUSED, TRUNCATED, FILTERED, INVALID, ERROR = "refused", "truncated", "filtered", "invalid", "error"
+SCHEMA_FORM, JSON_FORM, TEXT_FORM = "schema", "json", "text"  # how a reply is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class Request:
     `schema` is the JSON schema of the reply and `name` what the schema is called; `temperature` is sent where
     the model takes it; `sample` tells repeated askings of the same question apart. A request with data in it
     is made `of` parts; `system` and `user` are then the texts as stores and keys know them.
+
+    `turns` are (user, assistant) texts between the two, as in-context examples are shown; `sampling` is what
+    else is sent as it stands (`top_p`, …, its own `max_tokens`); `form` is how a reply is asked for: by the
+    `schema`, as any `json` object, or as `text` in whatever form the prompt asks for.
     """
 
     system: str
@@ -37,7 +42,10 @@ class Request:
     max_tokens: int = 1024
     temperature: float | None = 0.0
     sample: int = 0
-    prompts: tuple[Prompt, Prompt] | None = field(default=None, compare=False, repr=False)
+    turns: tuple[tuple[str, str], ...] = ()
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    form: str = SCHEMA_FORM
+    prompts: tuple[Prompt, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, Mapping):
@@ -46,7 +54,14 @@ class Request:
             )
 
     @classmethod
-    def of(cls, system: Prompt, user: Prompt, schema: Mapping[str, Any], **more: Any) -> Request:
+    def of(
+        cls,
+        system: Prompt,
+        user: Prompt,
+        schema: Mapping[str, Any],
+        turns: Sequence[tuple[Prompt, Prompt]] = (),
+        **more: Any,
+    ) -> Request:
         """Return a request whose texts are made of parts, so that no data can name or forge a fence.
 
         >>> from rageval.judges._prompts import Mark, as_data
@@ -56,22 +71,29 @@ class Request:
         {"answer": "{{fence}}"}
         ----
         """
-        return cls(stored(system), stored(user), schema, **more, prompts=(system, user))
+        known = tuple((stored(asked), stored(said)) for asked, said in turns)
+        prompts = (system, user, *(prompt for turn in turns for prompt in turn))
+        return cls(stored(system), stored(user), schema, **more, turns=known, prompts=prompts)
 
     def with_more(self, *parts: Part) -> Request:
         """Return the request with more behind its user text."""
-        system, user = self.prompts or ((self.system,), (self.user,))
-        return replace(self, user=self.user + stored(parts), prompts=(system, (*user, *parts)))
+        system, user, *turns = self.prompts or ((text,) for text in self._texts)
+        return replace(self, user=self.user + stored(parts), prompts=(system, (*user, *parts), *turns))
 
     def fenced(self, fence: str | None = None) -> Request:
         """Return the request as it is sent: with random fences around what others wrote."""
         if self.prompts is None and FENCE not in self.system:
             return self
-        if self.prompts is None or (self.system, self.user) != tuple(map(stored, self.prompts)):
+        if self.prompts is None or self._texts != tuple(map(stored, self.prompts)):
             raise UsageError("a request with a fence is made of parts: Request.of(…) and with_more(…)")
         fences = Fences(self.prompts, fence)
-        system, user = map(fences.sent, self.prompts)
-        return replace(self, system=system, user=user, prompts=None)
+        system, user, *turns = map(fences.sent, self.prompts)
+        pairs = tuple(zip(turns[::2], turns[1::2], strict=True))
+        return replace(self, system=system, user=user, turns=pairs, prompts=None)
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return (self.system, self.user, *(text for turn in self.turns for text in turn))
 
     def key(self, model: str, endpoint: str) -> str:
         """Return what a stored reply is found by: everything that can change the answer, and nothing else.
@@ -93,6 +115,8 @@ class Request:
             "temperature": self.temperature,
             "user": self.user,
         }
+        later = {"form": self.form, "sampling": dict(self.sampling), "turns": self.turns}
+        content |= {name: value for name, value in later.items() if value and value != SCHEMA_FORM}
         text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

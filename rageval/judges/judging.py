@@ -16,17 +16,28 @@ from statistics import median
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.judges._exact import first_stage
+from rageval.judges._exact import first_stage, script_stage
 from rageval.judges._prompts import Mark, Shown, as_data, as_note
+from rageval.judges._trimming import trimmed
 from rageval.judges._verdicts import Invalid, Verdict
-from rageval.judges.base import INVALID, OK, REPAIRED, TRUNCATED, Reply, Request, Usage
+from rageval.judges.base import (
+    FILTERED,
+    INVALID,
+    OK,
+    REFUSED,
+    REPAIRED,
+    TRUNCATED,
+    Reply,
+    Request,
+    Usage,
+)
 from rageval.judges.material import Material, Task, VerdictRow, tasks
 from rageval.judges.rubric import Rubric
 from rageval.records import Nugget
 from rageval.text import compatible, visible
 
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
-_TRIES = 3  # of a reply that cannot be read: the first, and two with the reason
+SCRIPT = "crag-script"  # the first stage that CRAG's published script goes through
 Asked = Iterable[tuple[int, Request]]
 _Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
 _MOST_PIECES = 50  # each is looked for in the whole text
@@ -36,6 +47,7 @@ _VOTES = ("mean", "median", "majority")
 _Judgement = Mapping[str, Any]
 Place = tuple[str, str, str, str]
 GRADED = ("ok", "repaired")
+_COUNTED = (INVALID, REFUSED, FILTERED, TRUNCATED)  # what a source makes a grade of; errors are asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +84,9 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
 
     What the form of an answer decides is not asked. What fails has its status and no grade.
     """
-    todo = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
-    labels = [decided(rubric, task) for task in todo]
+    mine = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
+    labels = [decided(rubric, task) for task in mine]
+    todo = [replace(task, data=_undecided(rubric, task.data)) for task in mine]
     outcomes = _asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
     for number, task in enumerate(todo):
         label = labels[number]
@@ -88,35 +101,83 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
 def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, _Outcome]:
     """Return the outcome of each task.
 
-    Replies that cannot be read are asked for again, with the reason; a cut-off one once, with more room.
+    Replies that cannot be read are asked for again, with the reason; a cut-off one once, with more room. An
+    unfenced rubric asks as its source does: the same again, or not at all. Where a rubric asks several times
+    of one thing, what comes next follows each reply.
     """
-    found: dict[int, _Outcome] = {}
+    found: dict[int, list[_Outcome]] = {number: [] for number in todo}
+    now = dict(todo)
+    tries = dict.fromkeys(todo, 1)
     waiting = {number: rubric.request(task.data, task.ids) for number, task in todo.items()}
-    for attempt in range(1, _TRIES + 1):
+    while waiting:
         again: dict[int, Request] = {}
         for number, reply in judge.ask(waiting.items()):
-            outcome, retry = _read(rubric, todo[number], waiting[number], reply)
-            if retry is not None and attempt < _TRIES:
+            task, request = now[number], waiting[number]
+            outcome, retry = _read(rubric, task, request, reply)
+            if retry is not None and tries[number] < rubric.file.tries:
                 again[number] = retry
-            else:
-                key = waiting[number].key(judge.name, judge.endpoint)
-                found[number] = replace(outcome, reply=reply, key=key, attempts=attempt)
+                tries[number] += 1
+                continue
+            key = request.key(judge.name, judge.endpoint)
+            found[number].append(replace(outcome, reply=reply, key=key, attempts=tries[number]))
+            data = _next(rubric, task, found[number][-1])
+            if data is not None:
+                now[number] = replace(task, data=data)
+                tries[number] = 1
+                again[number] = rubric.request(data, task.ids)
         waiting = again
-    return found
+    return {
+        number: _settled(rubric, todo[number], outcomes) for number, outcomes in found.items() if outcomes
+    }
+
+
+def _next(rubric: Rubric, task: Task, outcome: _Outcome) -> Mapping[str, Any] | None:
+    """Return what is to be asked next of the same thing: nothing after a step that failed."""
+    if outcome.status not in GRADED and rubric.file.each is None:
+        return None
+    return rubric.then(task.data, outcome.reply.text, outcome.verdicts)
+
+
+def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outcome:
+    """Return what several replies of one thing come to, with all that they took."""
+    last = outcomes[-1]
+    if rubric.file.each is not None and not any(map(rubric.is_best, last.verdicts)):
+        last = next((each for each in outcomes if each.status not in GRADED), last)
+    if last.status in _COUNTED and rubric.file.lenient and rubric.file.unreadable:
+        last = _taken(rubric, task, last)
+    if len(outcomes) == 1:
+        return last
+    spent = [each.reply.usage for each in outcomes]
+    usage = Usage(sum(each.input for each in spent), sum(each.output for each in spent))
+    attempts = sum(each.attempts for each in outcomes)
+    return replace(last, reply=replace(last.reply, usage=usage), attempts=attempts)
+
+
+def _taken(rubric: Rubric, task: Task, outcome: _Outcome) -> _Outcome:
+    """Take a reply that cannot be read for what the source takes it for, as a job has asked for."""
+    label = str(rubric.file.unreadable)
+    verdicts = tuple(Verdict(name, label, rubric.file.labels[label]) for name in task.ids or ("",))
+    said = f"{outcome.status}, taken for {label} as {rubric.file.compat} does"
+    return replace(outcome, status=OK, verdicts=verdicts, detail=f"{said}: {outcome.detail}")
 
 
 def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_Outcome, Request | None]:
     """Return what a reply comes to, and the request that may get a better one."""
-    if reply.status == TRUNCATED:
+    is_read = reply.status == OK or (reply.status == TRUNCATED and rubric.file.unfenced)  # sources don't look
+    if reply.status == TRUNCATED and not is_read:
         more = replace(request, max_tokens=2 * request.max_tokens)
         is_first = request.max_tokens == rubric.file.max_tokens
         return _Outcome(TRUNCATED, detail=reply.detail), more if is_first else None
-    if reply.status != OK:
+    if not is_read:
         return _Outcome(reply.status, detail=reply.detail), None
+    if rubric.is_step(task.data):
+        return _Outcome(OK), None
     try:
         verdicts, repaired = rubric.read(reply.text, task.ids)
-        _require_evidence(rubric, verdicts, task.data)
+        verdicts = _with_evidence(rubric, verdicts, task.data)
     except Invalid as error:
+        if rubric.file.unfenced:
+            return _Outcome(INVALID, detail=str(error)), rubric.again(request)
         again = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
         retry = again.with_more(_note(str(error)))
         return _Outcome(INVALID, detail=str(error)), retry
@@ -157,7 +218,7 @@ def _said_rows(task: Task, outcome: _Outcome, common: Mapping[str, Any]) -> list
 
 
 def _by(rubric: Rubric, judge: Judge) -> dict[str, str]:
-    return {"judge": f"{judge.name}@{rubric.digest}", "rubric": f"{rubric.judged_as}@{rubric.digest}"}
+    return {"judge": f"{judge.name}@{rubric.version}", "rubric": f"{rubric.judged_as}@{rubric.version}"}
 
 
 def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,6 +237,7 @@ def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     if row.shown and label in _SIDES:
         label, grade = _SIDES[label if row.run == row.shown[0] else _OTHER[label]]
     said = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
+    said |= {"unquoted": True} if verdict.unquoted else {}
     return {key: value for key, value in said.items() if value not in (None, "")}
 
 
@@ -183,22 +245,44 @@ def decided(rubric: Rubric, task: Task) -> str | None:
     """Return the label that the form of the answer decides, without a model; None if it does not."""
     if rubric.file.first_stage is None:
         return None
-    label = first_stage(task.data["answer"], task.data["gold"])
+    data = trimmed(rubric.file.trim, task.data)
+    if rubric.file.first_stage == SCRIPT:
+        labels = [script_stage(data["answer"], gold) for gold in data["gold"]]
+        found = next((label for label in labels if label in ("accurate", "missing")), None)
+        return found or (None if None in labels else "incorrect")
+    label = first_stage(data["answer"], data["gold"])
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
 
 
-def _require_evidence(rubric: Rubric, verdicts: Iterable[Verdict], data: Mapping[str, Any]) -> None:
-    """`Invalid` if a verdict that needs a quote has none, or one that is nowhere in what was shown."""
+def _undecided(rubric: Rubric, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the data without gold answers beside which the form of the answer says enough."""
+    if rubric.file.first_stage != SCRIPT:
+        return data
+    answer = trimmed(rubric.file.trim, data)["answer"]
+    return {**data, "gold": [gold for gold in data["gold"] if script_stage(answer, gold) is None]}
+
+
+def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, Any]) -> list[Verdict]:
+    """Return the verdicts; `Invalid` if one lacks the quote it needs, or has one that nobody was shown.
+
+    Where a rubric keeps what has no quote, it is said to have none.
+    """
     source = rubric.file.evidence_from
     if source is None:
-        return
+        return verdicts
+    found = []
     for verdict in verdicts:
-        if verdict.label in rubric.file.evidence_for and not _is_quoted(verdict.evidence or "", data[source]):
+        is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(
+            verdict.evidence or "", data[source]
+        )
+        if not is_fine and rubric.file.unquoted == "refused":
             of = f" of {verdict.id}" if verdict.id else ""
             raise Invalid(
                 f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
                 f" found {verdict.evidence!r:.80}"
             )
+        found.append(verdict if is_fine else replace(verdict, unquoted=True))
+    return found
 
 
 def _is_quoted(evidence: str, text: str) -> bool:

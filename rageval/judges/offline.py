@@ -72,7 +72,7 @@ def is_offline(spec: str) -> bool:
 
 
 def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[_Row]:
-    name = f"{rubric.judged_as}@{rubric.digest}"
+    name = f"{rubric.judged_as}@{rubric.version}"
     for task in tasks(rubric, material):
         for rows in task.rows.values():
             for row in rows:

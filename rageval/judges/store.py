@@ -37,7 +37,16 @@ from rageval.judges._database import (
     rescued,
     transaction,
 )
-from rageval.judges.base import FILTERED, OK, REFUSED, TRUNCATED, Reply, Request, Usage
+from rageval.judges.base import (
+    FILTERED,
+    OK,
+    REFUSED,
+    SCHEMA_FORM,
+    TRUNCATED,
+    Reply,
+    Request,
+    Usage,
+)
 
 _PAGE = 500  # keys read at a time, so that a long export holds no other process up
 STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
@@ -378,7 +387,8 @@ def _filled(record: Any) -> dict[str, Any]:
 
 def _request_as_record(request: Request) -> dict[str, Any]:
     """Return everything of the request, so that its key can be checked anywhere."""
-    return {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
+    said = {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
+    return {name: value for name, value in said.items() if name not in _LATER or value != _LATER[name]}
 
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
@@ -388,7 +398,13 @@ def reply_as_record(reply: Reply) -> dict[str, Any]:
 
 def _request_of(record: Mapping[str, Any]) -> Request:
     """Return the request of a record; `ValueError` if it is none."""
-    return Request(**_known(Request, record))
+    known = _known(Request, record)
+    turns = known.pop("turns", ())
+    if not all(
+        isinstance(turn, list | tuple) and [type(text) for text in turn] == [str] * 2 for turn in turns
+    ):
+        raise ValueError(f"expected turns as pairs of texts, found {turns!r:.80}")
+    return Request(**known, turns=tuple(map(tuple, turns)))
 
 
 def reply_of(record: Mapping[str, Any]) -> Reply:
@@ -413,13 +429,17 @@ def _known(kind: type[Any], record: Any) -> dict[str, Any]:
 
 _NUMBER = (int, float)
 _TYPES: dict[str, Any] = {
-    **dict.fromkeys(("system", "user", "name", "status", "text", "detail", "served", "request_id"), str),
+    **dict.fromkeys(
+        ("system", "user", "name", "form", "status", "text", "detail", "served", "request_id"), str
+    ),
     **dict.fromkeys(("max_tokens", "sample", "input", "output", "cached", "reasoning"), int),
-    **dict.fromkeys(("schema", "usage", "sent"), Mapping),
+    **dict.fromkeys(("schema", "usage", "sent", "sampling"), Mapping),
     "temperature": (*_NUMBER, type(None)),
     "latency": _NUMBER,
-    "dropped": (list, tuple),
+    **dict.fromkeys(("dropped", "turns"), (list, tuple)),
 }
+# Of later versions: not written where they say nothing, so that older ones read what they know.
+_LATER: dict[str, Any] = {"turns": (), "sampling": {}, "form": SCHEMA_FORM}
 
 
 def _line_of(stored: StoredReply) -> str:

@@ -79,7 +79,17 @@ LINES: dict[str, tuple[str, ...]] = {
         ),
     ),
     "judge nuggets": ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets", "--judge", "lexical"),
+    "judge options": (
+        *("judge", "nuggetize-iterative", "--run", "runs/one", "--passages", "corpus.jsonl", "--questions"),
+        *("questions.jsonl", "--qrels", "qrels", "--rel", "1", "--examples", "qrels", "--compat", "umbrela"),
+        *("--judge", "lexical"),
+    ),
     "rubrics": ("rubrics", "crag"),
+    "rubrics show": ("rubrics", "show", "crag"),
+    "rubrics import": (
+        *("rubrics", "import", "prompt.txt", "--as", "umbrela", "--examples", "qrels"),
+        *("--tokenizer", "qrels", "--system", "Hello.", "-o", "out/r"),
+    ),
     "measures": ("measures", "recall"),
     "judgements import": ("judgements", "import", "replies", "--store", "other.sqlite"),
     "judgements export": ("judgements", "export", "--store", "store.sqlite"),
@@ -189,6 +199,7 @@ def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("odd/secret").write_text("x")
     Path("odd/secret").chmod(0)
     Path("mine.toml").write_text(RUBRIC)
+    Path("prompt.txt").write_text("{query} {passage} {examples}")
     Path("mine.py").write_text(
         "from rageval.judges import rubric_named\nRUBRIC = rubric_named('mine.toml')\n"
     )
@@ -320,10 +331,10 @@ def test_a_rubric_without_a_schema_is_refused_when_it_is_made() -> None:
 
 
 def test_what_is_printed_of_a_rubric_is_a_rubric(tmp_path: Path) -> None:
-    from rageval.judges.rubric import _as_toml, rubric_named, rubric_names
+    from rageval.judges.rubric import as_toml, rubric_named, rubric_names
 
     for name in rubric_names():
-        Path("copy.toml").write_text(_as_toml(rubric_named(name)), encoding="utf-8")
+        Path("copy.toml").write_text(as_toml(rubric_named(name).file), encoding="utf-8")
         assert rubric_named("copy.toml").file == rubric_named(name).file
     printed = command("rubrics", "mine.toml")
     assert printed.out.strip() == RUBRIC.strip()

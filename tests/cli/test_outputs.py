@@ -42,6 +42,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "--disagreements", "OUT", "-o", "beside"),
         "",
     ),
+    ("rubrics import", "--output"): (("rubrics", "import", "prompt", "--as", "umbrela", "-o", "OUT"), ""),
     ("judgements export", "--output"): (("judgements", "export", "-o", "OUT"), ""),
     ("pool check", "--output"): (("pool", "check", "runs/one", "--against", "qrels", "-o", "OUT"), ""),
     ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
@@ -63,12 +64,15 @@ READ = {
     *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
     *("paths", "stores", "--against", "--answers", "--at", "--corpus", "--evidence", "--gold", "--nuggets"),
     *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
+    *("--qrels", "--examples", "--tokenizer"),
     *("--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
 }
 NO_FILES = {
     *(
         "--baseline",
         "--by",
+        "--compat",
+        "--system",
         "--dask",
         "--fail-under",
         "--limit",
@@ -93,6 +97,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     write_samples(tmp_path)
     for name in ("runs", "c", "out"):
         Path(name).mkdir()
+    Path("prompt").write_text("{query} {passage}")
     for name, first in (("one", 9), ("two", 5)):
         rows = (
             f"q{query} Q0 docs/d{at}.md {at} {first - at} {name}\n" for query in (0, 1) for at in range(3)

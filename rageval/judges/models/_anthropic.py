@@ -14,10 +14,21 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from rageval.judges.base import ERROR, OK, REFUSED, TRUNCATED, Reply, Request, Unclear, Usage
+from rageval.judges.base import (
+    ERROR,
+    OK,
+    REFUSED,
+    SCHEMA_FORM,
+    TRUNCATED,
+    Reply,
+    Request,
+    Unclear,
+    Usage,
+)
 from rageval.judges.models._batches import RemoteBatches, Result
 from rageval.judges.models._hosts import ANTHROPIC
 from rageval.judges.models._remote import (
+    SAMPLING,
     SCHEMA,
     TEXT,
     Call,
@@ -25,6 +36,7 @@ from rageval.judges.models._remote import (
     Response,
     count,
     mapping,
+    messages_of,
     sendable,
     with_schema,
     words,
@@ -45,6 +57,7 @@ _RANGES = {
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "$schema"),
 }
 _NAMED = ("properties", "$defs")  # below these stand names, not keywords
+_LIMITS = ("max_completion_tokens", "max_tokens")
 _PATH = "/v1/messages/batches"
 _PAGE = 100
 _RAW = {"headers": {"X-Stainless-Raw-Response": "true", "Accept": "application/binary"}}
@@ -69,7 +82,7 @@ class AnthropicMessages(RemoteBatches):
     client = "AsyncAnthropic"
     modes = ((SCHEMA, _OF_SCHEMAS), (_TOOL, _OF_TOOLS), (TEXT, ()))
     request_id = "request-id"
-    optional = ("temperature", "cache_control")
+    optional = ("temperature", "cache_control", *SAMPLING)
     batch_limit = 100_000
     batch_bytes = 256 * 10**6
 
@@ -77,13 +90,16 @@ class AnthropicMessages(RemoteBatches):
         return await client.messages.with_raw_response.create(**arguments)
 
     def _call(self, request: Request, form: RequestForm) -> Call:
-        messages = [{"role": "user", "content": sendable(request.user)}]
-        call = Call({"model": self.model, "messages": messages, **_format(request, form.mode)})
-        call.sent["mode"] = form.mode
-        call.add("max_tokens", request.max_tokens, taken=True)
-        if request.temperature is not None:
-            taken = "temperature" not in form.refused and "temperature" in _taken_by_sdk()
-            call.add("temperature", request.temperature, taken)
+        is_free = request.form != SCHEMA_FORM
+        told = {} if is_free else _format(request, form.mode)
+        call = Call({"model": self.model, "messages": messages_of(request), **told})
+        call.sent["mode"] = request.form if is_free else form.mode
+        limits = [request.sampling[name] for name in _LIMITS if name in request.sampling]
+        call.add("max_tokens", limits[0] if limits else request.max_tokens, taken=True)
+        wanted = {} if request.temperature is None else {"temperature": request.temperature}
+        wanted |= {name: value for name, value in request.sampling.items() if name not in _LIMITS}
+        for name, value in wanted.items():
+            call.add(name, value, taken=name not in form.refused and name in _taken_by_sdk())
         _add_system(call, request, form)
         return call
 
@@ -146,12 +162,15 @@ def _taken_by_sdk() -> frozenset[str]:
 
 
 def _add_system(call: Call, request: Request, form: RequestForm) -> None:
-    """Add the system text: as a block for the cache, or plainly where a server refuses that."""
-    system = with_schema(request) if form.mode == TEXT else sendable(request.system)
+    """Return the system text: as a block for the cache, or plainly where a server refuses that."""
+    is_told = form.mode == TEXT and request.form == SCHEMA_FORM
+    system = with_schema(request) if is_told else sendable(request.system)
+    if not system:
+        return
     if "cache_control" in form.refused:
         call.dropped += ("cache_control",)
         call.arguments["system"] = system
-    elif system:
+    else:
         call.sent["cache_control"] = "ephemeral"
         block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
         call.arguments["system"] = [block]

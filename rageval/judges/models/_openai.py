@@ -20,8 +20,11 @@ from typing import Any
 from rageval.judges.base import (
     ERROR,
     FILTERED,
+    JSON_FORM,
     OK,
     REFUSED,
+    SCHEMA_FORM,
+    TEXT_FORM,
     TRUNCATED,
     Fatal,
     Reply,
@@ -32,6 +35,7 @@ from rageval.judges.base import (
 from rageval.judges.models._batches import RemoteBatches, Result, as_line
 from rageval.judges.models._hosts import OPENAI
 from rageval.judges.models._remote import (
+    SAMPLING,
     SCHEMA,
     TEXT,
     Call,
@@ -40,6 +44,7 @@ from rageval.judges.models._remote import (
     Response,
     count,
     mapping,
+    messages_of,
     sendable,
     with_schema,
     words,
@@ -58,6 +63,7 @@ _FINISHED = {
     "error": ERROR,
     "insufficient_system_resource": ERROR,
 }
+_LIMITS = {"max_tokens", "max_completion_tokens"}
 _PATH = "/v1/chat/completions"
 _TAG = "rageval"  # what the tag is called in the batch's metadata
 _PAGE = 100
@@ -75,7 +81,7 @@ class OpenAIChat(RemoteBatches):
     client = "AsyncOpenAI"
     modes = ((SCHEMA, _OF_SCHEMAS), (_OBJECT, _OF_OBJECTS), (TEXT, ()))
     request_id = "x-request-id"
-    optional = ("temperature", "max_tokens", "max_completion_tokens")
+    optional = ("temperature", "max_tokens", "max_completion_tokens", *SAMPLING)
     batch_limit = 50_000
     batch_bytes = 200 * 10**6
 
@@ -83,17 +89,17 @@ class OpenAIChat(RemoteBatches):
         return await client.chat.completions.with_raw_response.create(**arguments)
 
     def _call(self, request: Request, form: RequestForm) -> Call:
-        system = sendable(request.system) if form.mode == SCHEMA else with_schema(request)
-        messages = [
-            {"role": "system", "content": system},
-            {"role": "user", "content": sendable(request.user)},
-        ]
-        call = Call({"model": self.model, "messages": messages, **_format(request, form.mode)})
-        call.sent["mode"] = form.mode
-        limit = self._name_of_limit(form)
-        call.add(limit or "max_tokens", request.max_tokens, taken=bool(limit))
+        is_told = form.mode != SCHEMA and request.form == SCHEMA_FORM
+        messages = messages_of(request, with_schema(request) if is_told else sendable(request.system))
+        call = Call({"model": self.model, "messages": messages, **_format(request, form)})
+        call.sent["mode"] = form.mode if request.form == SCHEMA_FORM else request.form
+        if not _LIMITS & request.sampling.keys():
+            limit = self._name_of_limit(form)
+            call.add(limit or "max_tokens", request.max_tokens, taken=bool(limit))
         if request.temperature is not None:
             call.add("temperature", request.temperature, taken="temperature" not in form.refused)
+        for name, value in request.sampling.items():
+            call.add(name, value, taken=name not in form.refused)
         return call
 
     def _name_of_limit(self, form: RequestForm) -> str | None:
@@ -186,11 +192,11 @@ class OpenAIChat(RemoteBatches):
         return await self._records(lambda client: client.files.with_raw_response.content(name))
 
 
-def _format(request: Request, mode: str) -> dict[str, Any]:
-    """How the API is told the schema."""
-    if mode == TEXT:
+def _format(request: Request, form: RequestForm) -> dict[str, Any]:
+    """How the API is told the form of the reply."""
+    if request.form == TEXT_FORM or form.mode == TEXT:
         return {}
-    if mode == _OBJECT:
+    if form.mode == _OBJECT or request.form == JSON_FORM:
         return {"response_format": {"type": _OBJECT}}
     schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
     return {"response_format": {"type": SCHEMA, SCHEMA: schema}}

@@ -32,6 +32,7 @@ from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, Fatal, Reply, Request, Transient, Unreachable
 from rageval.judges.models._hosts import Home, Provider, home_of, only_needed_headers
 
+SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed", "top_k", "min_p")
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
 _CONNECTING = 10.0  # seconds of these for making a connection
 _UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
@@ -252,6 +253,15 @@ def _reason(cause: BaseException | None) -> str:
 def sendable(text: str) -> str:
     """Mend the text as UTF-8 can hold it: half characters become question marks."""
     return text.encode("utf-8", "replace").decode()
+
+
+def messages_of(request: Request, system: str = "") -> list[dict[str, str]]:
+    """Return the conversation: what the system is told, if anything, examples as turns, and the question."""
+    said = [("system", system)] if system else []
+    for asked, answered in request.turns:
+        said += [("user", asked), ("assistant", answered)]
+    said.append(("user", request.user))
+    return [{"role": role, "content": sendable(text)} for role, text in said]
 
 
 def with_schema(request: Request) -> str:

@@ -1,0 +1,379 @@
+"""Rubrics out of the prompts of others: their words from their files, their rules from here.
+
+Nobody's prompt comes with rageval. Whoever has a source's file makes a rubric of it that asks as the source
+does: the same messages, the same parameters, replies read as its program reads them. What a source turns into
+a grade where nothing can be read stays missing unless a job asks for its rule (`compat`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rageval.errors import InputError, UsageError
+from rageval.judges._prompt_files import (
+    headed_texts,
+    json_texts,
+    python_template,
+    python_texts,
+    read_prompt_file,
+    yaml_texts,
+)
+from rageval.judges._rubric_file import (
+    Examples,
+    Prompt,
+    RubricFile,
+    Trim,
+    as_toml,
+    require_sane,
+    sha256_of,
+    with_file,
+)
+from rageval.judges._templates import names_in, template_of
+from rageval.judges.rubric import rubric_named
+
+_BOUNDED = "a limit of tokens is sent, which its source does not"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user gives: files of the source, and what is to be found in files beside them."""
+
+    paths: Sequence[str]
+    examples: str | None = None
+    tokenizer: str | None = None
+    system: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The only file."""
+        if len(self.paths) != 1:
+            raise UsageError(f"expected one file, found {len(self.paths)}")
+        return self.paths[0]
+
+
+def imported(source: str, given: Given) -> str:
+    """Return the rubric file that the source's prompt makes, as text."""
+    file = SOURCES[source](given)
+    _take_fields(file, given.paths[0])
+    if given.examples is not None:
+        file.examples = with_file(Examples("prompt", given.examples), Path(), given.examples)
+        file.examples.file = None
+    elif "examples" in file.fields:
+        raise UsageError(
+            f"{given.paths[0]}: its prompt shows examples ({{examples}}); expected them in --examples FILE"
+        )
+    require_sane(file, given.paths[0], "")
+    names = ", ".join(Path(path).name for path in given.paths)
+    return as_toml(
+        file,
+        [
+            f"Imported from {names} as {source}: the words are its authors'.",
+            "Unfenced: what is judged stands in the prompt as it is, and can speak to the judge.",
+        ],
+    )
+
+
+def _take_fields(file: RubricFile, path: str) -> None:
+    """Keep the fields that the prompt has; refuse one that nobody knows, and a prompt that shows nothing."""
+    try:
+        names = names_in(template_of(file.prompt.template))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    strange = [name for name in names if name not in file.fields]
+    if strange or not names:
+        found = f"{{{strange[0]}}}" if strange else "none"
+        known = ", ".join(f"{{{name}}}" for name in file.fields)
+        raise InputError(f"{path}: expected fields as the source has them ({known}), found {found}")
+    file.fields = {name: told for name, told in file.fields.items() if name in names}
+    shown = {told.partition(":")[0] for told in file.fields.values()}
+    file.sees = [name for name in file.sees if name in shown]
+
+
+def _rubric(unit: str, kind: str, sees: list[str], prompt: Prompt, **more: Any) -> RubricFile:
+    return RubricFile(unit, kind, sees, prompt, unfenced=True, **more)
+
+
+def _of_umbrela(given: Given) -> RubricFile:
+    """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
+    if given.path.endswith((".yaml", ".yml")):
+        template = _key(yaml_texts(given.path), "prefix_user", given.path)
+    else:
+        template = read_prompt_file(given.path).strip()
+    # Its judges send this sentence whatever the file says of a system message.
+    system = "You are a helpful assistant." if given.system is None else given.system
+    return _rubric(
+        "passage",
+        "label",
+        ["question", "passage"],
+        Prompt(system, template=template),
+        follows="UMBRELA (Upadhyay et al., 2024), the prompt of its repository",
+        departs=["its judges read a model's reasoning, too, where a server shows it"],
+        labels=_labels("relevance"),
+        values={f"{grade:g}": label for label, grade in _labels("relevance").items()},
+        fields={"query": "question", "passage": "passage", "examples": "examples"},
+        judged_as="relevance",
+        reads="score-line",
+        canaries=True,
+        max_tokens=100,
+        sampling={"max_tokens": 100, "top_p": 1, "frequency_penalty": 0.5, "presence_penalty": 0},
+        tries=1,
+        compat="umbrela",
+        unreadable="unrelated",
+    )
+
+
+def _of_nuggetizer(given: Given) -> RubricFile:
+    """Read the nuggetizer's prompts: YAML whose `method` says which of its three steps it is."""
+    texts = yaml_texts(given.path)
+    method = _key(texts, "method", given.path)
+    if method not in _STEPS:
+        raise InputError(f"{given.path}: method: expected one of {', '.join(_STEPS)}, found {method!r}")
+    system = texts.get("system_message", "") if given.system is None else given.system
+    prompt = Prompt(system, template=_key(texts, "prefix_user", given.path))
+    common = {
+        "follows": "AutoNuggetizer (Pradeep et al., 2024), the prompt of the nuggetizer's repository",
+        "departs": [
+            "a reply that cannot be read is asked for 3 times in place of 500 (tries)",
+        ],
+        "reads": "json-list",
+        "max_tokens": 4096,
+        "sampling": {"max_completion_tokens": 4096},
+        "again": 0.2,
+        "compat": "nuggetizer",
+        **_STEPS[method],
+    }
+    if judged_as := common.get("judged_as"):
+        common["labels"] = _labels(judged_as)
+    if method == "nugget_assignment" and "partial_support" not in prompt.template:
+        common["labels"] = _labels("nugget-assignment-binary")
+    return RubricFile(prompt=prompt, unfenced=True, **common)
+
+
+_STEPS: Mapping[str, dict[str, Any]] = {
+    "nugget_creation": {
+        "unit": "passages",
+        "kind": "texts",
+        "sees": ["question", "nuggets", "passages"],
+        "fields": {
+            "query": "question",
+            "context": "passages:numbered",
+            "nuggets": "nuggets:python",
+            "nuggets_length": "nuggets:count",
+            "creator_max_nuggets": "most",
+        },
+        "kept": 30,
+        "compat": None,
+    },
+    "nugget_scoring": {
+        "unit": "bank",
+        "kind": "labels",
+        "sees": ["question", "nuggets"],
+        "fields": {"query": "question", "nuggets": "nuggets:python", "num_nuggets": "nuggets:count"},
+        "judged_as": "nugget-importance",
+        "unreadable": "okay",
+    },
+    "nugget_assignment": {
+        "unit": "nuggets",
+        "kind": "labels",
+        "sees": ["question", "answer", "nuggets"],
+        "fields": {
+            "query": "question",
+            "context": "answer",
+            "nuggets": "nuggets:python",
+            "num_nuggets": "nuggets:count",
+        },
+        "judged_as": "nugget-assignment",
+        "canaries": True,
+        "unreadable": "not_support",
+    },
+}
+
+
+def _of_crag(given: Given) -> RubricFile:
+    """CRAG's script: instructions and examples in `templates.py`, the question in `local_evaluation.py`."""
+    texts: dict[str, str] = {}
+    template = None
+    for path in given.paths:
+        texts |= python_texts(path)
+        template = template or python_template(path, {"query", "ground_truth", "prediction"})
+    if template is None:
+        raise UsageError(
+            f"{', '.join(given.paths)}: the text with {{query}}, {{ground_truth}} and {{prediction}} is not"
+            " there; expected the script itself, too (local_evaluation.py beside prompts/templates.py)"
+        )
+    instructions = _key(texts, "INSTRUCTIONS", given.paths[0])
+    system = f"{instructions}\n{_key(texts, 'IN_CONTEXT_EXAMPLES', given.paths[0])}"
+    trim, departs = _cut_as_crag_does(given.tokenizer)
+    return _rubric(
+        "answer",
+        "label",
+        ["question", "gold", "answer"],
+        Prompt(system, template=template),
+        follows="CRAG (Yang et al., 2024), the script of its repository",
+        departs=[
+            "each gold answer is asked about by itself, not each of its letters, as the script has it",
+            _BOUNDED,
+            *departs,
+        ],
+        labels=_labels("crag-auto"),
+        values={"1": "accurate", "0": "incorrect"},
+        fields={"query": "question", "ground_truth": "gold:first", "prediction": "answer"},
+        first_stage="crag-script",
+        judged_as="crag-auto",
+        reads="last-object",
+        canaries=True,
+        each="gold",
+        trim=trim,
+        tries=1,
+        compat="crag",
+        unreadable="incorrect",
+    )
+
+
+def _cut_as_crag_does(tokenizer: str | None) -> tuple[Trim, list[str]]:
+    if tokenizer is not None:
+        path = str(Path(tokenizer).absolute())
+        return Trim("answer", tokens=75, tokenizer=path, sha256=sha256_of(path)), []
+    return Trim("answer", words=75), [
+        "answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"
+    ]
+
+
+def _of_ragtifier(given: Given) -> RubricFile:
+    """RAGtifier's Figure 2, as a text with its two headings."""
+    texts = headed_texts(given.path, ("System Prompt", "Query Prompt"))
+    return _rubric(
+        "answer",
+        "grades",
+        ["question", "gold", "gold_passages", "answer", "passages"],
+        Prompt(texts["System Prompt"], template=texts["Query Prompt"]),
+        follows="RAGtifier (Cofala et al., 2025), Figure 2",
+        departs=[
+            "its program is not published: how it writes several passages, and what it does with a reply that"
+            " is no JSON, is not known",
+            _BOUNDED,
+        ],
+        ranges=rubric_named("liverag").file.ranges,
+        fields={
+            "question": "question",
+            "gold_answer": "gold:first",
+            "gold_document": "gold_passages",
+            "generated_answer": "answer",
+            "retrieved_passages": "passages",
+        },
+        judged_as="liverag",
+        reads="json",
+        whole=True,
+        canaries=True,
+        temperature=0.1,
+        tries=1,
+    )
+
+
+def _of_support(given: Given) -> RubricFile:
+    """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
+    prompt = _plain_or_constant(given, "SUPPORT_EVAL_PROMPT")
+    tags = ["<support>", "</support>"] if "<support>" in prompt.template else []
+    return _rubric(
+        "citation",
+        "label",
+        ["sentence", "passage", "answer"],
+        prompt,
+        follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
+        departs=[
+            "how the script reads a reply is not published: the label, wherever it stands, is read",
+            _BOUNDED,
+        ],
+        labels=_labels("citation-support"),
+        values={
+            "Full Support": "full_support",
+            "Partial Support": "partial_support",
+            "No Support": "no_support",
+        },
+        fields={"statement": "sentence", "citation": "passage", "answer": "answer"},
+        judged_as="citation-support",
+        reads="tagged",
+        tags=tags,
+        canaries=True,
+        temperature=0.1,
+        tries=1,
+    )
+
+
+def _of_pairwise(given: Given) -> RubricFile:
+    """Read a prompt that compares two answers and wants `[[A]]`, `[[B]]` or `[[C]]`, as MT-bench's does."""
+    return _rubric(
+        "pair",
+        "label",
+        ["question", "answer_a", "answer_b"],
+        _plain_or_constant(given, "PROMPT"),
+        follows="MT-bench (Zheng et al., 2023), pairwise comparison; Ragnarök's arena",
+        departs=["both orders are asked", _BOUNDED],
+        labels=_labels("pairwise"),
+        values={"A": "a", "B": "b", "C": "tie"},
+        fields={name: name for name in ("question", "answer_a", "answer_b")},
+        judged_as="pairwise",
+        reads="tagged",
+        tags=["[[", "]]"],
+        tries=1,
+    )
+
+
+def _of_listwise(given: Given) -> RubricFile:
+    """RankLLM's prompts, RankVicuna's among them: YAML with `prefix`, `body` and `suffix`."""
+    texts = yaml_texts(given.path)
+    item = _key(texts, "body", given.path)
+    template = f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}"
+    return _rubric(
+        "list",
+        "permutation",
+        ["question", "answers"],
+        Prompt(texts.get("system_message", "") if given.system is None else given.system, "", template, item),
+        follows="RankVicuna and RankGPT (RankLLM's prompts), the judge of the sentence-ordering paper",
+        departs=[
+            "numbers in brackets in a text are left as they are, and texts are not cut to 300 words",
+            _BOUNDED,
+        ],
+        fields={"query": "question", "num": "answers:count", "passages": "answers:items"},
+        judged_as="listwise",
+        reads="ranking",
+        tries=1,
+        compat="rankllm",
+    )
+
+
+def _plain_or_constant(given: Given, name: str) -> Prompt:
+    if given.path.endswith((".json", ".jsonl")):
+        texts = json_texts(given.path, "prompt_template")
+        return Prompt(given.system or texts.get("system_prompt", ""), template=texts["prompt_template"])
+    if given.path.endswith(".py"):
+        template = _key(python_texts(given.path), name, given.path).strip()
+    else:
+        template = read_prompt_file(given.path).strip()
+    return Prompt(given.system or "", template=template)
+
+
+def _labels(name: str) -> dict[str, float]:
+    """Return the labels of a rubric of ours, on whose scale verdicts by the prompt are."""
+    return rubric_named(name).file.labels
+
+
+def _key(texts: Mapping[str, str], name: str, path: str) -> str:
+    if not texts.get(name):
+        found = ", ".join(texts) or "nothing"
+        raise InputError(f"{path}: expected the text {name!r}, found {found[:200]}")
+    return texts[name]
+
+
+SOURCES: Mapping[str, Callable[[Given], RubricFile]] = {
+    "crag-script": _of_crag,
+    "nuggetizer": _of_nuggetizer,
+    "umbrela": _of_umbrela,
+    "ragtifier": _of_ragtifier,
+    "support": _of_support,
+    "pairwise": _of_pairwise,
+    "listwise": _of_listwise,
+}
