@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.scoring.scores import Scores
+from rageval.showing import Displayed, Grid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.comparison import Comparison
     from rageval.judges import Model, Rubric
+    from rageval.records import Answer
     from rageval.typing import (
+        AnswerOptions,
         CompareOptions,
         ComparisonOptions,
         FileLike,
+        Frame,
         JudgeOptions,
         MeasuresLike,
         QrelsLike,
         RecordsLike,
         RunLike,
     )
+
+OnMissing: TypeAlias = Literal["error", "skip", "worst", "best"]
 
 
 @overload
@@ -116,56 +123,163 @@ def _several(scores: Any) -> list[Scores]:
     return found
 
 
+class Judged(Displayed, list[dict[str, Any]]):
+    """Judgements, dicts with the keys of their file, and the scores they come to.
+
+    A judgement that failed is among them, with its status in place of a grade.
+    """
+
+    def __init__(
+        self,
+        judgements: Iterable[dict[str, Any]],
+        measures: MeasuresLike = (),
+        answers: Sequence[Answer] = (),
+        on_missing: OnMissing = "error",
+    ) -> None:
+        """Keep what scoring needs; nothing is scored before somebody asks."""
+        super().__init__(judgements)
+        self._measures, self._answers = measures, answers
+        self._on_missing: OnMissing = on_missing
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The judgements that failed."""
+        return [said for said in self if said.get("status", "ok") not in ("ok", "repaired")]
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """The scores of every system by the measures that were named; {} if none was.
+
+        `MissingJudgements` if some that they need failed, and `on_missing` says nothing else.
+        """
+        return self.score(self._measures) if self._measures else {}
+
+    def score(self, measures: MeasuresLike, **options: Unpack[AnswerOptions]) -> dict[str, Scores]:
+        """Return the scores of every system by other measures; options are those of `evaluate_answers`."""
+        import json
+
+        from rageval.files.answers import write_answers
+        from rageval.scoring.answers import evaluate_answers
+
+        options = {"on_missing": self._on_missing, **options}
+        texts = (answer._replace(passages=(), prompt="") for answer in self._answers)
+        answers = [json.loads(line) for line in write_answers(texts, "plain")]
+        return evaluate_answers(measures, self, answers=answers or None, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the judgements as JSON lines, as `rageval judge -o` does, and return where they are."""
+        from pathlib import Path
+
+        from rageval.files.judgements import judgement_line
+        from rageval.files.writing import whole_file
+
+        with whole_file(Path(path)) as stream:
+            for judgement in self:
+                stream.write(judgement_line(judgement).encode() + b"\n")
+        return Path(path)
+
+    def _title(self) -> str:
+        systems = len({said["run_id"] for said in self})
+        lost = f", {len(self.failed):,} of them failed" if self.failed else ""
+        return f"{len(self):,} judgements of {systems:,} systems{lost}"
+
+    def _grid(self) -> Grid:
+        names = list(dict.fromkeys(str(name) for found in self.scores.values() for name in found))
+        rows = [
+            [run, *(f"{score.value:.4f}" for score in found.values())] for run, found in self.scores.items()
+        ]
+        return [["system", *names], *rows]
+
+    def _records(self) -> Iterable[dict[str, Any]]:
+        return self
+
+
 def judge(
     rubric: str | Rubric,
-    answers: RecordsLike | Iterable[FileLike],
+    answers: RecordsLike | Frame | Iterable[FileLike] | None,
     judges: str | Model | Iterable[str | Model],
+    measures: MeasuresLike = (),
     *,
-    questions: RecordsLike | None = None,
-    nuggets: RecordsLike | None = None,
-    passages: RecordsLike | None = None,
+    questions: RecordsLike | Frame | None = None,
+    nuggets: RecordsLike | Frame | None = None,
+    passages: RecordsLike | Frame | None = None,
+    run: RunLike | None = None,
+    depth: int = 20,
+    permutations: int = 10,
+    balanced: bool = False,
+    seed: int = 0,
+    on_missing: OnMissing = "error",
     **options: Unpack[JudgeOptions],
-) -> list[dict[str, Any]]:
-    """Judge answers by a rubric, and return judgements, which `evaluate_answers` scores.
+) -> Judged:
+    """Judge answers by a rubric: a list of judgements, which has `scores` by the measures that are named.
 
     `rubric` is one of those that `rageval rubrics` lists, or a file; `judges` are models, such as
-    `openai:MODEL`, or what needs none (`exact`, `lexical`); answers and what else is known are files, or
-    dicts with the keys of the files; the options are those of `rageval.judges.Settings`. A judgement that
-    failed is among them, with its status in place of a grade.
+    `openai:MODEL`, or what needs none (`exact`, `lexical`). Answers and what else is known are files, ids of
+    data sets, DataFrames, or dicts with the keys of the files; of a `run` the first `depth` documents are
+    judged. Lists are shown in so many `permutations`, or in a `balanced` design. The other options are those
+    of `rageval.judges.Settings`. A judgement that failed is among them, with its status in place of a grade.
 
     >>> import rageval
     >>> answers = [{"query_id": "q", "run_id": "ours", "question": "Where?", "answer": "In Oslo."}]
     >>> gold = [{"query_id": "q", "question": "Where?", "answer": "Oslo"}]
-    >>> judged = rageval.judge("crag", answers, "contains", questions=gold)
-    >>> rageval.evaluate_answers("crag_score", judged)["ours"]["crag_score"].value
-    1.0
+    >>> judged = rageval.judge("crag", answers, "contains", "crag_score", questions=gold)
+    >>> judged[0]["label"], judged.scores["ours"]["crag_score"].value
+    ('perfect', 1.0)
     """
     from rageval import judges as room
 
     _refuse(options, room.Settings.__dataclass_fields__)
-    given = _file(answers, "answers")
-    found = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
+    chosen = _of_answers(measures)
+    known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
     several = judges if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
+    given = _file(answers, "answers")
     beside = {"questions": questions, "nuggets": nuggets, "passages": passages}
     material = room.gathered(
-        given if isinstance(given, list) else [given],
+        given if isinstance(given, list) else [] if given is None else [given],
         **{name: _file(source, name) for name, source in beside.items()},
+        candidates=_top(run, depth) if run is not None else (),
+        permutations=permutations,
+        balanced=balanced,
+        seed=seed,
     )
-    return list(room.judged_by(list(several), found, material, room.Settings(**options)))
+    said = room.judged_by(list(several), known, material, room.Settings(**options))
+    return Judged(said, chosen, material.answers, on_missing)
 
 
-def _file(source: Any, name: str) -> Any:
-    """Return records as a file, and anything else as it is."""
-    if source is None or isinstance(source, str | os.PathLike) or not isinstance(source, Iterable):
-        return source
-    if hasattr(source, "read"):
+def _of_answers(measures: Any) -> Any:
+    """Return the measures, parsed before anybody is asked."""
+    from rageval.scoring.answers import measures_of_answers
+
+    return measures_of_answers(measures) if measures else ()
+
+
+def _top(run: Any, depth: int) -> list[tuple[str, str]]:
+    """Return the first documents of each ranking of a run."""
+    from rageval.scoring.runs import documents_of
+    from rageval.scoring.sources import run_source
+
+    return run_source(run).each(
+        lambda found: [(query, doc) for query, docs in documents_of(found) for doc in docs[:depth]]
+    )
+
+
+def _file(source: Any, what: str) -> Any:
+    """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
+    from rageval.datasets.standing import standing_for
+    from rageval.files.jsonl import in_memory
+
+    if isinstance(source, str | os.PathLike):
+        return standing_for(source, what.replace("passages", "documents"))
+    if hasattr(source, "columns"):
+        from rageval.files.objects import records_of_frame
+
+        return in_memory(records_of_frame(source), what)
+    if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
         return source
     found = list(source)
     if any(isinstance(item, Mapping) for item in found):
-        from rageval.files.jsonl import in_memory
-
-        return in_memory(found, name)
-    return found
+        return in_memory(found, what)
+    return [_file(item, what) for item in found]
 
 
 def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import (
+    ANSWERS,
     DOCUMENTS,
     METAVAR,
     QRELS,
@@ -38,7 +40,9 @@ _WAYS_ON = (
 
 
 @click.command(cls=Command)
-@click.argument("words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl...]", shell_complete=completing("rubrics"))
+@click.argument(
+    "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")
+)
 @click.option("--rubric", metavar="FILE", help="The rubric, in place of the first word.")
 @click.option(
     "--judge",
@@ -84,8 +88,13 @@ _WAYS_ON = (
     help="Items that try to talk the judge into a verdict, judged first; one that obeys is not let on.",
 )
 @output_option("--disagreements", metavar="FILE", help="Where judges differ, as a file.")
+@shared("--measure", help="Then score the judgements by this, and print it: crag_score. Needs -o FILE.")
+@shared("--on-missing")
 @asking_options
-def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], **options: Any) -> None:
+@click.pass_context
+def judge(
+    ctx: click.Context, /, words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], **options: Any
+) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.
 
     RUBRIC is one of rageval's (see: rageval rubrics), of a plug-in, or a TOML or Python file. What was asked
@@ -93,6 +102,7 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
 
     \b
     rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
+    rageval judge crag answers.jsonl --questions crag.jsonl --judge contains -o judged.jsonl -m crag_score
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     """
@@ -112,6 +122,7 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
         found = found.with_examples(options["examples"])
     if options["compat"] is not None:
         found = found.counting(options["compat"])
+    _check_measures(found, options)
     material = _material(answers, options)
     if options["dry_run"]:
         from rageval.judges.panel import forecast
@@ -123,14 +134,53 @@ def judge(words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], *
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         click.echo(f"rageval: {failed.total():,} judgements failed and are missing ({counts})", err=True)
+    if options["measures"]:
+        _score(ctx, answers, options)
+    if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
+
+
+def _check_measures(rubric: Rubric, options: dict[str, Any]) -> None:
+    """Refuse, before anybody is asked, measures that could not be computed or printed."""
+    if not options["measures"]:
+        return
+    from rageval.judges.judging import UNITS
+    from rageval.measures.parsing import parse_measures
+    from rageval.scoring.answers import measures_of_answers
+
+    measures_of_answers(parse_measures(options["measures"]))
+    if rubric.file.unit in (*UNITS, "bank"):
+        raise UsageError(f"-m: {rubric.name} writes nuggets, and nothing is judged that could be scored")
+    if options["output"] is None or (
+        os.path.exists(options["output"]) and not os.path.isfile(options["output"])
+    ):
+        raise UsageError("-m prints scores, and judgements need a place: expected -o FILE, too")
+
+
+def _score(ctx: click.Context, answers: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Score what was written as `rageval FILE -m MEASURES` does."""
+    from rageval.cli.score import score
+    from rageval.files.opening import STDIN
+
+    given = {name: options[name] for name in ("measures", "nuggets", "on_missing")}
+    again = tuple(source for source in _answers(answers) if source != STDIN)
+    try:
+        ctx.invoke(score, words=(str(options["output"]),), answers=again, **given)
+    except click.exceptions.Exit as done:
+        if done.exit_code:
+            raise
+
+
+def _answers(words: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return files of answers, or data sets by their ids, whose right answers are those of a run."""
+    return tuple(ANSWERS.convert(word, None, None) for word in words)
 
 
 def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
     from rageval.judges.material import gathered
 
     return gathered(
-        answers,
+        _answers(answers),
         options["questions"],
         options["nuggets"],
         options["passages"],

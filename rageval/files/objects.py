@@ -57,6 +57,33 @@ def columns_of_frame(frame: Any, names: Sequence[str], table: str) -> list[str]:
     return called
 
 
+_OF_FRAMES = {"qid": "query_id", "query": "question", "qanswer": "answer"}  # as PyTerrier's frames have them
+
+
+def records_of_frame(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a DataFrame (of pandas, or alike) as dicts; what is missing has no key.
+
+    >>> import pandas
+    >>> records_of_frame(pandas.DataFrame({"qid": [1, 2], "answer": ["Oslo", None]}))
+    [{'query_id': 1, 'answer': 'Oslo'}, {'query_id': 2}]
+    """
+    columns = list(map(str, frame.columns))
+    called = {name: _OF_FRAMES.get(name, name) for name in columns}
+    names = [name if called[name] in columns else called[name] for name in columns]
+    cells = [map(_plain, frame[column]) for column in frame.columns]
+    return [
+        {name: cell for name, cell in zip(names, row, strict=True) if cell is not None}
+        for row in zip(*cells, strict=True)
+    ]
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as JSON could hold it: what is numpy's as Python's, what is missing as None."""
+    value = cell.tolist() if hasattr(cell, "tolist") else cell
+    is_missing = value is None or (isinstance(value, float) and value != value) or repr(value) == "<NA>"
+    return None if is_missing else value
+
+
 def _texts(values: Iterable[Any], table: str, column: str) -> list[str]:
     """Return ids as text. Whole numbers are read as digits; anything else would have several spellings."""
     texts = list(values)

@@ -1,0 +1,190 @@
+"""`rageval.judge(…)` and `rageval judge … -m`: judgements and scores in one call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval
+from rageval.datasets import loading
+from rageval.datasets.loading import Dataset
+from rageval.errors import MissingJudgements
+from rageval.judges.base import Request
+from rageval.records import Question
+from rageval.testing import ScriptedModel
+from test_bad_input import command
+
+ANSWERS = [
+    {"query_id": "q1", "run_id": "ours", "question": "Where?", "answer": "In Oslo."},
+    {"query_id": "q2", "run_id": "ours", "question": "When?", "answer": "I don't know."},
+    {"query_id": "q1", "run_id": "theirs", "question": "Where?", "answer": "Rome"},
+    {"query_id": "q2", "run_id": "theirs", "question": "When?", "answer": "In 1905"},
+]
+GOLD = [
+    {"query_id": "q1", "question": "Where?", "answer": "Oslo"},
+    {"query_id": "q2", "question": "When?", "answer": "1905"},
+]
+
+
+def lines(records: list[dict[str, Any]], path: Path) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+def score_of(judged: Any) -> dict[str, float]:
+    return {run: scores["crag_score"].value for run, scores in judged.scores.items()}
+
+
+EXPECTED = {"ours": 0.5, "theirs": 0.0}
+
+
+class TestPython:
+    def test_dicts(self) -> None:
+        judged = rageval.judge("crag", ANSWERS, "contains", "crag_score", questions=GOLD)
+        assert score_of(judged) == EXPECTED
+        assert [said["label"] for said in judged] == ["perfect", "missing", "incorrect", "perfect"]
+        assert isinstance(judged, list)
+        assert judged.failed == []
+        assert "4 judgements of 2 systems" in str(judged)
+        assert "0.5000" in judged._repr_html_()
+
+    def test_files_and_several_of_them(self, tmp_path: Path) -> None:
+        first, second = lines(ANSWERS[:2], tmp_path / "a"), lines(ANSWERS[2:], tmp_path / "b")
+        gold = lines(GOLD, tmp_path / "gold")
+        for given in ([first, second], [Path(first), Path(second)]):
+            assert (
+                score_of(rageval.judge("crag", given, "contains", "crag_score", questions=gold)) == EXPECTED
+            )
+        assert score_of(rageval.judge("crag", first, "contains", "crag_score", questions=gold)) == {
+            "ours": 0.5
+        }
+
+    def test_frames(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        numbered = [{**record, "query_id": int(record["query_id"][1])} for record in ANSWERS]
+        gold = [{**record, "query_id": int(record["query_id"][1])} for record in GOLD]
+        judged = rageval.judge(
+            "crag", pandas.DataFrame(numbered), "contains", "crag_score", questions=pandas.DataFrame(gold)
+        )
+        assert score_of(judged) == EXPECTED
+        assert {said["query_id"] for said in judged} == {"1", "2"}
+        pyterrier = pandas.DataFrame(numbered).rename(
+            columns={"query_id": "qid", "question": "query", "answer": "qanswer"}
+        )
+        judged = rageval.judge("crag", pyterrier, "contains", "crag_score", questions=pandas.DataFrame(gold))
+        assert score_of(judged) == EXPECTED
+        assert len(judged.to_pandas()) == 4
+
+    def test_a_cell_that_is_empty_is_no_answer(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame([*ANSWERS, {"query_id": "q3", "run_id": "ours"}])
+        with pytest.raises(rageval.InputError, match=r"answers:5: .*answer"):
+            rageval.judge("crag", frame, "contains", questions=GOLD)
+
+    def test_ids_of_data_sets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        questions = [Question("q1", "Where?", ("Oslo",)), Question("q2", "When?", ("1905",))]
+        found = Dataset("my/bench", ("questions", "answers"), lambda what: iter(questions))
+        monkeypatch.setattr(loading, "load", {"my/bench": found}.__getitem__)
+        judged = rageval.judge("crag", ANSWERS, "contains", "crag_score", questions="my/bench")
+        assert score_of(judged) == EXPECTED
+        judged = rageval.judge("crag", "my/bench", "contains", "crag_score", questions="my/bench")
+        assert score_of(judged) == {"my/bench": 1.0}
+        assert (
+            "my/bench"
+            in command("judge", "crag", "my/bench", "--judge", "exact", "--questions", "my/bench").out
+        )
+
+    def test_other_measures_later_of_texts_too(self) -> None:
+        judged = rageval.judge("crag", ANSWERS, "contains", questions=GOLD)
+        assert judged.scores == {}
+        found = judged.score("length, accuracy")
+        assert found["ours"]["length"].value == 2.5
+        assert found["theirs"]["accuracy"].value == 0.5
+
+    def test_what_failed_is_kept_and_said(self, tmp_path: Path) -> None:
+        model = ScriptedModel(lambda request: "nothing that can be read")
+        options = {"questions": GOLD, "store": str(tmp_path / "store"), "canaries": 0}
+        judged = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options)
+        assert len(judged.failed) == 3  # one is an abstention, which no model is asked about
+        with pytest.raises(MissingJudgements):
+            judged.scores  # noqa: B018
+        skipped = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options, on_missing="worst")
+        assert score_of(skipped) == {"ours": -0.5, "theirs": -1.0}
+        assert rageval.read_judgements(judged.save(tmp_path / "judged")).failed() == 3
+
+    def test_nobody_is_asked_for_a_measure_that_cannot_be(self) -> None:
+        asked: list[Request] = []
+
+        def said(request: Request) -> str:
+            asked.append(request)
+            return "{}"
+
+        with pytest.raises(rageval.MeasureError):
+            rageval.judge("crag-auto", ANSWERS, ScriptedModel(said), "nDCG@10", questions=GOLD)
+        assert not asked
+
+    def test_lists_in_a_balanced_design(self, tmp_path: Path) -> None:
+        model = ScriptedModel(lambda request: '{"ranking": ["a1", "a2"]}')
+        store = str(tmp_path / "store")
+        judged = rageval.judge("listwise", ANSWERS, model, "rank_score", balanced=True, store=store)
+        assert {said["aspect"] for said in judged} == {"0", "1"}
+        assert judged.scores["ours"]["rank_score"].value == 0.75
+
+    def test_documents_of_a_run(self, tmp_path: Path) -> None:
+        model = ScriptedModel(lambda request: '{"evidence": "it", "reason": "so", "label": "related"}')
+        judged = rageval.judge(
+            "relevance",
+            None,
+            model,
+            run={"q1": {"d1": 2.0, "d2": 1.0, "d3": 0.5}},
+            depth=2,
+            questions=GOLD,
+            passages=[{"id": f"d{at}", "text": "it is"} for at in (1, 2, 3)],
+            store=str(tmp_path / "store"),
+            canaries=0,
+        )
+        assert [said["item_id"] for said in judged] == ["d1", "d2"]
+
+
+class TestCommand:
+    def test_scores_are_printed_too(self, tmp_path: Path) -> None:
+        answers, gold = lines(ANSWERS, tmp_path / "a"), lines(GOLD, tmp_path / "gold")
+        output = str(tmp_path / "judged")
+        words = ["judge", "crag", answers, "--questions", gold, "--judge", "contains", "-o", output]
+        said = command(*words, "-m", "crag_score,length")
+        assert (said.code, said.err) == (0, "")
+        again = command("score", output, "-m", "crag_score,length", "--answers", answers)
+        assert said.out == again.out
+        assert "0.5000" in said.out
+
+    @pytest.mark.parametrize(
+        ("more", "why"),
+        [
+            ([], "expected -o FILE, too"),
+            (["-o", "/dev/null"], "expected -o FILE, too"),
+            (["-o", "judged", "-m", "nDCG@3"], "scores runs"),
+            (["-o", "judged", "-m", "no_such"], "no_such"),
+        ],
+    )
+    def test_what_cannot_be_printed_is_refused_first(
+        self, more: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        answers, gold = lines(ANSWERS, tmp_path / "a"), lines(GOLD, tmp_path / "gold")
+        said = command(
+            "judge", "crag", answers, "--questions", gold, "--judge", "exact", "-m", "crag_score", *more
+        )
+        assert said.code == 2
+        assert why in said.err
+        assert not Path("judged").exists()
+
+    def test_nuggets_are_no_judgements(self, tmp_path: Path) -> None:
+        gold = lines(GOLD, tmp_path / "gold")
+        output = str(tmp_path / "nuggets")
+        words = ["judge", "nuggetize", "--questions", gold, "--judge", "openai:m", "-o", output]
+        said = command(*words, "-m", "v_strict")
+        assert said.code == 2
+        assert "nuggetize writes nuggets" in said.err
