@@ -23,11 +23,11 @@ from rageval.measures.scales import SUPPORT
 from rageval.records import Answer
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
+from rageval.statistics.correction import FEWEST
+from rageval.statistics.planning import look_sizes
 from rageval.text import visible
-from rageval.version import __version__
 
 LOOKS = 4  # of a plan that may stop early, after a quarter of the labels, a half, …
-FIRST_LOOK = 20  # fewer labels say nothing of a difference
 _UNITS = ("answer", "nuggets", "documents", "passage", "citation", "pair")
 _NO_SYSTEM = ("nuggets", "gold")  # run ids of judgements that are of no answer
 _ASSIGNED = "nugget-assignment"
@@ -71,14 +71,12 @@ class Aim:
             raise UsageError(f"-n {self.number}: expected 1 query or more")
         if self.until is None:
             return
-        if self.number < LOOKS * FIRST_LOOK:
+        if self.number < LOOKS * FEWEST:
             raise UsageError(
-                f"-n {self.number}: expected {LOOKS * FIRST_LOOK} or more, as the first of {LOOKS} looks"
-                f" needs {FIRST_LOOK} labelled queries"
+                f"-n {self.number}: expected {LOOKS * FEWEST} or more, as the first of {LOOKS} looks"
+                f" needs {FEWEST} labelled queries"
             )
-        # The last look is at all of them, also where their number is no multiple of four.
-        found = tuple(round(self.number * look / LOOKS) for look in range(1, LOOKS + 1))
-        object.__setattr__(self, "looks", found)
+        object.__setattr__(self, "looks", tuple(look_sizes(self.number, LOOKS)))
 
 
 def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
@@ -210,11 +208,11 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
     found = LabelPlan(
         plan=FORMAT,
         seed=aim.seed,
-        version=__version__,
         rubric=f"{rubric.judged_as}@{rubric.digest}",
         kind="pair" if file.unit == "pair" else "grades" if file.ranges else "label",
         systems=population.systems,
         queries=len(population.asks),
+        inclusion=aim.number / len(population.differing),
         asked=tuple(_asked(query, population.asks[query], texts) for query in order),
         instructions=file.prompt.system.strip(),
         labels=dict(file.labels),

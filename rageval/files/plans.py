@@ -56,17 +56,18 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What people shall label, in which order, and what may be concluded from it.
 
     `queries` is how many there are; of them the systems in `compare` gave the `same` answers to some, which
-    need no label, and `asked` were drawn from the rest without replacement, each order as likely as another.
+    need no label, and `asked` were drawn from the rest without replacement, each order as likely as another:
+    `inclusion` is each one's chance.
     `looks` are the numbers of labelled queries after which the claim `until` may be decided.
     """
 
     plan: str
     seed: int
-    version: str
     rubric: str
     kind: str
     systems: tuple[str, ...]
     queries: int
+    inclusion: float = 1.0
     asked: tuple[AskedQuery, ...] = ()
     instructions: str = ""
     labels: dict[str, float] = {}
@@ -95,7 +96,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     def share(self) -> float:
         """What part of all queries that is: the difference of all is this share of that of the rest.
 
-        >>> LabelPlan(plan=FORMAT, seed=0, version="", rubric="crag", kind="label", systems=("a", "b"),
+        >>> LabelPlan(plan=FORMAT, seed=0, rubric="crag", kind="label", systems=("a", "b"),
         ...      queries=10, same=("q1", "q2")).share
         0.8
         """

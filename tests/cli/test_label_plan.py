@@ -108,7 +108,8 @@ def test_a_comparison_asks_only_where_answers_differ(
     found = planned(tmp_path, *words, "--compare", "ours", "theirs")
     assert found.compare == SYSTEMS
     assert set(found.same) == {f"q{at:02d}" for at in range(0, 40, 4)} - {"q04"}
-    assert (found.queries, found.rest, found.share) == (38, 29, 29 / 38)
+    assert (found.queries, found.rest, found.share, found.inclusion) == (38, 29, 29 / 38, 1.0)
+    assert planned(tmp_path, judged, "-n", 19).inclusion == 0.5
     assert set(found.order).isdisjoint(found.same)
     assert not planned(tmp_path, *words).same
     done = run(*words[:2], 30, *words[3:], "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl", code=2)
@@ -128,7 +129,7 @@ def test_a_claim_in_looks_fixes_them_beforehand(tmp_path: Path) -> None:
     judged = lines(tmp_path / "judged.jsonl", rows)
     words = (judged, "-m", "crag_score", "--until-labelled")
     found = planned(tmp_path, *words, "b > a", "-n", 82)
-    assert (found.looks, found.until, found.compare) == ((20, 41, 62, 82), ("b", "a"), ("b", "a"))
+    assert (found.looks, found.until, found.compare) == ((21, 41, 62, 82), ("b", "a"), ("b", "a"))
     assert (found.measure, found.level) == ("crag_score", 0.95)
     for text, more, message in (
         ("b>a", ["-n", 79], "-n 79: expected 80 or more"),

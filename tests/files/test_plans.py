@@ -13,7 +13,6 @@ from rageval.files.plans import FORMAT, Ask, AskedQuery, LabelPlan, is_plan, pla
 PLAN = LabelPlan(
     plan=FORMAT,
     seed=7,
-    version="0",
     rubric="crag@12345678",
     kind="label",
     systems=("ours", "theirs"),
