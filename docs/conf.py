@@ -14,12 +14,15 @@ author = "The rageval authors"
 copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "making"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "making"]
+napoleon_google_docstring = False  # a measure's page has a form of its own
 exclude_patterns = ["measures.md"]  # for people who read the repository; the site has a page a measure
 default_role = "code"  # docstrings write `names` as Markdown does
 smartquotes = False  # would make one dash of the two in --options
 nitpicky = True
-nitpick_ignore_regex = [("py:class", r".*")]  # types in signatures, of which few have a place on the page
+nitpick_ignore_regex = [
+    ("py:(class|exc)", r".*")
+]  # types in signatures, of which few have a place on the page
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -25,9 +25,14 @@ from rageval.scoring.scores import combined
 
 
 def install() -> dict[str, Measure]:
-    """Register the names of our measures with ir_measures; calling it again changes nothing.
+    """Register the names of our measures with ir_measures.
 
-    Returns the measures by name.
+    Calling it again changes nothing.
+
+    Returns
+    -------
+    dict
+        The measures by name.
     """
     try:
         import ir_measures

@@ -52,10 +52,25 @@ def compare(
 def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) -> Comparison:
     """Score runs and say which is better, by how much, and whether so many queries can show it.
 
-    `runs` is `{name: run}`, or runs that have names, such as paths; the options are those of `evaluate` and
-    of `rageval.comparison.Settings`. Scores that are there already, such as those of `evaluate_answers`, are
-    compared as they are: `compare(scores)`.
+    Parameters
+    ----------
+    measures
+        A measure, its name, several names in one text, or a list of these. Or, alone, scores that are there
+        already, such as those of `evaluate_answers`: `compare(scores)`.
+    runs
+        `{name: run}`, or runs that have names, such as paths.
+    qrels
+        The judgements, as for `evaluate`.
+    **options
+        Those of `evaluate` and of `rageval.comparison.Settings`.
 
+    Returns
+    -------
+    Comparison
+        Means with intervals, and for each pair a difference, a test and a verdict.
+
+    Examples
+    --------
     >>> import rageval
     >>> qrels = {str(query): {"a": 1} for query in range(8)}
     >>> good, bad = ({str(query): {"a": 1.0, "b": score} for query in range(8)} for score in (0.0, 2.0))
@@ -86,12 +101,33 @@ def report(
     groups: Mapping[str, Mapping[str, str]] | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> Path:
-    """Write a page with everything there is to say of scores, and return where it is.
+    """Write a page with everything there is to say of scores.
 
-    The page needs no network. `questions` is a file with their texts; `groups` are slices,
-    `{field: {query: value}}`; the options are those of `rageval.comparison.Settings`. The command
-    `rageval report` also shows what was found where, which takes the files themselves.
+    The page needs no network. The command `rageval report` also shows what was found where, which takes the
+    files themselves.
 
+    Parameters
+    ----------
+    scores
+        The scores of one run, or of several.
+    path
+        Where the page is to lie.
+    title
+        The heading.
+    questions
+        A file with the texts of the queries.
+    groups
+        Slices: `{field: {query: value}}`.
+    **options
+        Those of `rageval.comparison.Settings`.
+
+    Returns
+    -------
+    Path
+        Where the page lies.
+
+    Examples
+    --------
     >>> import rageval, tempfile
     >>> scores = rageval.evaluate("rr", {"q": {"a": 1.0}}, {"q": {"a": 1}})
     >>> rageval.report(scores, tempfile.mkdtemp() + "/report.html").name
@@ -211,14 +247,37 @@ def judge(
     on_missing: OnMissing = "error",
     **options: Unpack[JudgeOptions],
 ) -> Judged:
-    """Judge answers by a rubric: a list of judgements, which has `scores` by the measures that are named.
+    """Judge answers by a rubric.
 
-    `rubric` is one of those that `rageval rubrics` lists, or a file; `judges` are models, such as
-    `openai:MODEL`, or what needs none (`exact`, `lexical`). Answers and what else is known are files, ids of
-    data sets, DataFrames, or dicts with the keys of the files; of a `run` the first `depth` documents are
-    judged. Lists are shown in so many `permutations`, or in a `balanced` design. The other options are those
-    of `rageval.judges.Settings`. A judgement that failed is among them, with its status in place of a grade.
+    Parameters
+    ----------
+    rubric
+        The name of one that `rageval rubrics` lists, a file, or a `Rubric`.
+    answers
+        Files, ids of data sets, DataFrames, or dicts with the keys of the files.
+    judges
+        Models, such as `openai:MODEL`, or what needs none (`exact`, `lexical`); one or several.
+    measures
+        What the result's `scores` are by.
+    questions, nuggets, passages
+        What else is known, in the same forms; which of them a rubric needs, it says.
+    run, depth
+        Judge the first `depth` documents of this run.
+    permutations, balanced, seed
+        In how many orders lists are shown, whether in a balanced design, and which.
+    on_missing
+        What failed judgements are in `scores`: an `error`, or `skip`, `worst`, `best`.
+    **options
+        Those of `rageval.judges.Settings`.
 
+    Returns
+    -------
+    Judged
+        A list of judgements, which has `scores` by the measures that were named. One that failed is among
+        them, with its status in place of a grade.
+
+    Examples
+    --------
     >>> import rageval
     >>> answers = [{"query_id": "q", "run_id": "ours", "question": "Where?", "answer": "In Oslo."}]
     >>> gold = [{"query_id": "q", "question": "Where?", "answer": "Oslo"}]

@@ -158,7 +158,20 @@ class Built:
 
 
 def build(plan: Plan, say: _Say = lambda message: None) -> Built:
-    """Build the collection into the plan's folder; `say` hears what people should know meanwhile."""
+    """Build the collection into the plan's folder.
+
+    Parameters
+    ----------
+    plan
+        Everything that makes a difference to the collection.
+    say
+        Called with what people should know meanwhile.
+
+    Returns
+    -------
+    Built
+        What was built, and what it cost.
+    """
     _refuse_own_inputs(plan)
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:

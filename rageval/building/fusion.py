@@ -24,12 +24,31 @@ _Ranking = Mapping[str, float]
 def fused(
     runs: Iterable[Run], method: str = MINMAX, depth: int = DEPTH, k: int = K, name: str = "fusion"
 ) -> Run:
-    """One run of all the documents in the top `depth` of some run, by the sum of what each run gives them.
+    """Fuse runs into one: the documents in the top `depth` of any, by the sum of what each run gives them.
 
-    `minmax`: the score of a document in a run, mapped so that the best of the run's top `depth` has 1 and the
-    last 0 (1, if all are equal). `rrf`: 1 / (k + rank), for equal scores the mean over all their orders. A
-    run gives nothing to a document that it lacks.
+    A run gives nothing to a document that it lacks.
 
+    Parameters
+    ----------
+    runs
+        The runs.
+    method
+        `minmax` maps the scores of a run, so that the best of its top `depth` has 1 and the last 0 (all have
+        1 if they are equal). `rrf` gives 1 / (k + rank), for equal scores the mean over all their orders.
+    depth
+        How much of each run counts.
+    k
+        The constant of `rrf`.
+    name
+        The name of the fused run.
+
+    Returns
+    -------
+    Run
+        The fused run.
+
+    Examples
+    --------
     >>> one, other = Run.from_dict({"q": {"a": 3, "b": 2, "c": 1}}), Run.from_dict({"q": {"b": 9, "d": 7}})
     >>> {doc: score for _, doc, score in fused([one, other])}
     {'b': 1.5, 'a': 1.0, 'c': 0.0, 'd': 0.0}

@@ -49,7 +49,20 @@ class _Size:
 
 
 def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
-    """Return the top `depth` of every run, in the order of the runs: one that is added later adds behind."""
+    """Return the top `depth` of every run, in the order of the runs: one that is added later adds behind.
+
+    Parameters
+    ----------
+    runs
+        The runs by name.
+    depth
+        How many documents of each.
+
+    Returns
+    -------
+    Pool
+        The documents of every query, and which runs they come from.
+    """
     pool: Pool = {}
     for source, run in runs.items():
         for query, docs in run.ranked():

@@ -54,9 +54,24 @@ def compare(
 ) -> Comparison:
     """Compare runs that were scored on the same queries by the same measures.
 
-    `absent` are the judged queries each run says nothing of; `alike` says of pairs of runs that they are
-    `identical` or differ in `ties only`.
+    Parameters
+    ----------
+    results
+        The scores of each run.
+    settings
+        Which pairs, which test, which intervals.
+    absent
+        The judged queries that each run says nothing of.
+    alike
+        Pairs of runs that are `identical`, or differ in `ties only`.
 
+    Returns
+    -------
+    Comparison
+        Means with intervals, and for each pair a difference, a test and a verdict.
+
+    Examples
+    --------
     >>> import rageval
     >>> qrels = {str(q): {"a": 1} for q in range(8)}
     >>> good, bad = ({str(q): {"a": 1.0, "b": score} for q in range(8)} for score in (0.0, 2.0))
@@ -202,11 +217,28 @@ def compare_runs(
     settings: Settings | None = None,
     **rules: Unpack[RunOptions],
 ) -> Comparison:
-    """Score runs and compare them: `{name: run}`, or runs that have names, such as paths.
+    """Score runs and compare them.
 
-    A run is anything that `rageval.evaluate` takes; `rules` are its options. Knows which queries a run lacks,
-    and which runs are the same but for the order of equal scores.
+    It knows which queries a run lacks, and which runs are the same but for the order of equal scores.
 
+    Parameters
+    ----------
+    measures, qrels
+        As for `rageval.evaluate`.
+    runs
+        `{name: run}`, or runs that have names, such as paths.
+    settings
+        Which pairs, which test, which intervals.
+    **rules
+        The options of `rageval.evaluate`.
+
+    Returns
+    -------
+    Comparison
+        Means with intervals, and for each pair a difference, a test and a verdict.
+
+    Examples
+    --------
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
     >>> run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     >>> compare_runs("rr", {"one": run, "other": run}, qrels).pairs[0].verdict

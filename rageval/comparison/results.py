@@ -33,13 +33,32 @@ Alike = Mapping[frozenset[str], str]  # how two runs are the same
 class Settings:
     """How runs are compared.
 
-    `baseline`: the run the others are compared with; `best` is the best one, measure by measure;
-    `all_pairs`: every run with every other instead; `test`: `randomisation`, `t`, `wilcoxon`; `adjust`: for
-    several comparisons, `holm`, `max_t`, `tukey` or `none`; `interval`: `bca` or `percentile`, of measures
-    with more than two values; `level`: of intervals, and 1 − level is what an adjusted p is held against;
-    `power`: of the detectable difference; `draws`: of the randomisation, at least; `resamples`: of the
-    bootstrap; `clusters`: {query: cluster} where queries are not independent; `clustered_by`: what to call
-    that.
+    Parameters
+    ----------
+    baseline
+        The run that the others are compared with; `best` is the best one, measure by measure.
+    all_pairs
+        Compare every run with every other instead.
+    test
+        `randomisation`, `t` or `wilcoxon`.
+    adjust
+        For several comparisons: `holm`, `max_t`, `tukey` or `none`.
+    interval
+        `bca` or `percentile`, of measures with more than two values.
+    level
+        Of the intervals; an adjusted p is held against 1 − level.
+    power
+        Of the detectable difference.
+    draws
+        Of the randomisation, at least so many.
+    resamples
+        Of the bootstrap.
+    seed
+        Of both.
+    clusters
+        `{query: cluster}`, where queries are not independent.
+    clustered_by
+        What to call that in the signature.
     """
 
     baseline: str = BEST

@@ -19,8 +19,13 @@ from rageval.records import Question
 def register() -> list[str]:
     """Make our ids, and those of packages with an entry point `rageval.datasets`, known to ir_datasets.
 
-    Calling it again changes nothing. Returns the ids that have entries of their own; others, such as later
-    snapshots of FreshStack, are made when they are asked for.
+    Calling it again changes nothing.
+
+    Returns
+    -------
+    list of str
+        The ids that have entries of their own; others, such as later snapshots of FreshStack, are made when
+        they are asked for.
     """
     ir_datasets = ir_datasets_or_error("rageval.datasets.register()")
     there = set(ir_datasets.registry)

@@ -24,9 +24,20 @@ def fetch(
     again: bool = False,
     transport: Transport | None = None,
 ) -> None:
-    """Download what is not there yet of a data set (or all `again`): everything, or what has these roles.
+    """Download what is not there yet of a data set.
 
-    A data set with terms is only fetched after `accept_license` was said once.
+    Parameters
+    ----------
+    dataset
+        Its id.
+    roles
+        Download only files with these roles, such as `queries` or `qrels`.
+    accept_license
+        Accept the terms. A data set with terms is fetched only after this was said once.
+    again
+        Download also what is there.
+    transport
+        How to download; for tests.
     """
     benchmark, spec = found(dataset)
     for role in roles if roles is not None else spec.roles:

@@ -21,10 +21,25 @@ _READ_THROUGH = ("questions", "qrels", "nuggets")
 def import_files(
     dataset: str, paths: Sequence[str | Path], *, role: str | None = None, limits: Sequence[str] = ()
 ) -> dict[str, list[Path]]:
-    """Copy files into the home of the data sets, where they count as those of this id; returns them by role.
+    """Copy files into the home of the data sets, where they count as those of this id.
 
-    A folder stands for the files in it that the data set is known to have. Files of other names (of other
-    forms) need a role. Each is read before it is taken; what there was stays if there is anything wrong.
+    Each is read before it is taken. If anything is wrong, what was there before stays.
+
+    Parameters
+    ----------
+    dataset
+        The id.
+    paths
+        Files, or folders that stand for the files in them that the data set is known to have.
+    role
+        What the files are, if their names are not those of the data set.
+    limits
+        Words such as `"record=128M"`.
+
+    Returns
+    -------
+    dict
+        The copies by role.
     """
     benchmark, spec = found(dataset)
     by_role = _by_role(spec, [Path(path) for path in paths], role)

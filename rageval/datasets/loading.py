@@ -93,8 +93,22 @@ def load(
 ) -> Dataset:
     """Return the data set of this id; its files are fetched when something of them is asked for.
 
-    `limits` are words such as `"record=128M"`. An id that is not ours is looked for in packages with an entry
-    point `rageval.datasets`, then in ir_datasets.
+    Parameters
+    ----------
+    dataset
+        The id. One that is not ours is looked for in packages with an entry point `rageval.datasets`, then in
+        ir_datasets.
+    accept_license
+        Accept the terms of the data set.
+    limits
+        Words such as `"record=128M"`.
+    transport
+        How to download; for tests.
+
+    Returns
+    -------
+    Dataset
+        Queries, documents, judgements, nuggets: what the data set holds.
     """
     pair = find(dataset)
     if pair is not None:

@@ -335,7 +335,26 @@ def gathered(
     balanced: bool = False,
     seed: int = 0,
 ) -> Material:
-    """Gather the material in these files; `candidates` are (query, document) pairs to judge."""
+    """Gather what is to be judged from files.
+
+    Parameters
+    ----------
+    answers
+        Files of answers.
+    questions, nuggets, passages
+        Files of what else is known.
+    candidates
+        (query, document) pairs to judge, such as the top of a run.
+    limits
+        How large a line, a record or an id may be.
+    permutations, balanced, seed
+        In how many orders answers are shown together, whether each stands first equally often, and which.
+
+    Returns
+    -------
+    Material
+        What `judged_by` takes.
+    """
     said = [answer for source in answers for answer in read_answers(source, limits)]
     known = (
         {question.query_id: question for question in read_questions(questions, limits)} if questions else {}

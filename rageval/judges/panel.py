@@ -36,12 +36,40 @@ from rageval.judges.store import Store
 class Settings:
     """How to ask: where replies are kept, how many calls at a time, what may be spent, how to vote.
 
-    `canaries` are items whose verdict is known, judged first; `batch` hands requests over in batches, which
-    cost half and may take a day; `dask` is the address of a cluster whose workers ask. With `shard` the
-    limits are those of all shards together. `timeout` is how many seconds one call may take, `patience` how
-    long to go on trying when a model that has answered answers no more. `price` is what models cost, as in
-    `openai:MODEL=0.5,2` (dollars per million tokens) or `0` for those in no table. `rebuy` hands over again
-    what may be in a batch whose id never came back and which cannot be found.
+    Parameters
+    ----------
+    store
+        The file that keeps every reply; the user's own store if None.
+    concurrency
+        How many calls may be under way at a time.
+    max_cost, max_calls
+        Limits in dollars and in calls; with `shard`, of all shards together.
+    refresh
+        Ask again for what the store has.
+    shard
+        `1/4` asks the first of four parts of the job.
+    quiet
+        Show no progress.
+    vote
+        How several judges become one: `mean`, `median`, `majority` or `all`.
+    tiebreak
+        A further judge, asked where the others differ.
+    canaries
+        How many items of known verdict to judge first.
+    batch
+        Hand requests over in batches, which cost half and may take a day.
+    poll_every
+        Seconds between two looks at a batch.
+    dask
+        The address of a cluster whose workers ask.
+    price
+        What models cost: `openai:MODEL=0.5,2` (dollars per million tokens), or `0` for those in no table.
+    rebuy
+        Hand over again what may be in a batch whose id never came back and which cannot be found.
+    timeout
+        Seconds that one call may take.
+    patience
+        Seconds to go on trying when a model that has answered answers no more.
     """
 
     store: str | None = None
@@ -66,7 +94,24 @@ class Settings:
 def judged_by(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
 ) -> Iterator[dict[str, Any]]:
-    """Judge by all judges, put together as the settings say; a judge is a spec or a `Model`."""
+    """Judge by all judges, and put together what they say.
+
+    Parameters
+    ----------
+    judges
+        Specs such as `openai:MODEL`, or objects with the methods of a `Model`.
+    rubric
+        What is asked.
+    material
+        What is judged: see `gathered`.
+    settings
+        How to ask, and how to vote.
+
+    Yields
+    ------
+    dict
+        A judgement, with the keys of the file of judgements.
+    """
     yield from voted(said_by_all(judges, rubric, material, settings), settings.vote)
 
 

@@ -250,7 +250,16 @@ _JSON_READS = ("json", "last-object")
 def rubric_named(name: str) -> Rubric:
     """Find a rubric of ours, of a plug-in (entry point `rageval.rubrics`), or out of a file.
 
-    A TOML file is a rubric; a Python file holds one by the name `RUBRIC`.
+    Parameters
+    ----------
+    name
+        A name that `rageval rubrics` lists, a TOML file, or a Python file that holds one by the name
+        `RUBRIC`.
+
+    Returns
+    -------
+    Rubric
+        The rubric.
     """
     if name.endswith(".toml"):
         return Rubric(Path(name).stem, rubric_file_of(_text_of(Path(name)), name))

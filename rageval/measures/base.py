@@ -444,18 +444,28 @@ def measure(
 ) -> Measure | Callable[[Callable[..., Any]], Measure]:
     """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
-    A function whose first argument is annotated as an `Assessment` makes a measure of judged answers.
+    A function whose first argument is annotated as an `Assessment` makes a measure of judged answers. One
+    that is annotated to return a `Share`, `-> rageval.Share`, makes a measure of shares: it has the parameter
+    `over`, and `over=pool` divides the sum of all parts by the sum of all wholes.
 
-    `better` says which values are good: `higher` (when nothing is said), `lower`, `neither`, or a function of
-    the parameters (a mapping) that says which. Of a measure that is `neither`, such as a length, no run is
-    the best, and none is called better. `aggregate` is how the values of queries become one: `mean` when
-    nothing is said, `sum`, or a function of the list of values (such as `statistics.geometric_mean`);
-    `limits` are the least and the greatest value, where these are not 0 and 1. What else may be said is in
-    `rageval.measures.base.Facts`, and all of it is optional.
+    Parameters
+    ----------
+    function
+        The function. Leave it out to say facts: `@measure(better="lower")`.
+    **facts
+        What else is known of the measure, all of it optional (`rageval.measures.base.Facts`). `better` says
+        which values are good: `higher` (the default), `lower`, `neither`, or a function of the parameters
+        that says which. `aggregate` says how the values of queries become one: `mean` (the default), `sum`,
+        or a function of the list of values. `limits` are the least and the greatest value, if these are not 0
+        and 1.
 
-    A function that is annotated to return a `Share`, `-> rageval.Share`, makes a measure of shares: it has
-    the parameter `over`, and `over=pool` divides the sum of all parts by the sum of all wholes.
+    Returns
+    -------
+    Measure or callable
+        The measure, or a decorator that makes it.
 
+    Examples
+    --------
     >>> import rageval
     >>> @rageval.measure
     ... def first_find(ranking, *, rel: int = 1):

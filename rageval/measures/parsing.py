@@ -51,8 +51,25 @@ _CUT = r"(?is)(?P<head>.*?[a-z][_.]|.*@)(?P<k>\d+|\d*\.\d+)"  # compiled where a
 
 
 def parse_measure(text: str) -> AnyMeasure:
-    """One measure, in any spelling.
+    """Read one measure, in any spelling.
 
+    Parameters
+    ----------
+    text
+        Such as `alpha_ndcg(alpha=0.7)@10`, or a name of ir_measures, ndeval or trec_eval.
+
+    Returns
+    -------
+    Measure
+        The measure; one of ir_measures' where rageval has none of that name.
+
+    Raises
+    ------
+    MeasureError
+        No measure has this name, or it does not take these parameters.
+
+    Examples
+    --------
     >>> parse_measure("α-nDCG(alpha=0.7)@5"), parse_measure("R@50"), parse_measure("ndcg_cut_10")
     (alpha_ndcg(alpha=0.7)@5, recall@50, ndcg@10)
     """

@@ -122,7 +122,22 @@ def in_parts(source: RunSource, executor: Any) -> Divided:
 
 
 def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterator[Scores]:
-    """Yield the scores of every run, in their order. Runs are divided where they are fewer than workers."""
+    """Score runs by the workers of an engine.
+
+    Parameters
+    ----------
+    evaluator
+        The measures and judgements.
+    runs
+        The runs. They are divided where they are fewer than workers.
+    engine
+        The workers.
+
+    Yields
+    ------
+    Scores
+        The scores of every run, in their order.
+    """
     sources = [run_source(run) for run in runs]
     sources = [source.in_memory() if source.is_stream else source for source in sources]
     if len(sources) < engine.width or not (engine.inherits or _can_travel(evaluator, sources)):

@@ -36,11 +36,19 @@ _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missin
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """Everything besides measures and data that a number depends on.
+    """Say everything besides measures and data that a score of answers depends on.
 
-    `on_missing`: a judgement that failed, or is not there where other systems have one, is an `error`, is
-    left out (`skip`), or is taken for the `worst` or the `best`; `groups` and `weights`: the (weighted) mean
-    of means over groups of queries; `compat`: another tool's rules (`nuggetizer`).
+    Parameters
+    ----------
+    on_missing
+        A judgement that failed, or is not there where other systems have one, is an `error`, is left out
+        (`skip`), or is taken for the `worst` or the `best`.
+    groups
+        `{query: group}`: print the mean of the groups' means.
+    weights
+        `{group: weight}` of that mean.
+    compat
+        Another tool's rules: `nuggetizer`.
     """
 
     on_missing: str = "error"
@@ -72,12 +80,34 @@ def evaluate_answers(
     nuggets: NuggetsLike | None = None,
     **rules: Unpack[AnswerOptions],
 ) -> dict[str, Scores]:
-    """Score judged answers: `{run_id: Scores}`.
+    """Score judged answers.
 
-    `judgements` and `answers` are paths (or several), tables made by `read_judgements`, or dicts with the
-    keys of the files; `nuggets` is a file, the id of a data set or records of `Nugget`, which know the
-    importance and the weight that judgements do not say; the options are those of `AnswerRules`.
+    Parameters
+    ----------
+    measures
+        A measure of answers, its name, several names in one text, or a list of these.
+    judgements
+        Paths, a table made by `read_judgements`, or dicts with the keys of the files.
+    answers
+        The answers themselves, in the same forms, for measures that need their texts or citations.
+    nuggets
+        A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
+        say.
+    **rules
+        The options of `rageval.scoring.answers.AnswerRules`: `on_missing`, `groups`, `weights`, `compat`.
 
+    Returns
+    -------
+    dict
+        `{run_id: Scores}`.
+
+    Raises
+    ------
+    MissingJudgements
+        Judgements failed or are not there, and `on_missing` does not say how to go on.
+
+    Examples
+    --------
     >>> judged = [{"query_id": "q", "run_id": "ours", "label": "perfect"},
     ...           {"query_id": "q", "run_id": "theirs", "label": "incorrect"}]
     >>> {run: scores["crag_score"].value for run, scores in evaluate_answers("crag_score", judged).items()}
@@ -108,7 +138,25 @@ def read_judgements(
     nuggets: NuggetsLike | None = None,
     limits: Limits = DEFAULT,
 ) -> JudgementTable:
-    """Read judgements from files or dicts, with the answers and nuggets they speak of, if given."""
+    """Read judgements of answers.
+
+    Parameters
+    ----------
+    judgements
+        Paths, or dicts with the keys of the files. A table is returned as it is.
+    answers
+        The answers they speak of, in the same forms.
+    nuggets
+        A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
+        say.
+    limits
+        How large a line, a record or an id may be.
+
+    Returns
+    -------
+    JudgementTable
+        What `evaluate_answers` takes, as often as you like.
+    """
     if isinstance(judgements, JudgementTable):
         return _weighed(judgements, nuggets, limits)
     found = _listed(judgements)

@@ -45,20 +45,38 @@ _LOOKED_AT = 50_000  # documents, in search of why none is judged
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything besides measures and data that a number depends on.
+    """Say everything besides measures and data that a number depends on.
 
-    `ties`: how equal scores are ordered (`trec`, `docid_asc`, `input`, `rank`, `error`; `expected` gives the
-    mean over all orders, with the lowest and the highest value as bounds); `depth`: only the
-    first documents of each ranking count; `judged_only`: unjudged documents are taken out first;
-    `intersection`: only queries in both run and judgements count; `zero_rel`: a query whose judgements hold
-    nothing relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`); `rel`: the lowest grade
-    that counts, for measures that do not say; `groups`: the mean of means over groups of queries; `compat`:
-    another tool's rules (`pyndeval`, `ndeval`, `ndeval-traditional`, `trec_eval`, `freshstack`), which may
-    leave out queries that the run lacks, unless `complete`; `provider`: an ir_measures provider computes;
-    `bounds`: also between what values each mean lies, whatever the unjudged documents of the ranking are;
-    `nuggets_in_qrels`: whether the second column of the judgements names a nugget (None: it does, with a
-    warning where it looks otherwise); `nothing_judged`: what a run is of which no document is judged: a
-    warning (`warn`), an `error`, or scored without a word (`zero`).
+    Parameters
+    ----------
+    ties
+        How documents of equal score are ordered: `trec`, `docid_asc`, `input`, `rank`; `error` refuses them;
+        `expected` gives the mean over all orders, with the lowest and the highest value as bounds.
+    depth
+        Only the first documents of each ranking count, so many.
+    judged_only
+        Take unjudged documents out first.
+    intersection
+        Count only queries that are both in the run and in the judgements.
+    complete
+        Count every judged query, also where `compat` would leave out those that the run lacks.
+    zero_rel
+        A query without anything relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`).
+    rel
+        The lowest grade that counts, for measures that do not say.
+    groups
+        `{query: group}`: print the mean of the groups' means.
+    compat
+        Another tool's rules: `pyndeval`, `ndeval`, `ndeval-traditional`, `trec_eval`, `freshstack`.
+    provider
+        Let this provider of ir_measures compute.
+    bounds
+        Give also the values between which each mean lies, whatever the unjudged documents of the ranking are.
+    nuggets_in_qrels
+        Whether the second column of the judgements names a nugget. None: it does, with a warning where it
+        looks otherwise.
+    nothing_judged
+        What a run is of which no document is judged: `warn`, `error`, or scored without a word (`zero`).
     """
 
     ties: str = "trec"
@@ -135,6 +153,13 @@ class Rules:
 class Evaluator:
     """Measures and judgements, prepared once for any number of runs.
 
+    Parameters
+    ----------
+    measures, qrels, **rules
+        As for `evaluate`.
+
+    Examples
+    --------
     >>> evaluator = Evaluator("alpha_ndcg@2, recall@1", {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
     >>> for docs in ({"a": 2.0, "b": 1.0}, {"x": 2.0, "b": 1.0}):
     ...     scores = evaluator.evaluate({"q": docs})
@@ -180,9 +205,19 @@ class Evaluator:
         return []
 
     def evaluate(self, run: RunLike, executor: Executor | None = None) -> Scores:
-        """Score one run: a path, a `Run`, `{query: {doc: score}}`, a DataFrame or records.
+        """Score one run.
 
-        The workers of an `executor` (of `concurrent.futures`, or one that is alike) read a file in parts.
+        Parameters
+        ----------
+        run
+            A path, a `Run`, `{query: {document: score}}`, a DataFrame or records.
+        executor
+            Read a large file in parts with the workers of this executor (of `concurrent.futures`, or alike).
+
+        Returns
+        -------
+        Scores
+            A mapping from measures to their scores.
         """
         with _no_collecting():
             return self._evaluate(run, executor)
@@ -462,11 +497,34 @@ def evaluate(
 ) -> Scores | dict[str, Scores]:
     """Score a run, or several, against judgements.
 
-    `measures` is a measure, its name, several names in one text, or a list of these; `run` and `qrels` are
-    paths, tables (`Run`, `Qrels`), dicts, DataFrames or records; the options are those of `Rules`. With an
-    `executor` (of `concurrent.futures`) a large file is read in parts. A list of runs that have names (paths,
-    or `Run`), or `{name: run}` of these, gives `{name: Scores}`.
+    Parameters
+    ----------
+    measures
+        A measure, its name, several names in one text, or a list of these.
+    run
+        A path, a `Run`, `{query: {document: score}}`, a DataFrame or records. A list of runs that have names
+        (paths, or `Run`), or `{name: run}` of these, is several runs.
+    qrels
+        The judgements: a path, a `Qrels`, `{query: {nugget: {document: grade}}}`, a DataFrame or records.
+    executor
+        Read a large file in parts with the workers of this executor (of `concurrent.futures`, or alike).
+    **rules
+        The options of `rageval.scoring.evaluation.Rules`: `ties`, `depth`, `compat`, `bounds`, …
 
+    Returns
+    -------
+    Scores or dict
+        The scores of one run; of several runs `{name: Scores}`.
+
+    Raises
+    ------
+    InputError
+        A file or data that cannot be scored as it is.
+    MeasureError
+        A measure that is not known, or that does not take what it was given.
+
+    Examples
+    --------
     >>> scores = evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
     >>> scores["coverage@1"].value
     0.5

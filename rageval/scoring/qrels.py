@@ -99,7 +99,7 @@ class Qrels:
         judgements: Mapping[Any, Mapping[Any, SupportsFloat | Mapping[Any, SupportsFloat]]],
         name: str = "qrels",
     ) -> Qrels:
-        """Judgements from `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`.
+        """Make judgements of `{query: {doc: grade}}`, or `{query: {nugget: {doc: grade}}}`.
 
         A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
         """
@@ -134,7 +134,7 @@ class Qrels:
 
     @classmethod
     def from_pandas(cls, frame: Frame, name: str = "qrels") -> Qrels:
-        """Judgements from a DataFrame with the columns `from_records` takes as fields.
+        """Make judgements of a DataFrame with the columns `from_records` takes as fields.
 
         PyTerrier's `qid`, `docno` and `label` are read, too.
         """

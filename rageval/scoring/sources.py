@@ -176,14 +176,26 @@ def read_run(
     limits: Limits | None = None,
     reading: Reading | None = None,
 ) -> Run:
-    """Read a run from a TREC or Parquet file: a path, `-` for standard input, or a file open in binary mode.
+    """Read a run from a TREC, Parquet or JSON file.
 
-    JSON is read, too: candidates by query, or `{query: {doc: score}}`.
+    Parameters
+    ----------
+    source
+        A path, `-` for standard input, a file open in binary mode, or a URL (`https://…`, `s3://…`, `gs://…`,
+        `hf://…`). Compressed files (gz, bz2, xz, zst) are known by their content.
+    dedup
+        `first` keeps the first of a document's rows instead of refusing the second.
+    comments
+        What to do with lines that begin with `#`: `error`, or `skip`.
+    limits
+        How large a line, a record or an id may be.
+    reading
+        All of these at once, as the command line hands them over.
 
-    `https://…`, `s3://…`, `gs://…` and `hf://…` are read where they lie.
-
-    Compressed files (gz, bz2, xz, zst) are known by their content. `dedup="first"` keeps the first of a
-    document's rows instead of refusing the second.
+    Returns
+    -------
+    Run
+        The ranked documents of every query.
     """
     if dedup not in (None, "first"):
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
@@ -203,11 +215,25 @@ def read_qrels(
     reading: Reading | None = None,
     floor: int = EVERYTHING,
 ) -> Qrels:
-    """Read judgements from lines `qid nugget docid grade`: nugget qrels, or plain ones with 0 as nugget.
+    """Read judgements of documents from lines `qid nugget docid grade`, Parquet or JSON.
 
-    JSON is read, too: `{query: {doc: grade}}`.
+    Parameters
+    ----------
+    source
+        As for `read_run`. Plain judgements have 0 as nugget; JSON is `{query: {document: grade}}`.
+    comments
+        What to do with lines that begin with `#`: `error`, or `skip`.
+    limits
+        How large a line, a record or an id may be.
+    reading
+        All of these at once, as the command line hands them over.
+    floor
+        Check and count rows with a lower grade, but do not keep them.
 
-    Rows with a grade below `floor` are checked and counted, but not kept.
+    Returns
+    -------
+    Qrels
+        The judgements.
     """
     reading = reading or _reading(comments, limits)
     if _is_retrieved(source, reading):

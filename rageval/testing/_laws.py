@@ -40,8 +40,26 @@ def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
     and the same beside other measures; with a cut-off k, nothing below rank k matters; what it does not
     declare to see (`sees`) changes nothing; relevant documents first are never worse, in the way that it
     declares (`better`); its mean over `ties` is that over all orders; and whatever the unjudged documents
-    are, it lies between its `bounds`. What the measure's own function raises is a `MeasureError`.
+    are, it lies between its `bounds`.
 
+    Parameters
+    ----------
+    measure
+        A measure of runs.
+    cases
+        On how many random topics each law is tried.
+    seed
+        Which topics these are.
+
+    Raises
+    ------
+    AssertionError
+        A law is broken; the message holds the law and a small run with judgements that breaks it.
+    MeasureError
+        The measure's own function failed.
+
+    Examples
+    --------
     >>> import rageval
     >>> check_measure(rageval.recall @ 3, cases=2)
     >>> @rageval.measure(limits=(0, 1))

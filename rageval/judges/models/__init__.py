@@ -31,11 +31,30 @@ _NO_MODELS = {
 def model_named(spec: str, **options: Any) -> Model:
     """Make the model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
 
-    Options go to the model: `timeout` (seconds) and `key_from` (an environment variable) for those behind a
-    network. Packages add providers with an entry point in the group `rageval.models`: what is called with the
-    text behind the colon and the options, and returns a `rageval.judges.base.Model`. `openai-decisions:MODEL`
-    is experimental.
+    Packages add providers with an entry point in the group `rageval.models`: what is called with the text
+    behind the colon and the options, and returns a `rageval.judges.base.Model`. `openai-decisions:MODEL` is
+    experimental.
 
+    Parameters
+    ----------
+    spec
+        The provider, a colon, the model; and an address behind `@`, if it is not the provider's own.
+    **options
+        What goes to the model: `timeout` (seconds) and `key_from` (an environment variable) for those behind
+        a network.
+
+    Returns
+    -------
+    Model
+        The model. Nothing is asked yet.
+
+    Raises
+    ------
+    UsageError
+        No provider has this name.
+
+    Examples
+    --------
     >>> model_named("opanai:small")
     Traceback (most recent call last):
     rageval.errors.UsageError: unknown provider 'opanai' in the model 'opanai:small'; did you mean openai?
