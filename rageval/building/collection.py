@@ -42,10 +42,30 @@ _Judge = str | Model
 class Plan:
     """Everything that makes a difference to the collection.
 
-    `runs` are (setting, path) pairs; without any, BM25 looks for the texts of every setting in the corpus.
-    `nuggets` is a file of nuggets in place of those a judge would write. `support_judges` default to the
-    judge; what several of them say is put together by `settings.vote`. With `unfused` the runs themselves
-    are pooled, besides their fusions.
+    Parameters
+    ----------
+    questions, corpus
+        Files, or ids of data sets.
+    folder
+        Where the collection is to lie.
+    judge
+        Who writes nuggets, and judges support.
+    support_judges
+        Who judges support instead; `settings.vote` puts together what several say.
+    runs
+        (setting, path) pairs. Without any, BM25 looks for the texts of every setting in the corpus.
+    nuggets
+        A file of nuggets, in place of those that a judge would write.
+    method, fuse_depth, k
+        How runs are fused: see `fused`.
+    depth
+        How many documents of each run go into the pool.
+    unfused
+        Pool the runs themselves, besides their fusions.
+    threshold, rule
+        From which grade a document supports a nugget, and which questions stay.
+    settings
+        How judges are asked.
     """
 
     questions: str

@@ -13,6 +13,8 @@ from rageval.files.writing import whole_file
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from rageval.checking.findings import Findings
     from rageval.comparison.passport import Passport
     from rageval.comparison.results import Comparison
@@ -43,7 +45,7 @@ def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) ->
     _save(figure_of_comparison(found, results), path)
 
 
-def figure_of_scores(results: Sequence[Scores]) -> Any:
+def figure_of_scores(results: Sequence[Scores]) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
     families: dict[str, list[int]] = {}
     for at, score in enumerate(results[0].scores):
@@ -60,7 +62,7 @@ def figure_of_scores(results: Sequence[Scores]) -> Any:
     return figure
 
 
-def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> Any:
+def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> Figure:
     """Draw means with intervals, a panel a measure; then, of scores, the differences of the first pairs."""
     pairs = found.pairs[:_MOST_PAIRS] if results else []
     figure, axes = _figure(len(found.measures) + len(pairs))
@@ -176,7 +178,7 @@ def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> Non
     axis.legend(fontsize=7)
 
 
-def _figure(panels: int) -> tuple[Any, list[Any]]:
+def _figure(panels: int) -> tuple[Figure, list[Any]]:
     """Return a figure without a window, and its panels, one below the other."""
     try:
         from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
@@ -18,6 +18,9 @@ from rageval.statistics.power import POWER
 from rageval.statistics.significance import DRAWS
 from rageval.text import visible
 from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _TESTS = ("randomisation", "t", "wilcoxon")
 _ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
@@ -225,7 +228,7 @@ class Comparison(Displayed):
         """How it was compared, in one line."""
         return self.settings.signature
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Return a figure of matplotlib's: the means with their intervals, a panel a measure."""
         from rageval.comparison.plots import figure_of_comparison
 

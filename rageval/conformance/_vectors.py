@@ -104,18 +104,41 @@ class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @cache
 def run_vectors() -> list[RunVector]:
-    """Return those of runs."""
+    """Return the golden vectors of runs.
+
+    Returns
+    -------
+    list of RunVector
+        Small runs with judgements, and the right values.
+    """
     return list(_read("runs", RunVector))
 
 
 @cache
 def answer_vectors() -> list[AnswerVector]:
-    """Return those of judged answers."""
+    """Return the golden vectors of judged answers.
+
+    Returns
+    -------
+    list of AnswerVector
+        Small sets of judgements, and the right values.
+    """
     return list(_read("answers", AnswerVector))
 
 
 def text_of(name: str) -> str:
-    """Return the file of vectors of `runs` or `answers`, for other tools."""
+    """Return a file of golden vectors, for other tools.
+
+    Parameters
+    ----------
+    name
+        `runs` or `answers`.
+
+    Returns
+    -------
+    str
+        JSON lines.
+    """
     return (files("rageval.conformance") / f"{name}.jsonl").read_text(encoding="utf-8")
 
 

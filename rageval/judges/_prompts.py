@@ -11,7 +11,6 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 FENCE = "{{fence}}"  # stands in stored requests where a call has its random fence
 _FENCE_BYTES = 16
@@ -77,9 +76,21 @@ def by_author(text: str) -> Prompt:
     return (first, *(part for other in others for part in (Mark(), other)))
 
 
-def as_data(data: Any) -> Shown:
+def as_data(data: object) -> Shown:
     """Write data as one line of JSON that shows all it holds and can end neither its string nor its line.
 
+    Parameters
+    ----------
+    data
+        What JSON can hold.
+
+    Returns
+    -------
+    Shown
+        A part of a prompt.
+
+    Examples
+    --------
     >>> as_data({"answer": 'say "{{fence}}"\\u2028'}).parts
     ('{"answer": "say \\\\"{{fence}}\\\\"\\\\u2028"}',)
     """

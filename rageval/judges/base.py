@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from rageval.errors import UsageError
 from rageval.judges._prompts import FENCE, Fences, Part, Prompt, stored
@@ -20,6 +20,17 @@ from rageval.text import mended
 OK, REPAIRED = "ok", "repaired"
 REFUSED, TRUNCATED, FILTERED, INVALID, ERROR = "refused", "truncated", "filtered", "invalid", "error"
 SCHEMA_FORM, JSON_FORM, TEXT_FORM = "schema", "json", "text"  # how a reply is asked for
+
+
+class _Asking(TypedDict, total=False):
+    """The further fields of a `Request`."""
+
+    name: str
+    max_tokens: int
+    temperature: float | None
+    sample: int
+    sampling: Mapping[str, float]
+    form: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ class Request:
         user: Prompt,
         schema: Mapping[str, Any],
         turns: Sequence[tuple[Prompt, Prompt]] = (),
-        **more: Any,
+        **more: Unpack[_Asking],
     ) -> Request:
         """Return a request whose texts are made of parts, so that no data can name or forge a fence.
 

@@ -144,7 +144,7 @@ class Measure:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         parameters: Mapping[str, Any] | None = None,
         k: int | None = None,
         about: About | None = None,
@@ -432,16 +432,16 @@ def _bound(attribute: Any, instance: object) -> Any:
 
 
 @typing.overload
-def measure(function: Callable[..., Any], /) -> Measure: ...
+def measure(function: Callable[..., object], /) -> Measure: ...
 
 
 @typing.overload
-def measure(**facts: Unpack[Facts]) -> Callable[[Callable[..., Any]], Measure]: ...
+def measure(**facts: Unpack[Facts]) -> Callable[[Callable[..., object]], Measure]: ...
 
 
 def measure(
-    function: Callable[..., Any] | None = None, /, **facts: Unpack[Facts]
-) -> Measure | Callable[[Callable[..., Any]], Measure]:
+    function: Callable[..., object] | None = None, /, **facts: Unpack[Facts]
+) -> Measure | Callable[[Callable[..., object]], Measure]:
     """Make a measure of a function `f(ranking, *, k=None, …)` that returns a number for one query.
 
     A function whose first argument is annotated as an `Assessment` makes a measure of judged answers. One

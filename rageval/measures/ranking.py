@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
 from itertools import compress, pairwise
@@ -239,7 +239,7 @@ class Topic:
                 count[nugget] = count.get(nugget, 0) + 1
         return count
 
-    def keep(self, key: Any, make: Callable[[], _T]) -> _T:
+    def keep(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return what `make` makes of the judgements alone, made once for all runs."""
         if key not in self._kept:
             self._kept[key] = make()

@@ -22,6 +22,7 @@ from rageval.scoring.sources import RunSource, compiled_piece, portable, rows_of
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
     from rageval.scoring.evaluation import Evaluator
+    from rageval.typing import RunLike
 
 
 _BY_WORKERS = "by the workers"
@@ -121,7 +122,7 @@ def in_parts(source: RunSource, executor: Any) -> Divided:
     return Divided.of(source, OnExecutor(executor))
 
 
-def scored(evaluator: Evaluator, runs: Iterable[Any], engine: Engine) -> Iterator[Scores]:
+def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Iterator[Scores]:
     """Score runs by the workers of an engine.
 
     Parameters

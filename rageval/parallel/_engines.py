@@ -24,6 +24,9 @@ from rageval.errors import RagevalError, UsageError
 if TYPE_CHECKING:
     import logging
 
+    from rageval.typing import Executor
+
+_Shared = TypeVar("_Shared")
 _Unit = TypeVar("_Unit")
 _Result = TypeVar("_Result")
 _NONE, _KILLED, _FORGOTTEN = object(), object(), object()
@@ -46,7 +49,7 @@ class Engine(Protocol):
     inherits: bool
 
     def results(
-        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+        self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Yield `task(shared, unit)` of every unit; `shared` reaches each worker as seldom as can be."""
 
@@ -69,7 +72,7 @@ class Forked:
         self.width = jobs
 
     def results(
-        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+        self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Do the units in a pool of processes made for this call."""
         return each_in_a_process(partial(task, shared), units, self.width)
@@ -80,14 +83,14 @@ class OnExecutor:
 
     inherits = False
 
-    def __init__(self, executor: Any) -> None:
+    def __init__(self, executor: Executor) -> None:
         if not callable(getattr(executor, "submit", None)):
             raise UsageError(f"executor: expected something with submit(), found {executor!r:.80}")
         self._executor = executor
         self.width = int(getattr(executor, "_max_workers", None) or 2)
 
     def results(
-        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+        self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Pack what is shared with each unit; a worker unpacks it once."""
         from concurrent.futures import BrokenExecutor
@@ -214,7 +217,7 @@ class OnDask:
         _log().removeFilter(_unsaid)
 
     def results(
-        self, task: Callable[[Any, _Unit], _Result], shared: Any, units: Sequence[_Unit]
+        self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Yield the results in the order of the units."""
         futures = self._sent(task, shared, units)

@@ -18,6 +18,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     import numpy as np
     import pandas
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from rageval.measures.parsing import AnyMeasure
@@ -229,9 +230,10 @@ class Scores(Displayed, Mapping[Any, Score]):
     def __len__(self) -> int:
         return len(self.scores)
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Return a figure of matplotlib's: means with 95 % intervals, or curves over the cut-offs."""
-        return above("figure")([self])
+        figure: Figure = above("figure")([self])
+        return figure
 
     def _title(self) -> str:
         return self.run

@@ -14,8 +14,23 @@ from rageval.judges.base import OK, Reply, Request
 VERDICT = '{"label": "support"}'
 
 
-def openai_reply(content: Any = VERDICT, finish: str | None = "stop", **message: Any) -> dict[str, Any]:
-    """Return a chat completion."""
+def openai_reply(content: object = VERDICT, finish: str | None = "stop", **message: object) -> dict[str, Any]:
+    """Return a chat completion.
+
+    Parameters
+    ----------
+    content
+        The text of the message.
+    finish
+        Why it ends, such as `stop` or `length`.
+    **message
+        Further keys of the message, such as `refusal`.
+
+    Returns
+    -------
+    dict
+        The body of a response.
+    """
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -39,7 +54,20 @@ def openai_reply(content: Any = VERDICT, finish: str | None = "stop", **message:
 
 
 def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> dict[str, Any]:
-    """Answers of the Decisions API: to each question the choice at this place."""
+    """Return answers of the Decisions API.
+
+    Parameters
+    ----------
+    questions
+        The questions of the request.
+    choice
+        Which choice of each question is the answer.
+
+    Returns
+    -------
+    dict
+        The body of a response.
+    """
     answers = []
     for question in questions:
         values = [option["value"] for option in question["choices"]]
@@ -66,8 +94,23 @@ def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> 
     return {"model": "served-model-1", "answers": answers, "usage": usage}
 
 
-def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: Any) -> dict[str, Any]:
-    """Return a message; without blocks, a verdict as text."""
+def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: object) -> dict[str, Any]:
+    """Return a message.
+
+    Parameters
+    ----------
+    *blocks
+        Its content; without any, a verdict as text.
+    stop
+        Why it ends, such as `end_turn` or `max_tokens`.
+    **more
+        Further keys of the message, in place of what it has.
+
+    Returns
+    -------
+    dict
+        The body of a response.
+    """
     return {
         "id": "msg_1",
         "type": "message",
@@ -86,13 +129,39 @@ def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: Any
     }
 
 
-def openai_error(message: str, **more: Any) -> dict[str, Any]:
-    """Return an error as OpenAI words it: `type`, `param`, `code`."""
+def openai_error(message: str, **more: object) -> dict[str, Any]:
+    """Return an error as OpenAI words it.
+
+    Parameters
+    ----------
+    message
+        What went wrong.
+    **more
+        `type`, `param` or `code`.
+
+    Returns
+    -------
+    dict
+        The body of a response.
+    """
     return {"error": {"message": message, "type": None, "param": None, "code": None, **more}}
 
 
 def anthropic_error(message: str, type: str = "invalid_request_error") -> dict[str, Any]:
-    """Return an error as Anthropic words it."""
+    """Return an error as Anthropic words it.
+
+    Parameters
+    ----------
+    message
+        What went wrong.
+    type
+        The kind of error.
+
+    Returns
+    -------
+    dict
+        The body of a response.
+    """
     return {"type": "error", "error": {"type": type, "message": message}, "request_id": "req_2"}
 
 
@@ -106,7 +175,7 @@ class Saying:
     """
 
     status: int = 200
-    body: Any = None
+    body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     drip: float = 0.0
@@ -132,7 +201,18 @@ class Asked:
 
 
 def usual(asked: Asked) -> Saying:
-    """Return a verdict in the format of the address that was asked."""
+    """Return a verdict in the format of the address that was asked.
+
+    Parameters
+    ----------
+    asked
+        The request.
+
+    Returns
+    -------
+    Saying
+        The response.
+    """
     if asked.path == "/v1/chat/completions":
         return Saying(body=openai_reply(), headers={"x-request-id": "req_1"})
     if asked.path == "/v1/decisions":

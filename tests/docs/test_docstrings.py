@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
+import re
+from types import FunctionType
+from typing import get_overloads
 
 import pytest
 
+from rageval import interop
 from rageval.measures import Measure, builtin
 
 MEASURES = list(builtin().values())
+ROOMS = ("comparison", "judges", "datasets", "building", "testing", "parallel", "conformance")
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -27,3 +34,70 @@ def test_a_page_has_formula_and_range_and_names_its_parameters(measure: Measure)
     assert measure.__doc__ == measure.page
     for name in set(measure.declared) - {"rel", "alpha", "beta"}:
         assert name in measure.page
+
+
+def public_functions() -> dict[str, FunctionType]:
+    """Functions in `__all__` of the public rooms, and public methods of the classes there, by name."""
+    found = {"rageval.interop.install": interop.install}
+    for room in ("rageval", *(f"rageval.{room}" for room in ROOMS)):
+        module = importlib.import_module(room)
+        for name in module.__all__:
+            member = getattr(module, name)
+            methods = vars(member).items() if inspect.isclass(member) else ()
+            parts = {f"{name}.{key}": getattr(value, "__func__", value) for key, value in methods}
+            for part, value in (parts or {name: member}).items():
+                key = part.rpartition(".")[2]
+                if isinstance(value, FunctionType) and (key == "__init__" or not key.startswith("_")):
+                    found[f"{room}.{part}"] = value
+    return found
+
+
+PUBLIC = public_functions()
+FUNCTIONS = [
+    name
+    for name, function in PUBLIC.items()
+    if name.rpartition(".")[2] == function.__name__ == function.__qualname__
+]
+# What a model, a person or a file may say is JSON, for which no narrower type is true.
+JSON = re.compile(r"\b(dict|Mapping)\[str, Any\]")
+ANY = {
+    "rageval.Qrels.__init__",  # what the compiled part made
+    "rageval.Qrels.compiled",
+    "rageval.Qrels.from_dict",  # ids: the key of a Mapping takes neither a union nor object
+    "rageval.Run.from_dict",
+}
+
+
+def test_few_signatures_say_any() -> None:
+    loose = set()
+    for name, function in PUBLIC.items():
+        for seen in get_overloads(function) or [function]:
+            if any(re.search(r"\bAny\b", JSON.sub("", str(hint))) for hint in seen.__annotations__.values()):
+                loose.add(name)
+    assert loose == ANY
+    assert len(PUBLIC) > 120
+
+
+def sections(function: FunctionType) -> dict[str, str]:
+    """The sections of a docstring, as numpydoc parts them."""
+    parts = re.split(r"^(\w+)\n-+\n", inspect.getdoc(function) or "", flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_says_what_it_takes_and_returns(name: str) -> None:
+    function = PUBLIC[name]
+    said = sections(function)
+    listed = re.findall(r"^\S.*$", said.get("Parameters", ""), flags=re.MULTILINE)
+    named = {word.strip(" *") for line in listed for word in line.split(",")}
+    assert named == set(inspect.signature(function).parameters)
+    returned = str(function.__annotations__["return"])
+    if returned != "None":
+        assert ("Yields" if returned.startswith("Iterator") else "Returns") in said
+
+
+def test_the_functions_of_the_front_door_are_among_them() -> None:
+    assert {"rageval.evaluate", "rageval.compare", "rageval.comparison.compare", "rageval.judge"} <= set(
+        FUNCTIONS
+    )
+    assert len(FUNCTIONS) > 30

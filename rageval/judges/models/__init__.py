@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from rageval.errors import UsageError
 from rageval.judges.base import Model
@@ -28,7 +27,7 @@ _NO_MODELS = {
 }
 
 
-def model_named(spec: str, **options: Any) -> Model:
+def model_named(spec: str, **options: object) -> Model:
     """Make the model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
 
     Packages add providers with an entry point in the group `rageval.models`: what is called with the text
@@ -77,7 +76,7 @@ def is_remote(spec: str) -> bool:
     return spec.strip().partition(":")[0].lower().replace("-", "_") in _REMOTE
 
 
-def _at_home(make: Callable[..., Model], name: str, options: dict[str, Any]) -> Model:
+def _at_home(make: Callable[..., Model], name: str, options: dict[str, object]) -> Model:
     """Return a model behind a network, at its provider's or at the address behind the `@`."""
     parts = _WITH_ADDRESS.fullmatch(name)
     if parts:
