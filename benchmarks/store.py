@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from rageval.judges._database import connect
+from rageval.judges._database import as_json, connect, reply_as_record, request_as_record
 from rageval.judges.base import Reply, Request, Usage
-from rageval.judges.store import Store, _request_as_record, as_json, reply_as_record
+from rageval.judges.store import Store
 from timing import markdown, verdict
 
 SYSTEM = "Judge whether the text between the fences supports the claim. " * 10
@@ -57,9 +57,7 @@ def ours(folder: Path, rows: list[tuple[str, Request]]) -> Iterator[tuple[str, W
 
 
 def bare(folder: Path, rows: list[tuple[str, Request]]) -> Iterator[tuple[str, Work]]:
-    texts = [
-        (key, as_json(_request_as_record(asked)), as_json(reply_as_record(REPLY))) for key, asked in rows
-    ]
+    texts = [(key, as_json(request_as_record(asked)), as_json(reply_as_record(REPLY))) for key, asked in rows]
     with (
         closing(connect(str(folder / "bare.sqlite"))) as one,
         closing(connect(str(folder / "more.sqlite"))) as more,

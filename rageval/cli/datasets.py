@@ -72,13 +72,12 @@ def _fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: boo
     """Download ID ahead of time. A download that was interrupted continues."""
     from rageval.datasets import fetching
     from rageval.datasets.catalogue import found
-    from rageval.datasets.home import folder_of
 
     accept = accept_license or _accepted_here(dataset)
     fetching.fetch(
         dataset, only or None, accept_license=accept, again=again, transport=_transport(allow_http)
     )
-    print_lines([f"{dataset}: {folder_of(found(dataset)[1].folder)}"])
+    print_lines([f"{dataset}: {fetching.place_of(found(dataset)[1])}"])
 
 
 @datasets.command("import")
@@ -184,8 +183,7 @@ def _listing() -> Iterator[str]:
 
 
 def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
-    from rageval.datasets.fetching import is_on_disk
-    from rageval.datasets.home import folder_of
+    from rageval.datasets.fetching import is_on_disk, place_of
 
     yield spec.id
     yield f"what       {spec.summary}"
@@ -193,7 +191,7 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"holds      {', '.join(spec.holds)}"
     yield f"licence    {benchmark.licence}"
     yield f"size       {_size(spec)}"
-    yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {folder_of(spec.folder)}"
+    yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {place_of(spec)}"
     if spec.documents_from:
         yield f"documents  {spec.documents_from}, of ir_datasets"
     for source in spec.files:
@@ -208,12 +206,10 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
 
 def _size(spec: Spec) -> str:
     """Return what is on disk, else what its publishers say."""
-    from rageval.datasets.fetching import amount, is_on_disk
-    from rageval.datasets.home import folder_of, manifest_of
+    from rageval.datasets.fetching import amount, is_on_disk, size_on_disk
 
     if is_on_disk(spec.id):
-        manifest = manifest_of(folder_of(spec.folder))
-        return amount(sum(file.size for kept in manifest.values() for file in kept))
+        return amount(size_on_disk(spec))
     return amount(spec.size) if spec.size is not None else "not known"
 
 

@@ -24,8 +24,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
+from rageval.datasets._home import KeptFile, plain
 from rageval.datasets.catalogue import HUB, Source
-from rageval.datasets.home import KeptFile, plain
 from rageval.errors import InputError, OutputError
 from rageval.text import visible
 from rageval.version import __version__

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval.datasets import home
+from rageval.datasets import _home
 from rageval.datasets.catalogue import Benchmark, Source, Spec, find, found
 from rageval.errors import InputError, UsageError
 
@@ -54,16 +54,16 @@ def files_of(
     transport: Transport | None = None,
 ) -> list[Path]:
     """Return the files of a role, and fetch what is not there: one process does so, others wait for it."""
-    folder = home.folder_of(spec.folder)
-    paths = home.kept_paths(folder, role)
+    folder = _home.folder_of(spec.folder)
+    paths = _home.kept_paths(folder, role)
     if paths is not None and not again:
         return paths
     sources = [source for source in spec.files if source.role == role]
     if not sources:
         raise InputError(f"{spec.id}: nobody publishes its {role}; expected one of {', '.join(spec.roles)}")
     _require_acceptance(benchmark, spec, accept_license)
-    with home.locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
-        paths = home.kept_paths(folder, role)
+    with _home.locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
+        paths = _home.kept_paths(folder, role)
         if paths is None or again:
             paths = _fetched(spec, folder, role, sources, transport)
     return paths
@@ -85,15 +85,15 @@ def _fetched(
         kept = [_arrived(file, folder, transport) for file in files]
     except InputError as error:
         raise InputError(f"{error}\n{_other_ways(spec, role)}") from None
-    home.keep(folder, role, kept)
+    _home.keep(folder, role, kept)
     return [folder / file.name for file in kept]
 
 
-def _arrived(file: Source, folder: Path, transport: Transport) -> home.KeptFile:
+def _arrived(file: Source, folder: Path, transport: Transport) -> _home.KeptFile:
     """Return the file, from a fetch that was interrupted after it, or else from the network."""
-    target = folder / home.plain(file.name, file.name)
+    target = folder / _home.plain(file.name, file.name)
     if file.sha256 and target.is_file() and target.stat().st_size == file.size:
-        kept = home.measured(target)
+        kept = _home.measured(target)
         if kept.sha256 == file.sha256:
             return kept
     from rageval.datasets.download import download
@@ -113,13 +113,24 @@ def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) ->
             f"{spec.id}: has terms that must be accepted before it is fetched:\n{benchmark.terms}\n"
             f"To accept them: rageval datasets fetch {spec.id} --accept-license"
         )
-    folder = home.made(home.folder_of(benchmark.name))
-    home.write_small(folder / home.ACCEPTED, benchmark.terms.strip().encode() + b"\n")
+    folder = _home.made(_home.folder_of(benchmark.name))
+    _home.write_small(folder / _home.ACCEPTED, benchmark.terms.strip().encode() + b"\n")
 
 
 def is_accepted(benchmark: Benchmark) -> bool:
     """Tell whether the terms were accepted on this machine."""
-    return (home.folder_of(benchmark.name) / home.ACCEPTED).is_file()
+    return (_home.folder_of(benchmark.name) / _home.ACCEPTED).is_file()
+
+
+def place_of(spec: Spec) -> Path:
+    """Return the folder that the files of a data set are in, or would be."""
+    return _home.folder_of(spec.folder)
+
+
+def size_on_disk(spec: Spec) -> int:
+    """Return how many bytes of a data set are here."""
+    kept = _home.manifest_of(place_of(spec))
+    return sum(file.size for files in kept.values() for file in files)
 
 
 def is_on_disk(dataset: str) -> bool:
@@ -127,8 +138,8 @@ def is_on_disk(dataset: str) -> bool:
     pair = find(dataset)
     if pair is None:
         return False
-    folder = home.folder_of(pair[1].folder)
-    return all(home.kept_paths(folder, role) is not None for role in pair[1].roles)
+    folder = _home.folder_of(pair[1].folder)
+    return all(_home.kept_paths(folder, role) is not None for role in pair[1].roles)
 
 
 def _other_ways(spec: Spec, role: str) -> str:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import mkdtemp
 
-from rageval.datasets import home
+from rageval.datasets import _home
 from rageval.datasets.catalogue import Benchmark, Source, Spec, found
 from rageval.datasets.loading import own, reader_of
 from rageval.errors import InputError, OutputError, UsageError
@@ -43,8 +43,8 @@ def import_files(
     """
     benchmark, spec = found(dataset)
     by_role = _by_role(spec, [Path(path) for path in paths], role)
-    folder = home.folder_of(spec.folder)
-    with home.locked(folder), _beside(folder) as staged:
+    folder = _home.folder_of(spec.folder)
+    with _home.locked(folder), _beside(folder) as staged:
         kept = {
             name: [_copied(path, source, staged) for path, source in files] for name, files in by_role.items()
         }
@@ -57,7 +57,7 @@ def import_files(
         for name, files in kept.items():
             for file in files:
                 (staged / file.name).replace(folder / file.name)
-            home.keep(folder, name, files)
+            _home.keep(folder, name, files)
     return {name: [folder / file.name for file in files] for name, files in kept.items()}
 
 
@@ -119,15 +119,15 @@ def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | N
         raise InputError(f"{spec.id}: expected {len(wanted)} files, found {len(given)}; lacking: {lost}")
 
 
-def _copied(path: Path, source: Source | None, staged: Path) -> home.KeptFile:
-    name = home.plain(path.name, str(path))
+def _copied(path: Path, source: Source | None, staged: Path) -> _home.KeptFile:
+    name = _home.plain(path.name, str(path))
     if (staged / name).exists():
         raise UsageError(f"{path}: a second file of this name; expected different names")
     try:
         shutil.copyfile(path, staged / name)
     except OSError as error:
         raise OutputError(f"{path}: cannot be copied to {staged}: {error.strerror}") from error
-    kept = home.measured(staged / name)
+    kept = _home.measured(staged / name)
     if source and source.sha256 and kept.sha256 != source.sha256:
         raise InputError(
             f"{path}: sha256 {kept.sha256}, expected {source.sha256}; the file was not taken, and what was"
@@ -161,7 +161,7 @@ def _read_through(
 def _beside(folder: Path) -> Iterator[Path]:
     """Make a folder on the same disk, and remove it afterwards."""
     try:
-        staged = Path(mkdtemp(prefix=".importing-", dir=home.made(folder)))
+        staged = Path(mkdtemp(prefix=".importing-", dir=_home.made(folder)))
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     try:

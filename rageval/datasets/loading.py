@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.datasets import fetching, home
+from rageval.datasets import _home, fetching
 from rageval.datasets._reading import Reader
 from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
@@ -139,7 +139,7 @@ def own(
         role = reader.role.get("documents", "documents")
         paths = files(role)
         everything = partial(reader.read["documents"], paths, raised)
-        return _DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
+        return _DocumentStore(_home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
     made = store if has_documents else None
@@ -279,7 +279,7 @@ class _DocumentStore:
     def __init__(
         self, folder: Path, role: str, documents: Callable[[], Iterator[Any]], kind: type[Any] | None
     ) -> None:
-        kept = home.manifest_of(folder).get(role, [])
+        kept = _home.manifest_of(folder).get(role, [])
         version = zlib.crc32("".join(file.sha256 for file in kept).encode())
         self._path = folder / f"documents-{version:08x}.sqlite"
         self._folder, self._documents, self._kind = folder, documents, kind
@@ -296,7 +296,7 @@ class _DocumentStore:
         """Make the database, unless it is there; of several processes one does."""
         if self.built():
             return
-        with home.locked(self._folder):
+        with _home.locked(self._folder):
             if self.built():
                 return
             for old in self._folder.glob("*documents-*.sqlite*"):

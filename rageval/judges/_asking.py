@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import Generic, TextIO, TypeVar, cast
 
 from rageval.errors import OutputError, StoreLost, UsageError
-from rageval.judges._database import BEAT
+from rageval.judges._database import BEAT, refuse_credentials
 from rageval.judges.base import OK, Model, Reply, Request
 from rageval.judges.spending import Budget
-from rageval.judges.store import Store, refuse_credentials
+from rageval.judges.store import Store
 from rageval.text import visible
 
 Shard = tuple[int, int]  # this share, counted from 0, of so many

@@ -34,6 +34,7 @@ from rageval.judges._asking import (
     sane,
     shared,
 )
+from rageval.judges._database import STORABLE
 from rageval.judges.base import (
     ENDED,
     ERROR,
@@ -48,7 +49,7 @@ from rageval.judges.base import (
     Usage,
 )
 from rageval.judges.spending import Budget, Reservation
-from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, STORABLE, Store, StoredBatch
+from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, Store, StoredBatch
 
 _HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in

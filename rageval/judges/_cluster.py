@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 from rageval.clusters import asking_for_rageval, connecting, require_rageval
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges._asking import backoff
+from rageval.judges._database import as_json, reply_as_record, reply_of, secrets_in, without
 from rageval.judges.base import Fatal, Lost, Model, Reply, Request, Transient, Unreachable
 from rageval.judges.models import model_named
-from rageval.judges.store import as_json, reply_as_record, reply_of, secrets_in, without
 
 PULSE = 5.0  # seconds without news after which a worker says that there are none
 _Outcome = Reply | Exception

@@ -7,17 +7,31 @@ watches the beat by its own steady clock, so that no wall clock, set right or wr
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
 import socket
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
-from rageval.errors import InputError, OutputError, RagevalError
+from rageval.errors import InputError, OutputError, RagevalError, UsageError
+from rageval.judges.base import (
+    FILTERED,
+    OK,
+    REFUSED,
+    SCHEMA_FORM,
+    TRUNCATED,
+    Reply,
+    Request,
+    Usage,
+)
 
 _BUSY = 30.0  # seconds to wait for another process to finish its transaction
 MEMORY = ":memory:"
@@ -345,3 +359,103 @@ class Claims:
         except OSError:
             pass
         return False
+
+
+# What a request and a reply are as text, in columns and in the lines that stores exchange.
+STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
+_OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
+_SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
+
+
+def as_json(value: Any) -> str:
+    """Write compact text without anything that a database or a terminal could stumble over."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _filled(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that say something."""
+    return {field.name: value for field in fields(record) if (value := getattr(record, field.name))}
+
+
+def request_as_record(request: Request) -> dict[str, Any]:
+    """Return everything of the request, so that its key can be checked anywhere."""
+    said = {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
+    return {name: value for name, value in said.items() if name not in _LATER or value != _LATER[name]}
+
+
+def reply_as_record(reply: Reply) -> dict[str, Any]:
+    """Return the reply without its empty fields."""
+    return {**_filled(reply), "usage": _filled(reply.usage)}
+
+
+def request_of(record: Mapping[str, Any]) -> Request:
+    """Return the request of a record; `ValueError` if it is none."""
+    known = _known(Request, record)
+    turns = known.pop("turns", ())
+    if not all(
+        isinstance(turn, list | tuple) and [type(text) for text in turn] == [str] * 2 for turn in turns
+    ):
+        raise ValueError(f"expected turns as pairs of texts, found {turns!r:.80}")
+    return Request(**known, turns=tuple(map(tuple, turns)))
+
+
+def reply_of(record: Mapping[str, Any]) -> Reply:
+    """Return the reply of a record; `ValueError` if it is none."""
+    known = _known(Reply, record)
+    known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
+    known["dropped"] = tuple(known.get("dropped", ()))
+    return Reply(**known)
+
+
+def _known(kind: type[Any], record: Any) -> dict[str, Any]:
+    """Return what this version knows of a record, which a newer one may have written; checks the types."""
+    if not isinstance(record, Mapping):
+        raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
+    names = [field.name for field in fields(kind) if field.name in _TYPES]
+    known = {name: record[name] for name in names if name in record}
+    for name, value in known.items():
+        if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
+            raise ValueError(f"expected another type in {name}, found {value!r:.80}")
+    return known
+
+
+_NUMBER = (int, float)
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(
+        ("system", "user", "name", "form", "status", "text", "detail", "served", "request_id"), str
+    ),
+    **dict.fromkeys(("max_tokens", "sample", "input", "output", "cached", "reasoning"), int),
+    **dict.fromkeys(("schema", "usage", "sent", "sampling"), Mapping),
+    "temperature": (*_NUMBER, type(None)),
+    "latency": _NUMBER,
+    **dict.fromkeys(("dropped", "turns"), (list, tuple)),
+}
+# Of later versions: not written where they say nothing, so that older ones read what they know.
+_LATER: dict[str, Any] = {"turns": (), "sampling": {}, "form": SCHEMA_FORM}
+
+
+def secrets_in(environment: Mapping[str, str]) -> list[str]:
+    """Find the keys a process was given, as they would look in JSON."""
+    return [
+        as_json(value)[1:-1]
+        for name, value in environment.items()
+        if _OF_SECRETS.search(name) and len(value) >= _SHORTEST_SECRET
+    ]
+
+
+def without(text: str, secrets: list[str]) -> str:
+    """Strike every secret out of the text."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def refuse_credentials(endpoint: str) -> str:
+    """Return the endpoint, unless it holds a password: an endpoint is stored and shown.
+
+    >>> refuse_credentials("https://api.example/v1")
+    'https://api.example/v1'
+    """
+    if "@" in endpoint.partition("://")[2].partition("/")[0]:
+        raise UsageError("the base URL holds a user name or password; give the key in the environment")
+    return endpoint

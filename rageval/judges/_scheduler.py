@@ -32,9 +32,10 @@ from rageval.judges._asking import (
     keep_beating,
     shared,
 )
+from rageval.judges._database import STORABLE
 from rageval.judges.base import ERROR, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.spending import Budget, Reservation
-from rageval.judges.store import STORABLE, Store
+from rageval.judges.store import Store
 
 _HELD = 10_000  # replies kept back, at most, until the one before them comes
 _WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply

@@ -12,15 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sqlite3
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -30,29 +29,29 @@ from typing import Any
 from rageval.errors import OutputError, RagevalError, StoreLost, UsageError
 from rageval.judges._database import (
     MEMORY,
+    STORABLE,
     Claims,
+    as_json,
     explained,
     on_network,
     open_database,
+    refuse_credentials,
+    reply_as_record,
+    reply_of,
+    request_as_record,
+    request_of,
     rescued,
+    secrets_in,
     transaction,
+    without,
 )
 from rageval.judges.base import (
-    FILTERED,
-    OK,
-    REFUSED,
-    SCHEMA_FORM,
-    TRUNCATED,
     Reply,
     Request,
-    Usage,
 )
 
 _PAGE = 500  # keys read at a time, so that a long export holds no other process up
-STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
-_OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 _HEAD = ("key", "model", "endpoint", "created")
-_SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
 _ADDED, _SAME, _CONFLICT = "added", "same", "conflict"
 _AT_ONCE = 500  # replies a transaction
 INTENDED, OPEN, DONE, FAILED = "intended", "open", "done", "failed"
@@ -103,7 +102,7 @@ class Store:
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
         said = as_json(reply_as_record(reply))
         answer = without(said, self._secrets)
-        stored = (as_json(_request_as_record(request)), answer, _now(), job)
+        stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
             _insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
@@ -263,7 +262,7 @@ class Store:
         if here is not None:
             alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
             return _SAME if alike else _CONFLICT
-        request, reply = as_json(_request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
+        request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
         _insert_reply(
             connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
         )
@@ -299,7 +298,7 @@ class Store:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
         try:
-            stored = StoredReply(key, model, endpoint, _request_of(json.loads(asked)), reply, created)
+            stored = StoredReply(key, model, endpoint, request_of(json.loads(asked)), reply, created)
             genuine = stored.is_genuine()
         except (TypeError, ValueError):
             genuine = False
@@ -375,77 +374,10 @@ class StoredReply:
         return not self.model or self.request.key(self.model, self.endpoint) == self.key
 
 
-def as_json(value: Any) -> str:
-    """Write compact text without anything that a database or a terminal could stumble over."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-
-
-def _filled(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that say something."""
-    return {field.name: value for field in fields(record) if (value := getattr(record, field.name))}
-
-
-def _request_as_record(request: Request) -> dict[str, Any]:
-    """Return everything of the request, so that its key can be checked anywhere."""
-    said = {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
-    return {name: value for name, value in said.items() if name not in _LATER or value != _LATER[name]}
-
-
-def reply_as_record(reply: Reply) -> dict[str, Any]:
-    """Return the reply without its empty fields."""
-    return {**_filled(reply), "usage": _filled(reply.usage)}
-
-
-def _request_of(record: Mapping[str, Any]) -> Request:
-    """Return the request of a record; `ValueError` if it is none."""
-    known = _known(Request, record)
-    turns = known.pop("turns", ())
-    if not all(
-        isinstance(turn, list | tuple) and [type(text) for text in turn] == [str] * 2 for turn in turns
-    ):
-        raise ValueError(f"expected turns as pairs of texts, found {turns!r:.80}")
-    return Request(**known, turns=tuple(map(tuple, turns)))
-
-
-def reply_of(record: Mapping[str, Any]) -> Reply:
-    """Return the reply of a record; `ValueError` if it is none."""
-    known = _known(Reply, record)
-    known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
-    known["dropped"] = tuple(known.get("dropped", ()))
-    return Reply(**known)
-
-
-def _known(kind: type[Any], record: Any) -> dict[str, Any]:
-    """Return what this version knows of a record, which a newer one may have written; checks the types."""
-    if not isinstance(record, Mapping):
-        raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
-    names = [field.name for field in fields(kind) if field.name in _TYPES]
-    known = {name: record[name] for name in names if name in record}
-    for name, value in known.items():
-        if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
-            raise ValueError(f"expected another type in {name}, found {value!r:.80}")
-    return known
-
-
-_NUMBER = (int, float)
-_TYPES: dict[str, Any] = {
-    **dict.fromkeys(
-        ("system", "user", "name", "form", "status", "text", "detail", "served", "request_id"), str
-    ),
-    **dict.fromkeys(("max_tokens", "sample", "input", "output", "cached", "reasoning"), int),
-    **dict.fromkeys(("schema", "usage", "sent", "sampling"), Mapping),
-    "temperature": (*_NUMBER, type(None)),
-    "latency": _NUMBER,
-    **dict.fromkeys(("dropped", "turns"), (list, tuple)),
-}
-# Of later versions: not written where they say nothing, so that older ones read what they know.
-_LATER: dict[str, Any] = {"turns": (), "sampling": {}, "form": SCHEMA_FORM}
-
-
 def _line_of(stored: StoredReply) -> str:
     """One line of JSON, to exchange and to archive."""
     head = {name: getattr(stored, name) for name in _HEAD}
-    body = {"request": _request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
+    body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
     return as_json({**head, **body})
 
 
@@ -454,7 +386,7 @@ def _from_line(line: str) -> StoredReply:
     record = json.loads(line)
     try:
         head = {name: record[name] for name in _HEAD}
-        stored = StoredReply(**head, request=_request_of(record["request"]), reply=reply_of(record["reply"]))
+        stored = StoredReply(**head, request=request_of(record["request"]), reply=reply_of(record["reply"]))
     except (TypeError, KeyError) as error:
         raise ValueError(f"no stored reply: {error}") from error
     if not all(isinstance(value, str) for value in head.values()):
@@ -469,33 +401,6 @@ def _from_line(line: str) -> StoredReply:
 def _checksum(*columns: str) -> str:
     """Tell a row that was read as it was written from one that was not."""
     return hashlib.blake2b("\n".join(columns).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def secrets_in(environment: Mapping[str, str]) -> list[str]:
-    """Find the keys a process was given, as they would look in JSON."""
-    return [
-        as_json(value)[1:-1]
-        for name, value in environment.items()
-        if _OF_SECRETS.search(name) and len(value) >= _SHORTEST_SECRET
-    ]
-
-
-def without(text: str, secrets: list[str]) -> str:
-    """Strike every secret out of the text."""
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
-
-
-def refuse_credentials(endpoint: str) -> str:
-    """Return the endpoint, unless it holds a password: an endpoint is stored and shown.
-
-    >>> refuse_credentials("https://api.example/v1")
-    'https://api.example/v1'
-    """
-    if "@" in endpoint.partition("://")[2].partition("/")[0]:
-        raise UsageError("the base URL holds a user name or password; give the key in the environment")
-    return endpoint
 
 
 @dataclass(slots=True)

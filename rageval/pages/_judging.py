@@ -15,7 +15,7 @@ from rageval.judges.judging import Place
 from rageval.judges.spending import cost
 from rageval.measures.scales import ALL
 from rageval.pages._matrices import JudgesNotes, said_in
-from rageval.pages.page import plain
+from rageval.pages._parts import plain
 
 Record = dict[str, Any]
 _GOLD = "gold"

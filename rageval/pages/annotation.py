@@ -20,7 +20,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.plans import Ask, AskedQuery, LabelPlan
 from rageval.judges.material import pair_aspect
-from rageval.pages.page import as_block, asset, policy
+from rageval.pages._parts import as_block, asset, policy
 from rageval.text import problem_of_id, visible
 from rageval.version import __version__
 

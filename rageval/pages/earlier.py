@@ -16,8 +16,8 @@ from rageval.files.opening import BOM, Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
+from rageval.pages._parts import FORMAT, plain, repacked, unpacked, with_columns
 from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
-from rageval.pages.page import FORMAT, plain, repacked, unpacked, with_columns
 from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
 from rageval.text import visible
 

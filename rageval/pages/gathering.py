@@ -28,7 +28,7 @@ from rageval.files.questions import read_questions
 from rageval.measures.base import LOWER, Measure
 from rageval.pages._judging import beside, by_judge, judging, listed, spending
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
-from rageval.pages.page import FORMAT, packed, plain
+from rageval.pages._parts import FORMAT, packed, plain
 from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Score, Scores

@@ -1,80 +1,26 @@
 """A report as a page: one file with its styles, scripts and numbers, which asks for nothing from outside.
 
 The browser runs the two scripts whose hashes stand in the page's policy, and nothing else. A report is read
-back from its page: its columns of numbers are text, float64, little endian, base64.
+back from its page.
 """
 
 from __future__ import annotations
 
-import binascii
 import json
-import math
 import os
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rageval.comparison.results import said_of_judges
 from rageval.errors import InputError, MissingPackage
 from rageval.measures.base import LOWER, NEITHER
+from rageval.pages._parts import CLOSING, FORMAT, OPENING, as_block, asset, policy, unpacked, with_columns
 from rageval.text import visible
 
 if TYPE_CHECKING:
     import jinja2
-
-
-FORMAT = "rageval-report/1"
-_OPENING = '<script type="application/json" id="report">'  # behind it stands the report in its page
-_CLOSING = "</script>"
-_Column = list[float | None]
-
-
-def packed(values: NDArray[np.float64]) -> str:
-    """Return the numbers as text; NaN stands for a value that is not defined."""
-    return b64encode(values.astype("<f8").tobytes()).decode()
-
-
-def unpacked(text: str) -> _Column:
-    """Return the numbers again, None where nothing is defined.
-
-    >>> unpacked(packed(np.array([0.1, np.nan])))
-    [0.1, None]
-    """
-    try:
-        values = np.frombuffer(b64decode(text, validate=True), "<f8")
-    except (binascii.Error, ValueError):
-        raise InputError(f"expected a column of numbers in base64, found {text!r:.40}") from None
-    return [plain(value) for value in values.tolist()]
-
-
-def with_columns(report: Mapping[str, Any], turn: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the report with every column of values turned: packed or unpacked."""
-    queries = report.get("queries")
-    if not queries:
-        return dict(report)
-    values = {
-        measure: {run: turn(column) for run, column in runs.items()}
-        for measure, runs in queries["values"].items()
-    }
-    return {**report, "queries": {**queries, "values": values}}
-
-
-def repacked(column: _Column) -> str:
-    """Return a column that was unpacked, packed again."""
-    return packed(np.array(column, np.float64))
-
-
-def plain(value: float | None) -> float | None:
-    """Return the number as JSON can hold it."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
@@ -84,8 +30,8 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InputError(f"{source}: cannot be read ({reason}); expected {_EXPECTED}") from None
-    _, found, rest = text.partition(_OPENING)
-    block, closed, _ = rest.partition(_CLOSING)
+    _, found, rest = text.partition(OPENING)
+    block, closed, _ = rest.partition(CLOSING)
     if not found or not closed:
         raise InputError(f"{source}: holds no report; expected {_EXPECTED}")
     try:
@@ -107,7 +53,6 @@ _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "judging", "positions"))
 _OPTIONAL |= dict.fromkeys(("spending", "topics"))
-_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
@@ -123,7 +68,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
         policy=policy(scripts, style),
         style=_trusted(style),
         scripts=[_trusted(script) for script in scripts],
-        block=_trusted(_OPENING + as_block(report) + _CLOSING),
+        block=_trusted(OPENING + as_block(report) + CLOSING),
     )
 
 
@@ -141,47 +86,6 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
             f"{', '.join(read)}: holds only a part of what rageval printed, or something else in its place"
             f" ({error!s:.200}); print it again with --format json"
         ) from None
-
-
-def as_block(report: Mapping[str, Any]) -> str:
-    r"""Return the report as JSON in which nothing can end the block it stands in.
-
-    >>> as_block({"title": "</script>"})
-    '{"title":"\\u003c/script\\u003e"}'
-    """
-    text = json.dumps(report, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character, escape in _UNSAFE.items():
-        text = text.replace(character, escape)
-    return text
-
-
-def policy(scripts: Sequence[str], style: str, *more: str) -> str:
-    """Return what the browser may do: run these scripts, use this style; load nothing, send nothing.
-
-    What else a page may do stands in `more`.
-    """
-    return "; ".join(
-        [
-            "default-src 'none'",
-            "script-src " + " ".join(map(_hash, scripts)),
-            f"style-src {_hash(style)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-            *more,
-        ]
-    )
-
-
-@cache
-def asset(name: str) -> str:
-    """Return a file that goes into the page."""
-    return (files("rageval.pages") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _environment(places: int) -> jinja2.Environment:

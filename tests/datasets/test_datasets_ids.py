@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import datasets_samples as samples
 from datasets_server import Server, serving
 from rageval.cli import main
-from rageval.datasets import catalogue, home, import_files, load, register
+from rageval.datasets import _home, catalogue, import_files, load, register
 from rageval.errors import InputError, UsageError
 from rageval.records import Nugget, Qrel, Question
 
@@ -87,7 +87,7 @@ class TestCatalogue:
             assert benchmark.citation.strip().startswith("@")
             assert benchmark.licence
             assert spec.files
-            home.folder_of(spec.folder)
+            _home.folder_of(spec.folder)
             reader = reader_of(benchmark.name)
             for what in set(spec.holds) - {"answers"}:
                 assert reader.role.get(what, what) in spec.roles, (spec.id, what)
@@ -96,7 +96,7 @@ class TestCatalogue:
                 assert bool(source.url) != bool(source.repo)
                 assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
                 if source.url:
-                    home.plain(source.name, source.name)
+                    _home.plain(source.name, source.name)
 
     def test_only_crag_has_terms(self) -> None:
         assert [known.name for known in catalogue.benchmarks() if known.terms] == ["crag"]
@@ -108,7 +108,7 @@ class TestCatalogue:
     @pytest.mark.parametrize("name", ["..", ".", "", "a/../b", "/etc", "a//b", ".hidden", "a\\b", "a b", "ü"])
     def test_no_folder_outside_of_home(self, name: str) -> None:
         with pytest.raises(InputError, match="expected names of letters"):
-            home.folder_of(name)
+            _home.folder_of(name)
 
 
 class TestRegistered:
@@ -331,7 +331,7 @@ class TestCommand:
     def test_terms_on_the_command_line(self) -> None:
         done = run("datasets", "fetch", CRAG)
         refused(done, "NonCommercial", f"rageval datasets fetch {CRAG} --accept-license")
-        assert not home._home().exists()
+        assert not _home._home().exists()
 
     def test_check(self, questions: Path, server: Server) -> None:
         samples.put_freshstack(server)
@@ -434,7 +434,7 @@ class TestImport:
             path.write_bytes(samples.jsonl([{"_id": "d", "text": text}]))
             import_files(FRESHSTACK, [path], role="documents")
             assert load(FRESHSTACK).document_store().get("d").text == text
-        assert len(list(home.folder_of(FRESHSTACK).glob("*.sqlite"))) == 1
+        assert len(list(_home.folder_of(FRESHSTACK).glob("*.sqlite"))) == 1
 
     def test_crag_that_was_unpacked(self, tmp_path: Path) -> None:
         """Another name, so no hash is known; it is read through instead."""
@@ -453,7 +453,11 @@ class TestImport:
             import_files(CRAG, [bad])
         assert len(re.findall(r"\b[0-9a-f]{64}\b", str(raised.value))) == 2
         assert len(list(load(CRAG).questions())) == 5
-        assert {path.name for path in home.folder_of(CRAG).iterdir()} == {"files.json", "crag.jsonl", ".lock"}
+        assert {path.name for path in _home.folder_of(CRAG).iterdir()} == {
+            "files.json",
+            "crag.jsonl",
+            ".lock",
+        }
 
     def test_what_cannot_be_read_is_not_taken(self, questions: Path, tmp_path: Path) -> None:
         import_files(FRESHSTACK, [questions])
@@ -491,7 +495,7 @@ class TestImport:
 
 def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, questions: Path) -> None:
     import_files(FRESHSTACK, [questions])
-    manifest = home.folder_of(FRESHSTACK) / home._MANIFEST
+    manifest = _home.folder_of(FRESHSTACK) / _home._MANIFEST
     manifest.write_text('{"questions": [{"name": "../../../etc/passwd", "size": 1, "sha256": "0"}]}')
     with pytest.raises(InputError, match="expected names of letters"):
         list(load(FRESHSTACK).questions())

@@ -33,8 +33,9 @@ from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, foreign_measure
 from rageval.measures.parsing import parse_measure
+from rageval.pages._parts import asset
 from rageval.pages.gathering import _most_telling
-from rageval.pages.page import asset, read_report
+from rageval.pages.page import read_report
 from rageval.scoring.scores import Score, Scores
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst

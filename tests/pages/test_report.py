@@ -19,8 +19,9 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.pages._matrices import fitting
+from rageval.pages._parts import CLOSING, OPENING, as_block, packed, unpacked
 from rageval.pages.gathering import _most_telling, measured
-from rageval.pages.page import _CLOSING, _OPENING, as_block, packed, page, read_report, unpacked
+from rageval.pages.page import page, read_report
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"
@@ -202,7 +203,7 @@ def test_the_policy_names_the_scripts_and_the_style_and_nothing_else(tmp_path: P
     assert "default-src &#39;none&#39;" in policy
     assert "unsafe" not in policy
     assert len(re.findall("sha256-", policy)) == 3
-    outside = text.partition(_OPENING)[0] + text.partition(_OPENING)[2].partition(_CLOSING)[2]
+    outside = text.partition(OPENING)[0] + text.partition(OPENING)[2].partition(CLOSING)[2]
     markup = re.sub(r"<(script|style)>.*?</\1>", "", outside, flags=re.DOTALL)
     assert not re.findall(r"""\s(?:src|style|on\w+)=""", markup)
     assert all(address.startswith("#") for address in re.findall(r'href="([^"]*)"', markup))

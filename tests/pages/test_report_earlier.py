@@ -9,9 +9,9 @@ import pytest
 
 import rageval
 from rageval.comparison import Settings
+from rageval.pages._parts import CLOSING, OPENING
 from rageval.pages.earlier import is_earlier, report_of_earlier
 from rageval.pages.gathering import Beside
-from rageval.pages.page import _CLOSING, _OPENING
 from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
 
@@ -80,8 +80,8 @@ def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
     tmp_path: Path, words: list[str], message: str
 ) -> None:
     (tmp_path / "earlier.json").write_text('{"results": [{"run": 1}]}')
-    (tmp_path / "damaged.html").write_text(_OPENING + '{"format":' + _CLOSING)
-    (tmp_path / "other.html").write_text(_OPENING + '{"format": "other"}' + _CLOSING)
+    (tmp_path / "damaged.html").write_text(OPENING + '{"format":' + CLOSING)
+    (tmp_path / "other.html").write_text(OPENING + '{"format": "other"}' + CLOSING)
     lines(tmp_path, "strangers.jsonl", [judgement("nobody", "knows", "perfect")])
     done = rageval_("report", *(word.format(tmp_path) for word in words), code=2)
     assert message in done.stderr
