@@ -190,14 +190,17 @@ def _of_documents(
 
 
 def draw(population: Population, aim: Aim) -> list[str]:
-    """Return the queries to be labelled, in random order; the same seed gives the same ones."""
+    """Return the queries to be labelled, in random order; the same seed gives the same ones.
+
+    With a larger number, others come behind them: a plan can be extended.
+    """
     there = population.differing
     if aim.number > len(there):
         same = f" ({len(population.same):,} more have the same answers)" if population.same else ""
         raise UsageError(
             f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
         )
-    return random.Random(f"{FORMAT}/{aim.seed}").sample(there, aim.number)
+    return random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
 
 
 def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
@@ -217,6 +220,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         instructions=file.prompt.system.strip(),
         labels=dict(file.labels),
         ranges=dict(file.ranges),
+        whole=file.whole,
         measure=aim.measure,
         compare=aim.compare,
         same=population.same,

@@ -58,7 +58,8 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     `queries` is how many there are; of them the systems in `compare` gave the `same` answers to some, which
     need no label, and `asked` were drawn from the rest without replacement, each order as likely as another:
     `inclusion` is each one's chance.
-    `looks` are the numbers of labelled queries after which the claim `until` may be decided.
+    `looks` are the numbers of labelled queries after which the claim `until` may be decided. Labels of the
+    plan whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
     """
 
     plan: str
@@ -72,6 +73,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     instructions: str = ""
     labels: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
+    whole: bool = False
     measure: str | None = None
     compare: tuple[str, str] | None = None
     same: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     until: tuple[str, str] | None = None
     width: float | None = None
     depth: int | None = None
+    extends: str = ""
     sha: str = ""
 
     @property

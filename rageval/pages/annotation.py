@@ -74,7 +74,7 @@ def to_label(plan: LabelPlan, annotator: str) -> Record:
         "kind": plan.kind,
         "instructions": _reflowed(plan.instructions),
         "labels": sorted(plan.labels.items(), key=lambda pair: -pair[1]),
-        "ranges": {name: _steps(*ends) for name, ends in plan.ranges.items()},
+        "ranges": {name: _steps(*ends, plan.whole) for name, ends in plan.ranges.items()},
         "queries": len(plan.asked),
         "contexts": [json.loads(text) for text in contexts],
         "asks": asks,
@@ -131,14 +131,14 @@ def _balanced(kinds: int, number: int, rng: random.Random) -> list[int]:
     return found
 
 
-def _steps(low: float, high: float) -> list[float]:
+def _steps(low: float, high: float, whole: bool = False) -> list[float]:
     """Return the numbers of a range that can be chosen, the best first: the whole ones, or five.
 
     >>> _steps(-1.0, 2.0), _steps(0.0, 1.0)
     ([2.0, 1.0, 0.0, -1.0], [1.0, 0.75, 0.5, 0.25, 0.0])
     """
     number = int(high - low) + 1
-    if low.is_integer() and high.is_integer() and 2 < number <= _MOST_STEPS:
+    if low.is_integer() and high.is_integer() and (number > 2 or whole) and number <= _MOST_STEPS:
         return [high - step for step in range(number)]
     return [high - (high - low) * step / (_STEPS - 1) for step in range(_STEPS)]
 

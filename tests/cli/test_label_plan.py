@@ -77,6 +77,12 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another_order(tmp_path: 
     assert contents[0] == contents[1] != contents[2]
 
 
+def test_a_larger_plan_begins_with_the_smaller_one(tmp_path: Path, judged: Path) -> None:
+    found = [planned(tmp_path, judged, "-n", number).order for number in (3, 10, 38)]
+    assert found[0] == found[1][:3] == found[2][:3]
+    assert found[1] == found[2][:10]
+
+
 def test_the_order_of_the_file_does_not_matter(tmp_path: Path, judged: Path) -> None:
     before = planned(tmp_path, judged, "-n", 10).order
     judged.write_text("".join(sorted(judged.read_text().splitlines(keepends=True), key=hash)))
