@@ -406,3 +406,79 @@ def test_without_javascript_it_says_what_it_needs(tmp_path: Path, browser: Any) 
     tab.goto(page_of(tmp_path, 1).as_uri())
     assert "needs JavaScript" in tab.text_content("noscript")
     context.close()
+
+
+def test_grades_are_numbers_by_aspect(tmp_path: Path, opened: Open) -> None:
+    answers = [
+        {"query_id": "q1", "run_id": run, "answer": "So.", "passages": [{"id": "d", "text": "P."}]}
+        for run in "xy"
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    gold = {"query_id": "q1", "question": "Why?", "answer": "So."}
+    (tmp_path / "q.jsonl").write_text(json.dumps(gold) + "\n")
+    places = [
+        {"query_id": "q1", "run_id": run, "aspect": name}
+        for run in "xy"
+        for name in ("correctness", "faithfulness")
+    ]
+    (tmp_path / "j.jsonl").write_text(
+        "".join(json.dumps({**row, "grade": 1, "rubric": "liverag"}) + "\n" for row in places)
+    )
+    written(
+        tmp_path,
+        "label-plan",
+        "j.jsonl",
+        "--answers",
+        "a.jsonl",
+        "--questions",
+        "q.jsonl",
+        "-n",
+        "1",
+        "-o",
+        "p.jsonl",
+    )
+    tab = opened(written(tmp_path, "annotate", "p.jsonl", "-o", "label.html"))
+    assert tab.text_content("#asked") == "Grade: correctness"
+    assert texts(tab, "#choices button") == ["1 2", "2 1", "3 0", "4 -1", "0 can't tell"]
+    for key in "1342":
+        tab.keyboard.press(key)
+    found = exported(tab, tmp_path / "labels.jsonl")
+    assert [(one["aspect"], one["grade"], "label" in one) for one in found] == [
+        ("correctness", 2, False),
+        ("faithfulness", -1, False),
+        ("correctness", -1, False),
+        ("faithfulness", 0, False),
+    ]
+    scored = json.loads(rageval(tmp_path / "labels.jsonl", "-m", "correctness", "--format", "json"))
+    assert sorted(one["value"] for one in scored["results"]) == [-1, 2]
+    again = opened(tmp_path / "label.html")
+    again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
+    until(again, "document.getElementById('count').textContent === '4 of 4 labelled'")
+
+
+def test_documents_of_runs_are_labelled_in_an_order_that_tells_nothing(tmp_path: Path, opened: Open) -> None:
+    docs = [f"d{at}" for at in range(8)]
+    (tmp_path / "qrels").write_text("".join(f"q 0 {doc} {at % 4}\n" for at, doc in enumerate(docs)))
+    for name, first in (("zanzibar-run", 0), ("quagmire-run", 2)):
+        rows = [f"q Q0 d{first + at} {at + 1} {9 - at} r\n" for at in range(6)]
+        (tmp_path / name).write_text("".join(rows))
+    (tmp_path / "c.jsonl").write_text(
+        "".join(json.dumps({"id": d, "text": f"Passage {d}."}) + "\n" for d in docs)
+    )
+    (tmp_path / "q.jsonl").write_text('{"query_id": "q", "question": "Which?"}\n')
+    runs = [str(tmp_path / name) for name in ("qrels", "zanzibar-run", "quagmire-run")]
+    words = ["--passages", "c.jsonl", "--questions", "q.jsonl", "--depth", "5", "-n", "1", "-o", "p.jsonl"]
+    written(tmp_path, "label-plan", *runs, *words)
+    page = written(tmp_path, "annotate", "p.jsonl", "-o", "label.html")
+    tab = opened(page)
+    for _ in range(7):
+        number = int(tab.text_content(".text.main div").removeprefix("Passage d").removesuffix("."))
+        tab.keyboard.press(str(4 - number % 4))
+    found = exported(tab, tmp_path / "labels.jsonl")
+    assert sorted(one["item_id"] for one in found) == docs[:7]  # the top five of either
+    assert [one["item_id"] for one in found] != docs[:7]
+    assert {one["run_id"] for one in found} == {"documents"}
+    agreement = json.loads(rageval("agree", runs[0], tmp_path / "labels.jsonl", "--format", "json"))
+    assert (agreement["compared"], agreement["bias"]) == (7, 0)
+    for name in ("zanzibar", "quagmire"):
+        assert name not in page.read_text(encoding="utf-8")
