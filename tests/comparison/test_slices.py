@@ -228,7 +228,8 @@ class TestCommand:
         assert lines[2].endswith("n=22, by this judge")
         lines = sliced("--by", "question_type", "--format", "table").out.splitlines()
         assert [line.rstrip().endswith("*") for line in lines[2:5]] == [True, True, False]
-        assert lines[-1] == "* fewer than 20 queries"
+        assert lines[-2] == "* fewer than 20 queries"
+        assert lines[-1].startswith("by this judge: crag_score (")
 
     @pytest.mark.parametrize("style", ["md", "latex"])
     def test_tables(self, style: str) -> None:
