@@ -157,10 +157,14 @@ class ComparisonOptions(TypedDict, total=False):
     seed: int
     clusters: Mapping[str, str] | None
     clustered_by: str
+    population: Literal["kind", "set"]
 
 
 class CompareOptions(RunOptions, ComparisonOptions, total=False):
     """The options of `compare` for runs: those of `evaluate`, and those of a comparison."""
+
+    gold: QrelsLike | None
+    gold_chosen: Any
 
 
 class JudgeOptions(TypedDict, total=False):

@@ -62,7 +62,9 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     qrels
         The judgements, as for `evaluate`.
     **options
-        Those of `evaluate` and of `rageval.comparison.Settings`.
+        Those of `evaluate` and of `rageval.comparison.Settings`. With `gold`, people's judgements of some of
+        the queries, every claim rests on the difference corrected by them (`gold_chosen`: how they were
+        chosen). Scores of answers know people's from `evaluate_answers(…, gold=…)`.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     if runs is not None or qrels is not None:
         from rageval.scoring.evaluation import Rules
 
-        _refuse(options, [*Rules.__dataclass_fields__, *fields])
+        _refuse(options, [*Rules.__dataclass_fields__, *fields, "gold", "gold_chosen"])
         return comparison.compare_runs(measures, runs, qrels, settings, **options)
     _refuse(options, fields)
     if isinstance(measures, str):

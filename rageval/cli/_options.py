@@ -138,7 +138,23 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "help": "The answers that were judged: for their lengths, sentences and citations.",
         },
     ),
-    "--gold": (("--gold",), {"type": QRELS, "metavar": METAVAR, "help": "What people said: judgements."}),
+    "--gold": (
+        ("--gold",),
+        {
+            "multiple": True,
+            "type": QRELS,
+            "metavar": METAVAR,
+            "help": "What people said of some of it: claims are then corrected by it, and rest on it.",
+        },
+    ),
+    "--gold-chosen": (
+        ("--gold-chosen",),
+        {
+            "metavar": "uniform|PLAN|FILE",
+            "help": "How it was chosen what people judge: at random, by a plan (label-plan), or by chances:"
+            " lines 'query_id chance'.",
+        },
+    ),
     "--population": (
         ("--population",),
         {
@@ -272,6 +288,7 @@ _SECTIONS = {
     ),
     "What is read": (
         *("questions", "topics", "nuggets", "answers", "passages", "corpus", "runs", "gold", "evidence"),
+        "gold_chosen",
         *("qrels", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
     ),
     "What may be claimed": (

@@ -69,7 +69,9 @@ def _sorted_by_judged(
     return found
 
 
-def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, Any]) -> _ScoredRuns:
+def compared(
+    evaluator: Evaluator, given: list[RunSource], options: dict[str, Any], reading: Reading
+) -> _ScoredRuns:
     """Score runs to be compared; refuse if the baseline has nothing that is judged, or none is left."""
     sources = [source.in_memory() if source.is_stream else source for source in given]
     found = _sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
@@ -77,7 +79,30 @@ def compared(evaluator: Evaluator, given: list[RunSource], options: dict[str, An
     is_lost = options["baseline"] in {source.name for source in sources} - known
     if found.refused and (is_lost or not found.results):
         refuse(found.refused)
-    return found
+    return _beside_people(found, evaluator, options, reading)
+
+
+def _beside_people(
+    found: _ScoredRuns, evaluator: Evaluator, options: dict[str, Any], reading: Reading
+) -> _ScoredRuns:
+    """Return the runs with what people said of the same documents, if --gold says it."""
+    if not _is_gold_given(options):
+        return found
+    from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
+
+    draw = drawn(options["gold_chosen"], reading.limits)
+    gold = gold_of_documents(options["gold"], draw, reading.limits)
+    results, said = beside_runs(found.results, found.sources, evaluator, gold)
+    return found._replace(results=results, said=[*found.said, *said])
+
+
+def _is_gold_given(options: dict[str, Any]) -> bool:
+    """Return whether people's labels were given; refuse what is about them where they were not."""
+    if not options["gold"] and (options["gold_chosen"] or options["population"] != "kind"):
+        raise UsageError(
+            "--gold-chosen and --population are about people's labels; expected --gold FILE, too"
+        )
+    return bool(options["gold"])
 
 
 def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
@@ -232,7 +257,17 @@ def scored_answers(
     results = evaluate_all(
         chosen, grades, AnswerRules(options["on_missing"], groups, weights, options["compat"])
     )
-    return results, list(_of_answers(results, grades))
+    said = list(_of_answers(results, grades))
+    if not _is_gold_given(options):
+        return results, said
+    from rageval.scoring.answers import read_judgements
+    from rageval.scoring.gold import beside_answers, drawn, gold_of_answers
+
+    files = list(options["gold"])
+    people = read_judgements(files, answers=options["answers"], nuggets=options["nuggets"])
+    gold = gold_of_answers(people, files, drawn(options["gold_chosen"]))
+    results, more = beside_answers(results, grades, gold)
+    return results, [*said, *more]
 
 
 def _of_answers(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:

@@ -45,6 +45,7 @@ _FORMATS = ("table", "md", "latex", "csv", "json")
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
 _SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
+_SHARED |= {"gold", "gold_chosen", "population"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -169,9 +170,11 @@ def _runs_compared(
     from rageval.comparison.comparing import absent, alike
 
     refuse_nuggets(options)
+    if options["gold"] and options["bounds"]:
+        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     evaluator, given = prepared(inputs, measures, options, reading)
     settings = _settings(options, evaluator.qrels.query_ids, inputs.datasets)
-    results, sources, said, refused = scored_runs(evaluator, given, options)
+    results, sources, said, refused = scored_runs(evaluator, given, options, reading)
     if len(results) < 2:
         refuse(refused)
     lacking = absent(sources, evaluator.qrels.query_ids)
@@ -200,11 +203,11 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
     from rageval.cli._inputs import groups_of
     from rageval.comparison import Settings
 
-    names = ("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "draws", "resamples")
+    names = ["baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "draws", "resamples"]
     clusters = None
     if options["cluster"]:
         clusters = groups_of(options["cluster"], queries, options["questions"], sources)
-    chosen = {name: options[name] for name in (*names, "seed")}
+    chosen = {name: options[name] for name in (*names, "seed", "population")}
     return Settings(clusters=clusters, clustered_by=Path(options["cluster"] or "").name, **chosen)
 
 
@@ -237,15 +240,15 @@ def _latex(found: Comparison, places: int) -> Iterator[str]:
     yield "\\end{tabular}"
     from rageval.comparison.results import said_of_judges
 
-    said = said_of_judges(found.bases)
-    yield from beneath([said] if said else [], "latex")
+    said = [*_gold_legend(found)] if found.gold else []
+    yield from beneath([*said, *filter(None, [said_of_judges(found.bases)])], "latex")
 
 
 def _csv(found: Comparison, places: int) -> Iterator[str]:
     """Yield a row a pair and measure, at full precision of p."""
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
     head += "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run,"
-    yield head + "undefined,other_undefined,basis"
+    yield head + "undefined,other_undefined,basis,judged,people,labels,gain"
     for pair in found.pairs:
         cells = [found.cell(run, pair.measure) for run in (pair.run, pair.other)]
         numbers = [f"{cell.value:.{places}f}" for cell in cells] + [str(pair.queries)]
@@ -255,6 +258,8 @@ def _csv(found: Comparison, places: int) -> Iterator[str]:
         words = [pair.verdict, pair.why, pair.every_completion or "", pair.better_run or ""]
         number = str(pair.needed) if pair.needed is not None else ""
         rest = [number, csv_line(words), *(str(cell.undefined) for cell in cells), csv_line([pair.basis])]
+        rest += ["" if each is None else f"{each:.{places}f}" for each in (pair.judged, pair.people)]
+        rest += ["" if each is None else f"{each:.0f}" for each in (pair.labels, pair.gain)]
         yield csv_line([pair.run, pair.other, pair.measure], [*numbers, *rest])
 
 
@@ -286,6 +291,8 @@ def _two_tables(
     yield ""
     pairs = [_head(found), *(_row(pair, found, places) for pair in found.pairs)]
     width = terminal_width()
+    if found.gold:
+        pairs = [_gold_head(found), *(_gold_row(pair, places) for pair in found.pairs)]
     is_narrow = draw is table_lines and width is not None and table_width(pairs) > width
     yield from draw(_by_letters(pairs, letters) if is_narrow else pairs, 2 if is_narrow else 3)
     yield ""
@@ -329,8 +336,12 @@ def _beaten(cell: Cell, found: Comparison) -> list[str]:
 
 def _shown(cell: Cell, found: Comparison, places: int) -> str:
     beaten = _beaten(cell, found)
+    if cell.judged is not None and math.isnan(cell.value):
+        return f"- (judge {cell.judged:.{places}f}, {cell.labels:,} labels)"
     value, low, high = (f"{number:.{places}f}" for number in (cell.value, cell.low, cell.high))
-    return f"{value} [{low}, {high}]{_rests_on(cell, found)}" + (f" > {','.join(beaten)}" if beaten else "")
+    beside = f" (judge {cell.judged:.{places}f}, {cell.labels:,} labels)" if cell.judged is not None else ""
+    better = f" > {','.join(beaten)}" if beaten else ""
+    return f"{value} [{low}, {high}]{beside or _rests_on(cell, found)}{better}"
 
 
 def _rests_on(cell: Cell, found: Comparison) -> str:
@@ -365,15 +376,36 @@ def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
     return [*row, pair.every_completion or "-"] if with_bounds else row
 
 
+def _gold_head(found: Comparison) -> list[str]:
+    head = ["measure", "run", "against", "judge", "corrected", "low", "high", "p", _head(found)[7]]
+    return [*head, "labels", "gain", "verdict"]
+
+
+def _gold_row(pair: Pair, places: int) -> list[str]:
+    """Return the judge's difference and the corrected one, with what the latter rests on."""
+    if pair.labels is None:
+        judged, rest = "-", ["-", "-"]
+    else:
+        judged, rest = f"{pair.judged:+.{places}f}", [f"{pair.labels:,}", f"{pair.gain:.0f}"]
+    numbers = [f"{value:+.{places}f}" for value in (pair.difference, pair.low, pair.high)]
+    numbers += [_p(pair.p), _p(pair.adjusted), *rest]
+    shown = ["-" if "nan" in number else number for number in [judged, *numbers]]
+    return [pair.measure, pair.run, pair.other, *shown, pair.verdict]
+
+
 def _p(value: float) -> str:
     return f"{value:.1e}" if value < 0.001 and not math.isnan(value) else f"{value:.4f}"
 
 
 def _legend(found: Comparison) -> Iterator[str]:
-    from rageval.comparison.results import said_of_judges
-    from rageval.measures.base import LOWER, NEITHER
+    from rageval.comparison.results import BY_PEOPLE, said_of_judges
 
     settings, by_judges = found.settings, said_of_judges(found.bases)
+    if found.gold:
+        yield from _gold_legend(found)
+    if found.gold and set(found.bases.values()) == {BY_PEOPLE}:
+        yield from _said_of_directions(found)
+        return
     whose = f" {BY_THIS_JUDGE}" if all(found.bases.values()) else ""
     yield (
         f"'> a' means significantly better than a{whose} ({_TESTS[settings.test]},"
@@ -382,6 +414,27 @@ def _legend(found: Comparison) -> Iterator[str]:
     )
     if by_judges:
         yield by_judges
+    yield from _said_of_directions(found)
+
+
+def _gold_legend(found: Comparison) -> Iterator[str]:
+    """Say what corrected numbers are."""
+    from rageval.comparison.results import BY_PEOPLE
+
+    settings = found.settings
+    names = ", ".join(measure for measure, basis in found.bases.items() if basis == BY_PEOPLE)
+    what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
+    yield (
+        f"{names}: corrected by people's labels, for {what}: 'judge' is the judge's difference, 'gain' how"
+        " many labels would tell as much without a judge; '> a' means significantly better than a (Student's"
+        f" t, {_ADJUSTMENTS[settings.adjust]}, {1 - settings.level:.3g}); intervals {settings.level:.4g}"
+    )
+
+
+def _said_of_directions(found: Comparison) -> Iterator[str]:
+    """Say of which measures low values are good, or none."""
+    from rageval.measures.base import LOWER, NEITHER
+
     for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
         names = [measure for measure, better in found.better.items() if better == way]
         if names:

@@ -25,17 +25,16 @@ _SHOW = "show"
 # What `compare` takes, too.
 _SETTINGS = (
     *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power"),
-    *("draws", "resamples", "seed"),
+    *("draws", "resamples", "seed", "population"),
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
-_SHARED |= {"limits", "names", "cluster", "nuggets_in_qrels", "nothing_judged", *_SETTINGS}
+_SHARED |= {"limits", "names", "cluster", "nuggets_in_qrels", "nothing_judged", "gold_chosen", *_SETTINGS}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.pages.typed"
 _PROVENANCE = {
     "nuggets": "nuggets",
     "questions": "questions",
-    "gold": "gold judgements",
 }
 
 
@@ -62,7 +61,7 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
 @click.option(
     "--evidence", multiple=True, metavar="FILE", help="Judgements of documents, for quotes and reasons."
 )
-@shared("--gold", help="Judgements of people: how far each judge agrees with them.")
+@shared("--gold", help="What people said of some of it: claims rest on it, and judges are held against it.")
 @click.option(
     "--details",
     type=click.IntRange(0),
@@ -147,12 +146,12 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
     from rageval.cli.compare import under_every_completion
     from rageval.pages.gathering import report_of_runs
 
-    if options["gold"]:
-        raise UsageError("--gold is about judged answers (JSON lines); leave it out for runs")
+    if options["gold"] and options["bounds"]:
+        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     evaluator, given = prepared(inputs, measures, options, reading)
     queries = evaluator.qrels.query_ids
     extra = _beside(options, queries, inputs.datasets, reading)
-    results, sources, said, refused = compared(evaluator, given, options)
+    results, sources, said, refused = compared(evaluator, given, options, reading)
     settings = _settings(options, queries, inputs.datasets)
 
     def refined(comparison: Comparison) -> Comparison:
@@ -230,6 +229,7 @@ def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Itera
     yield from (("answers", source) for source in options["answers"])
     yield from (("evidence", source) for source in options["evidence"])
     yield from ((what, options[name]) for name, what in _PROVENANCE.items() if options[name])
+    yield from (("people's judgements", source) for source in options["gold"])
 
 
 def _is_earlier(word: str, reading: Reading) -> bool:

@@ -97,6 +97,9 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @shared("--answers")
 @shared("--on-missing")
 @shared("--by")
+@shared("--gold", help="What people said of some of it: corrects the values of --by.")
+@shared("--gold-chosen")
+@shared("--population")
 @shared("--questions", help="What knows the fields for --by and --group-by.")
 @click.option(
     "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."

@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from rageval.comparison._corrected import (
+    best_of,
+    cells_of,
+    check_gold,
+    corrected_pairs,
+    gold_signature,
+    is_corrected,
+    said_of_gold,
+)
 from rageval.comparison._pairs import KnownOfRuns, Table, pairs_of, tables
 from rageval.comparison._verdicts import failures
 from rageval.comparison.results import (
@@ -32,6 +41,7 @@ from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM
 from rageval.names import suggestion
 from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
 from rageval.scoring.ordering import Order
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores
@@ -86,17 +96,30 @@ def compare(
     _check(results, runs, settings)
     known = KnownOfRuns(failures(results), absent or {}, alike or {})
     found = tables(results, settings, known.failed, known.absent)
-    pairs = [pair for table in found for pair in pairs_of(table, runs, settings, known)]
+    check_gold(found, settings)
     able = [run not in known.failed for run in runs]
-    remarks = [*_remarks(found, runs, settings), *_limits(found, pairs, runs, able)]
+    cells: list[Cell] = []
+    pairs: list[Pair] = []
+    for at, table in enumerate(found):
+        if not is_corrected(table):
+            pairs += pairs_of(table, runs, settings, known)
+            cells += _cells(table, runs, settings)
+            continue
+        corrected = cells_of(table, runs, settings)
+        found[at] = table = best_of(table, corrected, able)
+        cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
+        pairs += corrected_pairs(table, runs, settings, known)
+    uncorrected = [table for table in found if not is_corrected(table)]
+    remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able)]
     return Comparison(
         runs,
         [str(score.measure) for score in results[0].scores],
-        [cell for table in found for cell in _cells(table, runs, settings)],
+        cells,
         pairs,
-        [*known.failed.values(), *remarks],
+        [*known.failed.values(), *remarks, *said_of_gold(found, cells)],
         settings,
         {str(score.measure): score.measure.better for score in results[0].scores},
+        gold_signature(found, pairs),
     )
 
 
@@ -215,6 +238,8 @@ def compare_runs(
     runs: Mapping[str, RunLike] | Iterable[RunLike],
     qrels: QrelsLike,
     settings: Settings | None = None,
+    gold: QrelsLike | None = None,
+    gold_chosen: Any = None,
     **rules: Unpack[RunOptions],
 ) -> Comparison:
     """Score runs and compare them.
@@ -229,6 +254,11 @@ def compare_runs(
         `{name: run}`, or runs that have names, such as paths.
     settings
         Which pairs, which test, which intervals.
+    gold
+        People's judgements of some of the queries, by which what `qrels` say is corrected.
+    gold_chosen
+        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's
+        chance, as {query: chance} or a file.
     **rules
         The options of `rageval.evaluate`.
 
@@ -255,8 +285,13 @@ def compare_runs(
         sources.append(source)
     evaluator = Evaluator(measures, qrels, **rules)
     results = [evaluator.evaluate(source) for source in sources]
+    said: list[str] = []
+    if gold is not None:
+        people = gold_of_documents([gold], drawn(gold_chosen))
+        results, said = beside_runs(results, sources, evaluator, people)
     lacking = absent(sources, evaluator.qrels.query_ids)
-    return compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
+    found = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
+    return replace(found, remarks=[*said, *found.remarks])
 
 
 def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, set[str]]:

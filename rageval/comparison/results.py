@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _TESTS = ("randomisation", "t", "wilcoxon")
 _ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
 BEST = "best"
+BY_PEOPLE = "people's labels"  # what a corrected claim rests on
+_POPULATIONS = ("kind", "set")
 _MOST = 10**7  # draws
 
 
@@ -62,6 +64,9 @@ class Settings:
         `{query: cluster}`, where queries are not independent.
     clustered_by
         What to call that in the signature.
+    population
+        Whether what is corrected by people's labels is claimed of queries of this `kind`, or of this very
+        `set`.
     """
 
     baseline: str = BEST
@@ -76,9 +81,15 @@ class Settings:
     seed: int = SEED
     clusters: Mapping[str, str] | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
+    population: str = "kind"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("test", _TESTS), ("adjust", _ADJUSTMENTS), ("interval", INTERVALS)):
+        for name, allowed in (
+            ("test", _TESTS),
+            ("adjust", _ADJUSTMENTS),
+            ("interval", INTERVALS),
+            ("population", _POPULATIONS),
+        ):
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(allowed)}")
         for name in ("level", "power"):
@@ -104,21 +115,26 @@ class Settings:
     @property
     def signature(self) -> str:
         """Everything a stranger needs to repeat the comparison."""
-        parts = {"test": self.test}
-        if self.test == "randomisation":
+        return self.signed()
+
+    def signed(self, gold: str = "") -> str:
+        """Return the signature; of a comparison by people's labels, with what these are."""
+        parts = {"test": "t" if gold else self.test}
+        if parts["test"] == "randomisation" or self.adjust == "max_t":
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,
             "against": "all-pairs" if self.all_pairs else visible(self.baseline),
-            "interval": self.interval,
-            "resamples": str(self.resamples),
+            **({"population": self.population} if gold else {"interval": self.interval}),
+            **({} if gold else {"resamples": str(self.resamples)}),
             "level": f"{self.level:g}",
             "power": f"{self.power:g}",
         }
         if self.clusters is not None:
             parts["units"] = visible(self.clustered_by)
         parts |= {"seed": str(self.seed), "v": __version__}
-        return "|".join(["compare", *(f"{name}:{value}" for name, value in parts.items())])
+        said = [f"{name}:{value}" for name, value in parts.items()]
+        return "|".join(["compare", *said[:-2], *([gold] if gold else []), *said[-2:]])
 
 
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
@@ -129,7 +145,11 @@ _CLAIMS = (HIGHER, LOWER, BETTER, WORSE, IDENTICAL)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A run's mean by one measure, with its interval; `basis` says where it is a judge's word alone."""
+    """A run's mean by one measure, with its interval; `basis` says where it is a judge's word alone.
+
+    With people's labels the mean is the corrected one, or NaN (`why`), and `judged` the judge's; `labels` are
+    how many queries people labelled, and `gain` how many would tell as much without a judge.
+    """
 
     run: str
     measure: str
@@ -141,6 +161,10 @@ class Cell:
     is_best: bool
     signature: str
     basis: str = ""
+    judged: float | None = None
+    labels: int | None = None
+    gain: float | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +178,10 @@ class Pair:
     any) the observed one needs. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
     good when low `worse` or `better` instead; `why` what else should be known. `every_completion` is the
     verdict over all ways to judge the unjudged documents. `better_run` is the run that may be called better.
-    `basis` says where all that is a judge's word alone: `by this judge`, as then the verdict does.
+    `basis` says where all that is a judge's word alone: `by this judge`, as then the verdict does. With
+    people's labels, all of it is of the corrected difference, but `judged`, the judge's, and `people`, theirs
+    on what they labelled: `labels` queries, which are worth `gain` without a judge, and are won, tied or
+    lost.
     """
 
     run: str
@@ -177,6 +204,10 @@ class Pair:
     every_completion: str | None = None
     better_run: str | None = None
     basis: str = ""
+    judged: float | None = None
+    people: float | None = None
+    labels: int | None = None
+    gain: float | None = None
 
     @property
     def is_significant(self) -> bool:
@@ -201,6 +232,7 @@ class Comparison(Displayed):
     remarks: Sequence[str]
     settings: Settings
     better: Mapping[str, str] = field(default_factory=dict, hash=False)
+    gold: str = ""
 
     def cell(self, run: str, measure: str) -> Cell:
         """Return the value of a run by a measure."""
@@ -226,7 +258,7 @@ class Comparison(Displayed):
     @property
     def signature(self) -> str:
         """How it was compared, in one line."""
-        return self.settings.signature
+        return self.settings.signed(self.gold)
 
     def plot(self) -> Figure:
         """Return a figure of matplotlib's: the means with their intervals, a panel a measure."""
@@ -288,7 +320,7 @@ def worded(verdict: str, better: str, basis: str = "") -> str:
     claim = unqualified(verdict)
     if better == LOW_IS_GOOD:
         claim = {HIGHER: WORSE, LOWER: BETTER}.get(claim, claim)
-    return f"{claim} {basis}" if basis and claim in _CLAIMS else claim
+    return f"{claim} {basis}" if basis == BY_THIS_JUDGE and claim in _CLAIMS else claim
 
 
 def unqualified(verdict: str) -> str:

@@ -78,6 +78,8 @@ def evaluate_answers(
     *,
     answers: RecordsLike | Iterable[FileLike] | None = None,
     nuggets: NuggetsLike | None = None,
+    gold: JudgementsLike | None = None,
+    gold_chosen: Any = None,
     **rules: Unpack[AnswerOptions],
 ) -> dict[str, Scores]:
     """Score judged answers.
@@ -93,6 +95,11 @@ def evaluate_answers(
     nuggets
         A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
         say.
+    gold
+        What people said of some of the same answers, by which `compare` and `report` correct the judge.
+    gold_chosen
+        How these were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's chance,
+        as {query: chance} or a file.
     **rules
         The options of `rageval.scoring.answers.AnswerRules`: `on_missing`, `groups`, `weights`, `compat`.
 
@@ -128,7 +135,22 @@ def evaluate_answers(
         if checked.weights is not None:
             used = {query: checked.groups[query] for query in grades.queries.words}
             checked_weights(checked.weights, used, "weights")
-    return {scores.run: scores for scores in evaluate_all(measures_of_answers(measures), grades, checked)}
+    results = evaluate_all(measures_of_answers(measures), grades, checked)
+    if gold is not None:
+        results = _beside_people(results, grades, gold, gold_chosen, nuggets)
+    return {scores.run: scores for scores in results}
+
+
+def _beside_people(
+    results: list[Scores], grades: JudgementTable, gold: Any, chosen: Any, nuggets: Any
+) -> list[Scores]:
+    from rageval.scoring.gold import beside_answers, drawn, gold_of_answers
+
+    table = read_judgements(gold, nuggets=nuggets)
+    results, remarks = beside_answers(results, grades, gold_of_answers(table, _listed(gold), drawn(chosen)))
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=3)
+    return results
 
 
 def read_judgements(

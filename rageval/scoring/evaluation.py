@@ -263,6 +263,11 @@ class Evaluator:
         judges = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
         return self.rules.signature(measure, view, **judges)
 
+    def by(self, qrels: QrelsLike) -> Evaluator:
+        """Return the same measures under the same rules, by other judgements; without groups."""
+        rules: dict[str, Any] = {name: getattr(self.rules, name) for name in Rules.__dataclass_fields__}
+        return Evaluator(self.asked, qrels, **{**rules, "groups": None, "nothing_judged": "zero"})
+
     def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
         """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""
         common = {
@@ -472,6 +477,8 @@ def evaluate(  # type: ignore[overload-overlap]  # text is one run, though a seq
     qrels: QrelsLike,
     *,
     executor: Executor | None = None,
+    gold: QrelsLike | None = None,
+    gold_chosen: Any = None,
     **rules: Unpack[RunOptions],
 ) -> Scores: ...
 
@@ -483,6 +490,8 @@ def evaluate(
     qrels: QrelsLike,
     *,
     executor: Executor | None = None,
+    gold: QrelsLike | None = None,
+    gold_chosen: Any = None,
     **rules: Unpack[RunOptions],
 ) -> dict[str, Scores]: ...
 
@@ -493,6 +502,8 @@ def evaluate(
     qrels: QrelsLike,
     *,
     executor: Executor | None = None,
+    gold: QrelsLike | None = None,
+    gold_chosen: Any = None,
     **rules: Unpack[RunOptions],
 ) -> Scores | dict[str, Scores]:
     """Score a run, or several, against judgements.
@@ -508,6 +519,11 @@ def evaluate(
         The judgements: a path, a `Qrels`, `{query: {nugget: {document: grade}}}`, a DataFrame or records.
     executor
         Read a large file in parts with the workers of this executor (of `concurrent.futures`, or alike).
+    gold
+        People's judgements of some of the queries, by which `compare` corrects a model's `qrels`.
+    gold_chosen
+        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's
+        chance, as {query: chance} or a file.
     **rules
         The options of `rageval.scoring.evaluation.Rules`: `ties`, `depth`, `compat`, `bounds`, …
 
@@ -534,8 +550,24 @@ def evaluate(
         warnings.warn(remark, stacklevel=2)
     several = _several(run)
     if several is None:
-        return evaluator.evaluate(run, executor)  # type: ignore[arg-type]  # what is left is one run
-    return {name: evaluator.evaluate(each, executor) for name, each in several.items()}
+        source = run_source(run) if gold is None else run_source(run).in_memory()
+        return _beside_people(evaluator, evaluator.evaluate(source, executor), source, gold, gold_chosen)
+    return {
+        name: _beside_people(evaluator, evaluator.evaluate(each, executor), each, gold, gold_chosen)
+        for name, each in several.items()
+    }
+
+
+def _beside_people(evaluator: Evaluator, scores: Scores, source: RunSource, gold: Any, chosen: Any) -> Scores:
+    """Return the scores with what people said of the same documents, if they said anything."""
+    if gold is None:
+        return scores
+    from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
+
+    (found,), remarks = beside_runs([scores], [source], evaluator, gold_of_documents([gold], drawn(chosen)))
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=3)
+    return found
 
 
 def _several(runs: Any) -> dict[str, RunSource] | None:

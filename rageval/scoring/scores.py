@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval.measures.parsing import AnyMeasure
+    from rageval.scoring.gold import People
     from rageval.scoring.joining import Notes
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
@@ -66,7 +67,8 @@ class Score:
     opponents) of each query on which these are not the same for all systems. Of runs, `bounds` is over the
     orders of equal scores, or over what the unjudged documents may be, where that was asked for. `said_by`
     are the judges whose judgements it rests on: "" for one who is not named; none where it rests on no
-    judgement of an answer, or nobody says who judged the documents.
+    judgement of an answer, or nobody says who judged the documents. `people` are people's values of some of
+    the queries, where their labels were given beside the judge's.
     """
 
     measure: AnyMeasure
@@ -82,6 +84,7 @@ class Score:
     lost: Mapping[str, int] = field(default_factory=dict)
     judged_by: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     said_by: tuple[str, ...] = ()
+    people: People | None = None
 
     @property
     def basis(self) -> str:

@@ -1,0 +1,126 @@
+"""A judge's values beside people's labels of some: means and differences as people would have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from rageval.comparison.results import Settings
+from rageval.errors import InputError, TooFewLabels
+from rageval.scoring.gold import Draw, People
+from rageval.scoring.scores import Score
+from rageval.statistics.correction import FEWEST, Corrected, corrected
+from rageval.text import visible
+
+
+class Labelled(NamedTuple):
+    """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected."""
+
+    queries: tuple[str, ...] = ()
+    judged: Sequence[float] = ()
+    people: Mapping[int, float] = {}
+    found: Corrected | None = None
+    why: str = ""
+
+    @property
+    def mean(self) -> float:
+        """The judge's mean."""
+        return math.fsum(self.judged) / len(self.judged) if len(self.judged) else math.nan
+
+
+def people_of(score: Score) -> People:
+    """Return what people said of a score, and be it nothing."""
+    return score.people if score.people is not None else People({}, Draw())
+
+
+def corrected_score(score: Score, settings: Settings, only: Collection[str] | None = None) -> Labelled:
+    """Return a system's mean by a measure, corrected; over some of the queries only, if these are named."""
+    people = people_of(score)
+    queries = tuple(sorted(q for q, v in score.by_query.items() if v == v and (only is None or q in only)))
+    judged = [score.by_query[query] for query in queries]
+    labels = {at: people.values[query] for at, query in enumerate(queries) if query in people.values}
+    found = Labelled(queries, judged, labels)
+    if people.draw.compares:
+        names = " and ".join(sorted(map(visible, people.draw.compares)))
+        return found._replace(why=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+    if len(labels) < FEWEST:
+        return found._replace(why=f"people judged {len(labels):,} of it (≥ {FEWEST} needed)")
+    low, high = score.measure.limits or _seen(judged, labels)
+    return _estimated(found, people.draw, settings, high - low, (low, high), paired=False)
+
+
+def _seen(judged: Sequence[float], labels: Mapping[int, float]) -> tuple[float, float]:
+    """Return between what all values lie, where the measure does not say it."""
+    values = [*judged, *labels.values(), 0.0]
+    return min(values), max(values)
+
+
+def corrected_pair(
+    one: Score, other: Score, names: tuple[str, str], settings: Settings, lacking: Collection[str] = ()
+) -> Labelled:
+    """Return the difference of two systems by a measure, corrected, on the queries that neither lacks."""
+    ours, theirs = one.by_query, other.by_query
+    queries = tuple(
+        sorted(
+            q
+            for q, v in ours.items()
+            if v == v and theirs.get(q, math.nan) == theirs.get(q) and q not in lacking
+        )
+    )
+    judged = [ours[query] - theirs[query] for query in queries]
+    mine, yours = people_of(one), people_of(other)
+    both = mine.values.keys() & yours.values.keys()
+    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in both}
+    found = Labelled(queries, judged, labels)
+    draw = mine.draw if one.people is not None else yours.draw
+    if draw.compares and draw.compares != set(names):
+        compared = " and ".join(sorted(map(visible, draw.compares)))
+        return found._replace(why=f"the labels were drawn to compare {compared}, and no others")
+    if len(labels) < FEWEST:
+        return found._replace(why=f"people judged {len(labels):,} of both (≥ {FEWEST} needed)")
+    limits = one.measure.limits
+    low, high = limits or _seen(judged, labels)
+    width = high - low
+    span = width if width <= 1 else max(1.0, width / 2)
+    within = (-width, width) if limits else None
+    same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
+    return _estimated(found, draw, settings, span, within, paired=True, same=same)
+
+
+def _estimated(
+    found: Labelled,
+    draw: Draw,
+    settings: Settings,
+    span: float,
+    within: tuple[float, float] | None,
+    *,
+    paired: bool,
+    same: Collection[int] = (),
+) -> Labelled:
+    chosen = None
+    if draw.chances is not None:
+        unknown = [found.queries[at] for at in found.people if found.queries[at] not in draw.chances]
+        if unknown:
+            raise InputError(
+                f"{draw.name}: nothing says how likely {len(unknown):,} labelled queries were to be chosen,"
+                f" such as {visible(unknown[0])!r}; expected a line for each"
+            )
+        chosen = [draw.chances.get(query, 1.0) for query in found.queries]
+    clusters = None if settings.clusters is None else [settings.clusters[query] for query in found.queries]
+    try:
+        estimate = corrected(
+            found.judged,
+            found.people,
+            paired=paired,
+            level=settings.level,
+            population=settings.population,  # type: ignore[arg-type]  # checked by Settings
+            span=span,
+            chosen=chosen,
+            clusters=clusters,
+            same=same,
+            within=within,
+        )
+    except TooFewLabels as error:
+        return found._replace(why=str(error))
+    return found._replace(found=estimate)

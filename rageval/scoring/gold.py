@@ -1,0 +1,412 @@
+"""People's judgements beside a judge's: their value of every query that they labelled whole.
+
+Values are the measure's, from what each person said alone: an answer counts as labelled by a person who
+judged all that the judge did (every nugget of the same list, every citation), a ranking by one who judged all
+of its documents that the judge judged, as deep as the measure looks. What was judged in part is no label, and
+is counted. Where several people labelled the same, the mean of their values counts: an answer about which two
+differ is worth something between, and there is no vote to be lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from rageval.errors import InputError, UsageError
+from rageval.files.jsonl import as_line, first_record, read_records
+from rageval.files.judgements import JudgementTable, add_file
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source, can_read_again, name_of, start_of
+from rageval.files.plans import LabelPlan, is_plan, read_plan
+from rageval.files.questions import read_weights
+from rageval.files.umbrela import read_umbrela
+from rageval.measures.base import Measure
+from rageval.measures.scales import POSITION
+from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.scores import Score, Scores, is_person
+from rageval.scoring.sources import RunSource, as_qrels, read_qrels, whole_qrels
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.scoring.evaluation import Evaluator
+
+UNSAID, UNIFORM = "unsaid", "uniform"
+_DOCUMENTS = "documents"  # the system of judgements of documents
+_MANY = 3  # ids named in a remark
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How it came that these queries were labelled: `how` is what signatures say of it.
+
+    `chances` is how likely each was to be chosen, where they were not alike; of a plan, `compares` are the
+    systems it was drawn to compare, `same` the queries on which they gave the same answer.
+    """
+
+    name: str = "gold"
+    sha: str = ""
+    how: str = UNSAID
+    chances: Mapping[str, float] | None = field(default=None, hash=False)
+    plan: LabelPlan | None = field(default=None, hash=False)
+
+    @property
+    def compares(self) -> frozenset[str]:
+        """The systems that a plan was drawn to compare, if it left out where they gave the same answer."""
+        return frozenset(self.plan.compare or ()) if self.plan is not None and self.plan.same else frozenset()
+
+    @property
+    def same(self) -> frozenset[str]:
+        """The queries on which these gave the same answer."""
+        return frozenset(self.plan.same) if self.plan is not None else frozenset()
+
+
+@dataclass(frozen=True)
+class People:
+    """People's value of every query they labelled whole, by one measure, of one system.
+
+    `partly` are the queries that they judged in part, or by another list: no labels.
+    """
+
+    values: Mapping[str, float] = field(hash=False)
+    draw: Draw
+    partly: frozenset[str] = frozenset()
+
+
+class Gold(NamedTuple):
+    """What people said: of answers a table, of documents the judgements of each of them."""
+
+    draw: Draw
+    answers: JudgementTable | None = None
+    documents: Mapping[str, Qrels] = {}
+
+
+def drawn(chosen: Any = None, limits: Limits = DEFAULT) -> Draw:
+    """Return how labels were chosen: `uniform`, by a plan, by chances as a file or {query: chance}."""
+    if chosen is None or chosen == UNIFORM:
+        return Draw(how=chosen or UNSAID)
+    if isinstance(chosen, Mapping):
+        return Draw(how="stated", chances=_checked(chosen, "gold_chosen"))
+    if not os.path.isfile(chosen):
+        raise InputError(
+            f"{visible(str(chosen))}: no such file; expected {UNIFORM}, a plan, or query and chance"
+        )
+    sha = _sha_of([chosen])
+    if is_plan(chosen, limits):
+        plan = read_plan(chosen, limits)
+        return Draw(how=f"plan@{plan.sha[:8]}", plan=plan)
+    return Draw(how=f"stated@{sha}", chances=_checked(read_weights(chosen, limits), name_of(chosen)))
+
+
+def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
+    for query, chance in chances.items():
+        if not 0 < chance <= 1:
+            raise InputError(
+                f"{name}: expected a chance above 0, up to 1, for query {visible(str(query))}, found {chance}"
+            )
+    return {str(query): float(chance) for query, chance in chances.items()}
+
+
+def _sha_of(sources: Sequence[Any], lines: Iterable[str] = ()) -> str:
+    """Return the first digits of the SHA-256 of the files, one after the other, and of lines."""
+    found = hashlib.sha256()
+    for source in sources:
+        if isinstance(source, str | os.PathLike) and os.path.isfile(source):
+            with open(source, "rb") as stream:
+                while block := stream.read(2**20):
+                    found.update(block)
+    for line in lines:
+        found.update(line.encode() + b"\n")
+    return found.hexdigest()[:8]
+
+
+def _are_files(sources: Sequence[Any]) -> bool:
+    return all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources)
+
+
+class _OfPlan(msgspec.Struct):
+    """What a label says of the plan it belongs to."""
+
+    plan: str = ""
+
+
+def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
+    """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
+    for source in sources:
+        if not isinstance(source, str | os.PathLike) or not can_read_again(source):
+            continue
+        record = first_record(start_of(source, limits))
+        if record is None or "plan" not in record:
+            continue
+        for line, said in read_records(source, _OfPlan, "labels", limits):
+            if said.plan and draw.how == UNSAID:
+                raise UsageError(
+                    f"{name_of(source)}:{line}: is a label of the plan {visible(said.plan[:8])}; expected"
+                    f" that plan, too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they are"
+                )
+            if said.plan and draw.plan is not None and said.plan != draw.plan.sha:
+                raise InputError(
+                    f"{name_of(source)}:{line}: is a label of the plan {visible(said.plan[:8])}, not of"
+                    f" {draw.plan.sha[:8]}, which was given"
+                )
+
+
+# --- answers
+
+
+def gold_of_answers(
+    table: JudgementTable, sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT
+) -> Gold:
+    """Return what people said of answers; labels of a plan are held against it."""
+    _mind_plan(sources, draw, limits)
+    lines = () if _are_files(sources) else (as_line(_plain(line)) for _, line in table.each())
+    sha = _sha_of(sources if _are_files(sources) else (), lines)
+    if draw.plan is not None:
+        draw.plan.drawn(set(table.queries.words), table.name)
+    return Gold(replace(draw, name=table.name, sha=sha), table)
+
+
+def _plain(line: msgspec.Struct) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(line).items() if value is not None}
+
+
+def beside_answers(
+    results: Sequence[Scores], judged: JudgementTable, gold: Gold
+) -> tuple[list[Scores], list[str]]:
+    """Return the scores with people's values beside the judge's, and what should be said of these."""
+    people = gold.answers
+    if people is None:
+        raise UsageError(f"{gold.draw.name}: holds judgements of documents; expected some of answers")
+    _refuse_same([*map(str, judged.judges.words)], people.judges.words, people.name)
+    if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
+        raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
+    found = []
+    for scores in results:
+        with_people = (
+            replace(score, people=_people_of(score, scores.run, judged, gold)) for score in scores.scores
+        )
+        found.append(replace(scores, scores=tuple(with_people)))
+    there = {(run, query) for run, query in _answers_in(judged)}
+    theirs = {(run, query) for run, query in _answers_in(people)}
+    if not there & theirs:
+        failed = people.failed()
+        raise InputError(
+            f"{visible(people.name)}: holds nothing on the answers of {visible(judged.name)}; expected the"
+            " same query_id and run_id in both files"
+            + (f" ({failed:,} of its judgements failed)" if failed else "")
+        )
+    said = [*_said_of(gold.draw, people.judges.words), *_strange(people, judged)]
+    return found, [*said, *_partly_said(found)]
+
+
+def _answers_in(table: JudgementTable) -> Iterator[tuple[str, str]]:
+    for run, query in zip(table.run, table.query, strict=True):
+        yield table.runs.words[run], table.queries.words[query]
+
+
+def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> People | None:
+    """Return people's values by a measure; None where it rests on nobody's judgement."""
+    measure, table = score.measure, gold.answers
+    if not isinstance(measure, Measure) or not score.said_by or table is None:
+        return None
+    if run not in table.runs:
+        return People({}, gold.draw)
+    ours: dict[str, set[tuple[str, str]]] = {}
+    for judge in range(len(judged.judges.words)):
+        for query, (_, places) in _seen(measure, judged, judged.runs[run], judge, "worst").items():
+            ours.setdefault(query, set()).update(places)
+    values: dict[str, list[float]] = {}
+    partly = set()
+    for judge in range(len(table.judges.words)):
+        for query, (value, places) in _seen(measure, table, table.runs[run], judge, "skip").items():
+            if query not in ours or not (places or value == value):
+                continue
+            one_thing = len(ours[query]) <= 1 and len(places) <= 1  # an answer as a whole, by whatever name
+            if value == value and (one_thing or places == ours[query]):
+                values.setdefault(query, []).append(value)
+            elif places:
+                partly.add(query)
+    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
+    return People(means, gold.draw, frozenset(partly - means.keys()))
+
+
+def _seen(
+    measure: Measure, table: JudgementTable, run: int, judge: int, missing: str
+) -> dict[str, tuple[float, set[tuple[str, str]]]]:
+    """Return a judge's value of every query that he said anything of, and what it rests on."""
+    found = {}
+    try:
+        for answer in JudgeOfRun(table, run, judge, missing).assessments():
+            value = float(measure.value(answer.asked_by(measure)))
+            if not answer.was_judged and POSITION not in answer.scales:
+                continue
+            scales = [scale for scale in answer.scales if scale is not POSITION]
+            places = {(each.item, each.aspect) for scale in scales for each in answer.judged(scale)}
+            found[answer.query_id] = value, places
+    except NotThisJudge:
+        return {}
+    return found
+
+
+def _strange(people: JudgementTable, judged: JudgementTable) -> Iterator[str]:
+    """Say which queries and systems people labelled that the judge knows nothing of."""
+    for what, theirs, ours in (
+        ("systems", people.runs, judged.runs),
+        ("queries", people.queries, judged.queries),
+    ):
+        strange = [word for word in theirs.words if word not in ours]
+        if strange:
+            number = f"{visible(people.name)}: {len(strange):,} {what}"
+            yield f"{number} are not among the judged ones: {_some(strange)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(visible, names[:_MANY])) + (", …" if len(names) > _MANY else "")
+
+
+def _refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
+    """Refuse labels by a judge whose errors they are to tell."""
+    ours = {judge.partition("@")[0] for judge in judges if judge}
+    same = [who for who in people if who and who.partition("@")[0] in ours]
+    if same:
+        raise UsageError(
+            f"{visible(name)}: holds judgements by the judge itself ({_some(same)}), which tell nothing of"
+            " its errors; expected those of people"
+        )
+
+
+def _said_of(draw: Draw, annotators: Sequence[str]) -> Iterator[str]:
+    others = [who for who in annotators if not is_person(who)]
+    if any(others):
+        names = _some([who for who in others if who])
+        yield f"{visible(draw.name)}: is by {names}; taken for what people say (person:NAME)"
+
+
+def _partly_said(results: Sequence[Scores]) -> Iterator[str]:
+    """Say what people judged in part, which is no label."""
+    for scores in results:
+        for score in scores.scores:
+            if score.people is not None and score.people.partly:
+                partly = sorted(score.people.partly)
+                yield (
+                    f"{visible(scores.run)}: {score.measure}: people judged {len(partly):,} queries in part,"
+                    f" or by another list ({_some(partly)}); they are no labels"
+                )
+
+
+# --- documents
+
+
+def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
+    """Return what people said of documents: qrels, or judgements of documents as JSON lines."""
+    _mind_plan(sources, draw, limits)
+    found: dict[str, Qrels] = {}
+    for number, source in enumerate(sources):
+        for who, qrels in _documents(source, limits):
+            found[who if who not in found else f"{who} {number}"] = qrels
+    name = ", ".join(name_of(source) if isinstance(source, str) else _name(source) for source in sources)
+    lines = () if _are_files(sources) else (repr(each) for qrels in found.values() for each in qrels)
+    sha = _sha_of(sources if _are_files(sources) else (), lines)
+    if draw.plan is not None:
+        draw.plan.drawn({query for qrels in found.values() for query in qrels.query_ids}, name)
+    return Gold(replace(draw, name=name, sha=sha), None, found)
+
+
+def _name(source: Any) -> str:
+    return str(getattr(source, "name", "gold"))
+
+
+def _documents(source: Any, limits: Limits) -> Iterator[tuple[str, Qrels]]:
+    """Yield each judge of a file with the judgements."""
+    if not isinstance(source, str | os.PathLike):
+        qrels = as_qrels(source)
+        yield "+".join(qrels.judges), qrels
+        return
+    record = first_record(start_of(source, limits))
+    if record is None or not {"judgment", "query_id"} & record.keys():
+        yield "", read_qrels(source, limits=limits)
+    elif "judgment" in record:
+        yield "UMBRELA", Qrels.from_records(read_umbrela(source, limits), name_of(source))
+    else:
+        yield from _of_lines(source, limits)
+
+
+def _of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, Qrels]]:
+    name = name_of(source)
+    table = JudgementTable(name)
+    add_file(table, source, limits)
+    table.finish()
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row, line in table.each():
+        if line.run_id != _DOCUMENTS:
+            raise InputError(
+                f"{table.where(row)}: expected a judgement of a document (run_id {_DOCUMENTS}), found one of"
+                f" {visible(str(line.run_id))}"
+            )
+        if not table.said_in(row).is_graded:
+            continue
+        if line.grade is None or line.grade % 1:
+            raise InputError(f"{table.where(row)}: expected a whole grade of a document, found {line.grade}")
+        place = {"query_id": line.query_id, "doc_id": line.item_id, "nugget_id": line.aspect}
+        rows.setdefault(line.judge, []).append({**place, "relevance": int(line.grade)})
+    for judge, found in rows.items():
+        yield judge, Qrels.from_records(found, name)
+
+
+def beside_runs(
+    results: Sequence[Scores], sources: Sequence[RunSource], evaluator: Evaluator, gold: Gold
+) -> tuple[list[Scores], list[str]]:
+    """Return the scores with people's values beside those by the judge's judgements of documents."""
+    _refuse_same(evaluator.qrels.judges, list(gold.documents), gold.draw.name)
+    ours = _judged_documents(evaluator.qrels)
+    people = [(evaluator.by(qrels), _judged_documents(qrels)) for qrels in gold.documents.values()]
+    known = {query for _, judged in people for query in judged}
+    if not known & ours.keys():
+        raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(evaluator.qrels.name)}")
+    found = [_beside_run(*pair, evaluator, people, ours, gold) for pair in zip(results, sources, strict=True)]
+    strange = sorted(known - ours.keys())
+    said = list(_said_of(gold.draw, [who for who in gold.documents if who]))
+    if strange:
+        name = visible(gold.draw.name)
+        said.append(f"{name}: {len(strange):,} queries are not among the judged ones: {_some(strange)}")
+    return found, [*said, *_partly_said(found)]
+
+
+_Judged = Mapping[str, frozenset[str]]  # query -> documents
+
+
+def _beside_run(
+    scores: Scores,
+    source: RunSource,
+    evaluator: Evaluator,
+    people: Sequence[tuple[Evaluator, _Judged]],
+    ours: _Judged,
+    gold: Gold,
+) -> Scores:
+    ranked = evaluator.rankings(source)
+    theirs = [each.evaluate(source) for each, _ in people]
+    with_people = []
+    for at, score in enumerate(scores.scores):
+        values: dict[str, list[float]] = {}
+        partly = set()
+        for (_, judged), found in zip(people, theirs, strict=True):
+            for query, value in found.scores[at].by_query.items():
+                if query not in ours or query not in judged or value != value:
+                    continue
+                seen = frozenset(ranked.get(query, ())[: score.measure.k]) & ours[query]
+                if seen <= judged[query]:
+                    values.setdefault(query, []).append(value)
+                else:
+                    partly.add(query)
+        means = {query: sum(each) / len(each) for query, each in values.items()}
+        with_people.append(replace(score, people=People(means, gold.draw, frozenset(partly - means.keys()))))
+    return replace(scores, scores=tuple(with_people))
+
+
+def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
+    return {query: frozenset(docs) for query, docs, _ in whole_qrels(qrels).documents()}

@@ -1,0 +1,551 @@
+"""Claims by people's labels: what is read, what is computed, what is refused, at every door."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.errors import InputError, UsageError
+
+Row = dict[str, Any]
+N = 120
+QUERIES = [f"q{number:03d}" for number in range(N)]
+LABELS = {1.0: "perfect", 0.5: "acceptable", 0.0: "missing", -1.0: "incorrect"}
+
+
+def command(*words: object, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == code, done.output + done.stderr
+    return done
+
+
+def write(path: Path, rows: Iterable[Row]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def row(query: str, run: str, value: float, judge: str, **more: Any) -> Row:
+    return {
+        "query_id": query,
+        "run_id": run,
+        "label": LABELS[value],
+        "judge": judge,
+        "rubric": "crag",
+        **more,
+    }
+
+
+def judged(
+    seed: int = 1, lenient: float = 0.3, systems: Sequence[str] = ("ours", "theirs")
+) -> tuple[list[Row], list[Row]]:
+    """What a judge who is lenient to the first system says of all, and what people say of all."""
+    rng = random.Random(seed)
+    said, people = [], []
+    for at, query in enumerate(QUERIES):
+        for run in systems:
+            truth = rng.choice((1.0, 0.5, 0.0, -1.0))
+            seen = truth if rng.random() < 0.8 else rng.choice((1.0, 0.0, -1.0))
+            if run == systems[0] and rng.random() < lenient:
+                seen = 1.0
+            field = {"domain": "ab"[at % 2]}
+            said.append(row(query, run, seen, "openai:model", **field))
+            people.append(row(query, run, truth, "person:ann", **field))
+    return said, people
+
+
+def first(rows: Iterable[Row], queries: Iterable[str]) -> list[Row]:
+    kept = set(queries)
+    return [each for each in rows if each["query_id"] in kept]
+
+
+def drawn(number: int, seed: int = 5) -> list[str]:
+    return random.Random(seed).sample(QUERIES, number)
+
+
+WORTH = {label: value for value, label in LABELS.items()}
+
+
+def by_hand(said: list[Row], people: list[Row], labelled: Sequence[str]) -> tuple[float, float]:
+    """The estimate and half its interval's width, by the formulas alone, for labels of which many differ."""
+    from scipy.stats import t
+
+    def values(rows: list[Row]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for each in rows:
+            sign = 1 if each["run_id"] == "ours" else -1
+            found[each["query_id"]] = found.get(each["query_id"], 0.0) + sign * WORTH[each["label"]]
+        return found
+
+    e, d = values(said), values(people)
+    n, total = len(labelled), len(e)
+    mean_e, mean_here = sum(e.values()) / total, sum(e[q] for q in labelled) / n
+    mean_d = sum(d[q] for q in labelled) / n
+    square = sum((e[q] - mean_here) ** 2 for q in labelled)
+    slope = sum((e[q] - mean_here) * (d[q] - mean_d) for q in labelled) / square
+    variance = 0.0
+    for q in labelled:
+        rest = d[q] - mean_d - slope * (e[q] - mean_here)
+        lever = 1 / n + (e[q] - mean_here) ** 2 / square
+        weight = 1 / n + (mean_e - mean_here) * (e[q] - mean_here) / square
+        variance += weight**2 * (rest / max(1 - lever, 0.05)) ** 2
+    spread = sum((d[q] - mean_d) ** 2 for q in labelled) / (n - 1)
+    variance = variance * (1 - n / total) + spread / total
+    return mean_d + slope * (mean_e - mean_here), float(t.ppf(0.975, n - 2)) * math.sqrt(variance)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    said, people = judged()
+    labelled = write(tmp_path / "people.jsonl", first(people, drawn(60)))
+    return [str(write(tmp_path / "judged.jsonl", said)), "--gold", str(labelled)]
+
+
+def compared(*words: object, measure: str = "crag_score") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(command("compare", *words, "-m", measure, "--format", "json").stdout)
+    return found
+
+
+# --- the numbers
+
+
+def test_the_corrected_difference_is_the_formula(files: list[str]) -> None:
+    said, people = judged()
+    found = compared(*files, "--baseline", "theirs")
+    (pair,) = found["pairs"]
+    value, half = by_hand(said, first(people, drawn(60)), drawn(60))
+    assert pair["difference"] == pytest.approx(value, abs=1e-12)
+    assert (pair["high"] - pair["low"]) / 2 == pytest.approx(half, abs=1e-12)
+    truth = {
+        run: sum(WORTH[each["label"]] for each in people if each["run_id"] == run) / N
+        for run in ("ours", "theirs")
+    }
+    assert pair["low"] < truth["ours"] - truth["theirs"] < pair["high"]
+    alone = compared(files[0], "--baseline", "theirs")["pairs"][0]
+    assert pair["judged"] == pytest.approx(alone["difference"], abs=1e-12)
+    assert alone["verdict"] == "higher by this judge"
+    verdict = "higher" if pair["adjusted"] <= 0.05 and pair["difference"] > 0 else "undecided"
+    assert (pair["verdict"], pair["basis"]) == (verdict, "people's labels")
+    assert (pair["labels"], pair["queries"]) == (60, N)
+    assert pair["gain"] > 60
+    sha = hashlib.sha256(Path(files[2]).read_bytes()).hexdigest()[:8]
+    assert f"|gold:{sha}|labels:60|chosen:unsaid|estimator:reg|" in found["signature"]
+    assert found["signature"].startswith("compare|test:t|adjust:holm|")
+
+
+def test_python_and_the_command_say_the_same(files: list[str]) -> None:
+    said, people = judged()
+    scores = rageval.evaluate_answers("crag_score", said, gold=files[2])
+    pair = rageval.compare(scores, baseline="theirs").pairs[0]
+    (printed,) = compared(*files, "--baseline", "theirs")["pairs"]
+    assert {name: getattr(pair, name) for name in printed if name != "why"} == {
+        name: value for name, value in printed.items() if name != "why"
+    }
+    in_memory = rageval.evaluate_answers(
+        "crag_score", said, gold=first(people, drawn(60)), gold_chosen="uniform"
+    )
+    found = rageval.compare(in_memory, baseline="theirs")
+    assert found.pairs[0].difference == pair.difference
+    assert "|chosen:uniform|" in found.signature
+    assert "by this judge" not in repr(found)
+
+
+def test_labels_of_everything_are_a_paired_t_test(tmp_path: Path) -> None:
+    from scipy.stats import ttest_rel
+
+    said, people = judged()
+    scores = rageval.evaluate_answers("crag_score", said, gold=people)
+    pair = rageval.compare(scores, baseline="theirs").pairs[0]
+    ours, theirs = (
+        [WORTH[each["label"]] for each in people if each["run_id"] == run] for run in ("ours", "theirs")
+    )
+    assert pair.difference == pytest.approx((sum(ours) - sum(theirs)) / N, abs=1e-12)
+    assert pair.p == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-9)
+
+
+def test_of_this_set_alone_the_interval_is_narrower(files: list[str]) -> None:
+    kind, of_set = (compared(*files, "--population", each) for each in ("kind", "set"))
+    width = [found["pairs"][0]["high"] - found["pairs"][0]["low"] for found in (kind, of_set)]
+    assert width[1] < width[0]
+    assert "|population:set|" in of_set["signature"]
+
+
+def test_a_clear_difference_is_claimed_without_a_word_of_the_judge(tmp_path: Path) -> None:
+    rows = [
+        row(query, run, 1.0 if run == "good" and at % 7 else 0.0, judge)
+        for at, query in enumerate(QUERIES)
+        for run in ("good", "bad")
+        for judge in ["openai:model", *(["person:ann"] if at % 2 else [])]
+    ]
+    said, people = ([each for each in rows if each["judge"].startswith(who)] for who in ("openai", "person"))
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", people)]
+    (pair,) = compared(*words)["pairs"]
+    assert (pair["run"], pair["verdict"], pair["better_run"]) == ("bad", "lower", "good")
+    (worse,) = compared(*words, measure="crag_share(label=missing)")["pairs"]
+    assert (worse["verdict"], worse["better_run"]) == ("worse", "good")
+    for style in ("table", "md", "latex", "csv", "json"):
+        assert "by this judge" not in command("compare", *words, "-m", "crag_score", "--format", style).stdout
+
+
+def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None:
+    """The judge's favourite is bold, the baseline and better of nobody: what people say decides."""
+    said = [
+        row(query, run, 1.0 if run == "liked" else 0.5, "m") for query in QUERIES for run in ("liked", "good")
+    ]
+    people = [
+        row(query, run, 0.0 if run == "liked" else 1.0, "person:a")
+        for query in QUERIES[:60]
+        for run in ("liked", "good")
+    ]
+    people[0]["label"] = "perfect"
+    found = compared(write(tmp_path / "j", said), "--gold", write(tmp_path / "g", people))
+    assert {cell["run"]: cell["is_best"] for cell in found["values"]} == {"liked": False, "good": True}
+    (pair,) = found["pairs"]
+    assert (pair["run"], pair["other"], pair["verdict"], pair["better_run"]) == (
+        "liked",
+        "good",
+        "lower",
+        "good",
+    )
+    assert pair["judged"] == 0.5
+    latex = command(
+        "compare", tmp_path / "j", "--gold", tmp_path / "g", "-m", "crag_score", "--format", "latex"
+    ).stdout
+    assert "liked & \\textbf" not in latex
+
+
+def test_p_is_adjusted_for_all_pairs(tmp_path: Path) -> None:
+    said, people = judged(systems=("a", "b", "c"))
+    scores = rageval.evaluate_answers("crag_score", said, gold=first(people, drawn(50)))
+    found = rageval.compare(scores, all_pairs=True)
+    p = sorted(pair.p for pair in found.pairs)
+    assert sorted(pair.adjusted for pair in found.pairs)[0] == pytest.approx(min(1.0, 3 * p[0]))
+    together = rageval.compare(scores, all_pairs=True, adjust="max_t")
+    assert all(pair.p <= pair.adjusted <= 1 for pair in together.pairs)
+    assert "|draws:10000|adjust:max_t|" in together.signature
+    with pytest.raises(UsageError, match="tukey"):
+        rageval.compare(scores, adjust="tukey")
+    with pytest.raises(UsageError, match="wilcoxon"):
+        rageval.compare(scores, test="wilcoxon")
+
+
+def test_clusters_widen_the_interval_of_corrected_differences() -> None:
+    said, people = judged()
+    scores = rageval.evaluate_answers("crag_score", said, gold=first(people, drawn(60)))
+    clusters = {query: query[:3] for query in QUERIES}
+    found = rageval.compare(scores, clusters=clusters)
+    assert found.pairs[0].p != rageval.compare(scores).pairs[0].p
+    few = rageval.compare(scores, clusters={query: (query[-1] < "5" and "x") or "y" for query in QUERIES})
+    assert few.pairs[0].verdict == "refused"
+    assert "clusters" in few.pairs[0].why
+
+
+def test_stated_chances_are_weights(tmp_path: Path) -> None:
+    said, people = judged()
+    labelled = first(people, drawn(60))
+    chances = {query: 0.25 if query < "q060" else 0.75 for query in QUERIES}
+    even = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labelled, gold_chosen="uniform"))
+    uneven = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labelled, gold_chosen=chances))
+    assert uneven.pairs[0].difference != even.pairs[0].difference
+    alike = dict.fromkeys(QUERIES, 0.5)
+    same = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labelled, gold_chosen=alike))
+    assert same.pairs[0].difference == pytest.approx(even.pairs[0].difference, abs=1e-12)
+    (tmp_path / "chances").write_text("".join(f"{query} {chance}\n" for query, chance in chances.items()))
+    words = [
+        write(tmp_path / "j", said),
+        "--gold",
+        write(tmp_path / "g", labelled),
+        "--gold-chosen",
+        tmp_path / "chances",
+    ]
+    found = compared(*words)
+    assert found["pairs"][0]["difference"] == pytest.approx(uneven.pairs[0].difference, abs=1e-12)
+    assert "|chosen:stated@" in found["signature"]
+    (tmp_path / "chances").write_text("q000 0.5\n")
+    assert "nothing says how likely" in command("compare", *words, "-m", "crag_score", code=2).stderr
+
+
+# --- what is refused, and what is said
+
+
+def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path: Path) -> None:
+    said, people = judged(lenient=0.9)
+    for number in (0, 1, 19):
+        labelled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:a")]
+        scores = rageval.evaluate_answers("crag_score", said, gold=labelled)
+        pair = rageval.compare(scores).pairs[0]
+        assert pair.verdict == "refused"
+        assert pair.why == f"people judged {number:,} of both (≥ 20 needed)"
+        assert math.isnan(pair.difference)
+        assert math.isnan(pair.p)
+        assert pair.better_run is None
+    one_only = [each for each in first(people, drawn(60)) if each["run_id"] == "ours"]
+    found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=one_only))
+    assert found.pairs[0].why == "people judged 0 of both (≥ 20 needed)"
+    assert math.isnan(found.cell("theirs", "crag_score").value)
+    assert "no corrected mean: people judged 0 of it" in " ".join(found.remarks)
+
+
+def test_the_judge_itself_is_no_gold(tmp_path: Path) -> None:
+    said, _ = judged()
+    again = [{**each, "judge": "openai:model@3f2a"} for each in said]
+    path = write(tmp_path / "j", said)
+    done = command("compare", path, "--gold", write(tmp_path / "g", again), "-m", "crag_score", code=2)
+    assert "judgements by the judge itself (openai:model@3f2a)" in done.stderr
+    nameless = [{key: value for key, value in each.items() if key != "judge"} for each in said]
+    path = write(tmp_path / "k", nameless)
+    assert (
+        "is what the judge said"
+        in command("compare", path, "--gold", path, "-m", "crag_score", code=2).stderr
+    )
+
+
+def test_another_model_is_taken_for_people_only_with_a_word(tmp_path: Path) -> None:
+    said, people = judged()
+    other = [{**each, "judge": "anthropic:model"} for each in people]
+    done = command(
+        "compare", write(tmp_path / "j", said), "--gold", write(tmp_path / "g", other), "-m", "crag_score"
+    )
+    assert "is by anthropic:model; taken for what people say (person:NAME)" in done.stderr
+
+
+def test_contradictions_are_refused_with_both_lines(tmp_path: Path) -> None:
+    said, people = judged()
+    twice = [*people, {**people[0], "label": "missing"}]
+    done = command(
+        "compare",
+        write(tmp_path / "j", said),
+        "--gold",
+        write(tmp_path / "g", twice),
+        "-m",
+        "crag_score",
+        code=2,
+    )
+    assert f"{tmp_path / 'g'}:241" in done.stderr
+    assert f"was judged before, in {tmp_path / 'g'}:1" in done.stderr
+
+
+def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> None:
+    said, people = judged()
+    strange = [*people, row("nowhere", "ours", 1.0, "person:ann"), row("q000", "nobody", 1.0, "person:ann")]
+    done = command(
+        "compare", write(tmp_path / "j", said), "--gold", write(tmp_path / "g", strange), "-m", "crag_score"
+    )
+    assert "1 systems are not among the judged ones: nobody" in done.stderr
+    assert "1 queries are not among the judged ones: nowhere" in done.stderr
+    with pytest.raises(InputError, match="holds nothing on the answers"):
+        rageval.evaluate_answers("crag_score", said, gold=[row("nowhere", "ours", 1.0, "person:a")])
+
+
+def test_a_label_that_failed_is_none(tmp_path: Path) -> None:
+    said, people = judged()
+    labelled = first(people, drawn(60))
+    lost = {key: value for key, value in labelled[0].items() if key != "label"} | {"status": "refused"}
+    pair = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=[lost, *labelled[1:]])).pairs[0]
+    assert pair.labels == 59
+
+
+def test_labels_that_are_no_random_draw_are_warned_of(tmp_path: Path) -> None:
+    said, people = judged(lenient=0.0)
+    liked = [each["query_id"] for each in said if each["run_id"] == "ours" and each["label"] == "perfect"]
+    words = [
+        write(tmp_path / "j", said),
+        "--gold",
+        write(tmp_path / "g", first(people, liked)),
+        "-m",
+        "crag_score",
+    ]
+    assert "so the labels seem to be no random draw" in command("compare", *words).stderr
+    assert "no random draw" not in command("compare", *words, "--gold-chosen", "uniform").stderr
+
+
+def test_options_about_labels_need_labels(files: list[str]) -> None:
+    for words in (["--gold-chosen", "uniform"], ["--population", "set"]):
+        assert (
+            "expected --gold FILE" in command("compare", files[0], "-m", "crag_score", *words, code=2).stderr
+        )
+    done = command("compare", *files, "-m", "crag_score", "--gold-chosen", "nosuch", code=2)
+    assert "nosuch: no such file; expected uniform, a plan" in done.stderr
+
+
+def test_what_rests_on_no_judgement_is_not_corrected(tmp_path: Path) -> None:
+    said, people = judged()
+    answers = [
+        {
+            "query_id": each["query_id"],
+            "run_id": each["run_id"],
+            "question": "?",
+            "answer": "a b" * len(each["run_id"]),
+        }
+        for each in said
+    ]
+    scores = rageval.evaluate_answers(
+        "crag_score length", said, answers=answers, gold=first(people, drawn(60))
+    )
+    pairs = {pair.measure: pair for pair in rageval.compare(scores).pairs}
+    assert pairs["crag_score"].basis == "people's labels"
+    assert (pairs["length"].basis, pairs["length"].labels) == ("", None)
+
+
+# --- nuggets: all of the same list, or no label
+
+
+def nuggets(query: str, run: str, labels: Sequence[str], judge: str, names: str = "abcd") -> list[Row]:
+    return [
+        {
+            "query_id": query,
+            "run_id": run,
+            "aspect": name,
+            "label": label,
+            "judge": judge,
+            "rubric": "nugget-assignment",
+        }
+        for name, label in zip(names, labels, strict=False)
+    ]
+
+
+def of_nuggets(rng: random.Random, judge: str, number: int = 4, names: str = "abcd") -> list[Row]:
+    said = ("support", "partial_support", "not_support")
+    return [
+        each
+        for query in QUERIES[:40]
+        for run in ("ours", "theirs")
+        for each in nuggets(query, run, [rng.choice(said) for _ in range(number)], judge, names)
+    ]
+
+
+def test_a_query_that_people_judged_in_part_is_no_label_and_counted() -> None:
+    rng = random.Random(3)
+    said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a")
+    part = [each for each in people if each["query_id"] > "q009" or each["aspect"] in "ab"]
+    with pytest.warns(UserWarning, match="judged 10 queries in part, or by another list"):
+        scores = rageval.evaluate_answers("nugget_recall", said, gold=part)
+    assert rageval.compare(scores).pairs[0].labels == 30
+    score = scores["ours"]["nugget_recall"]
+    assert score.people is not None
+    assert sorted(score.people.partly) == QUERIES[:10]
+    whole = rageval.evaluate_answers("nugget_recall", people)["ours"]["nugget_recall"].by_query
+    assert score.people.values == {query: whole[query] for query in QUERIES[10:40]}
+
+
+def test_another_list_of_nuggets_is_no_label() -> None:
+    rng = random.Random(3)
+    said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a", names="abcx")
+    with pytest.warns(UserWarning, match="40 queries in part, or by another list"):
+        scores = rageval.evaluate_answers("nugget_recall", said, gold=people)
+    assert rageval.compare(scores).pairs[0].why == "people judged 0 of both (≥ 20 needed)"
+
+
+# --- several people
+
+
+def test_of_several_people_the_mean_counts() -> None:
+    """Two who differ say something between; who labelled an answer alone counts alone."""
+    said, people = judged()
+    labelled = first(people, drawn(60))
+    second = [{**each, "judge": "person:bob", "label": "missing"} for each in labelled[:20]]
+    scores = rageval.evaluate_answers("crag_score", said, gold=[*labelled, *second])
+    found = scores["ours"]["crag_score"].people
+    assert found is not None
+    by_ann = {each["query_id"]: WORTH[each["label"]] for each in labelled if each["run_id"] == "ours"}
+    by_bob = {each["query_id"] for each in second if each["run_id"] == "ours"}
+    assert found.values == {q: value / 2 if q in by_bob else value for q, value in by_ann.items()}
+
+
+def test_who_judged_in_part_does_not_spoil_who_judged_all() -> None:
+    rng = random.Random(3)
+    said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a")
+    part = [each for each in of_nuggets(rng, "person:b") if each["aspect"] == "a"]
+    scores = rageval.evaluate_answers("nugget_recall", said, gold=[*people, *part])
+    found = scores["ours"]["nugget_recall"].people
+    assert found is not None
+    assert (len(found.values), found.partly) == (40, frozenset())
+
+
+# --- documents
+
+
+def of_runs(tmp_path: Path, number: int = N) -> tuple[list[str], Path, Path]:
+    """Two runs, a model's judgements that favour the first, and people's of some queries."""
+    rng = random.Random(7)
+    lines: dict[str, list[str]] = {"good.run": [], "bad.run": []}
+    model, people = [], []
+    for query in QUERIES[:number]:
+        docs = [f"d{at}" for at in range(6)]
+        for name, column in lines.items():
+            order = rng.sample(docs, 6)
+            column += [f"{query} Q0 {doc} {at + 1} {9 - at} {name}" for at, doc in enumerate(order)]
+        for doc in docs:
+            truth = rng.random() < 0.4
+            model.append(f"{query} 0 {doc} {int(truth if rng.random() < 0.8 else not truth)}")
+            people.append(f"{query} 0 {doc} {int(truth)}")
+    for name, column in lines.items():
+        (tmp_path / name).write_text("\n".join(column) + "\n")
+    (tmp_path / "model.qrels").write_text("\n".join(model) + "\n")
+    kept = set(drawn(50))
+    (tmp_path / "people.qrels").write_text("".join(f"{line}\n" for line in people if line.split()[0] in kept))
+    runs = [str(tmp_path / name) for name in lines]
+    return runs, tmp_path / "model.qrels", tmp_path / "people.qrels"
+
+
+def test_peoples_qrels_over_a_models_a_query_at_a_time(tmp_path: Path) -> None:
+    runs, model, people = of_runs(tmp_path)
+    (pair,) = compared(*runs, model, "--gold", people, measure="nDCG@5")["pairs"]
+    assert (pair["labels"], pair["queries"], pair["basis"]) == (50, N, "people's labels")
+    values = [rageval.evaluate("nDCG@5", run, people)["nDCG@5"].by_query for run in runs]
+    order = {"good.run": 0, "bad.run": 1}
+    one, other = (values[order[pair[name]]] for name in ("run", "other"))
+    assert pair["people"] == pytest.approx(sum(one[q] - other[q] for q in one) / 50, abs=1e-12)
+    in_python = rageval.compare("nDCG@5", runs, model, gold=people).pairs[0]
+    assert in_python.difference == pair["difference"]
+    scored = [rageval.evaluate("nDCG@5", run, model, gold=people) for run in runs]
+    assert rageval.compare(scored).pairs[0].difference == pair["difference"]
+
+
+def test_a_ranking_that_people_judged_in_part_is_no_label(tmp_path: Path) -> None:
+    runs, model, people = of_runs(tmp_path)
+    lines = people.read_text().splitlines()
+    query = lines[0].split()[0]
+    people.write_text("\n".join(line for line in lines if not line.startswith(f"{query} 0 d0")) + "\n")
+    done = command("compare", *runs, model, "--gold", people, "-m", "recall@6", "--format", "json")
+    assert "people judged 1 queries in part" in done.stderr
+    assert json.loads(done.stdout)["pairs"][0]["labels"] == 49
+
+
+def test_gold_of_documents_as_lines_of_judgements_by_several_people(tmp_path: Path) -> None:
+    runs, model, people = of_runs(tmp_path)
+    rows = []
+    for who in ("person:ann", "person:bob"):
+        for line in people.read_text().splitlines():
+            query, _, doc, grade = line.split()
+            place = {"query_id": query, "run_id": "documents", "item_id": doc, "grade": int(grade)}
+            rows.append({**place, "judge": who, "rubric": "relevance"})
+    (pair,) = compared(*runs, model, "--gold", write(tmp_path / "g.jsonl", rows), measure="nDCG@5")["pairs"]
+    (plain,) = compared(*runs, model, "--gold", people, measure="nDCG@5")["pairs"]
+    assert pair["difference"] == pytest.approx(plain["difference"], abs=1e-12)
+    bad = write(tmp_path / "bad.jsonl", [{**rows[0], "run_id": "ours"}])
+    done = command("compare", *runs, model, "--gold", bad, "-m", "nDCG@5", code=2)
+    assert "bad.jsonl:1: expected a judgement of a document (run_id documents)" in done.stderr
+
+
+def test_gold_of_other_queries_is_refused(tmp_path: Path) -> None:
+    runs, model, _ = of_runs(tmp_path)
+    (tmp_path / "other").write_text("nowhere 0 d0 1\n")
+    done = command("compare", *runs, model, "--gold", tmp_path / "other", "-m", "nDCG@5", code=2)
+    assert "has no query of" in done.stderr
+
+
+def test_the_same_ranking_needs_no_labels(tmp_path: Path) -> None:
+    runs, model, people = of_runs(tmp_path)
+    (tmp_path / "copy.run").write_text(Path(runs[0]).read_text())
+    (pair,) = compared(runs[0], tmp_path / "copy.run", model, "--gold", people, measure="nDCG@5")["pairs"]
+    assert pair["verdict"] == "identical"
