@@ -19,6 +19,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rageval.comparison import Settings
     from rageval.comparison.intervals import Slice
     from rageval.scoring.scores import Score, Scores
 
@@ -474,21 +475,23 @@ _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 _SLICE_LABELS, _SLICE_COUNT = 3, 6  # columns of text; the column of how many queries there are
 
 
-def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: str) -> Iterator[str]:
+def slice_lines(
+    results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None = None
+) -> Iterator[str]:
     """Write the slices of every run and measure in this format."""
     from rageval.comparison.intervals import FEW
 
     if style in ("json", "jsonl"):
-        yield from _slices_as_json(results, groups, layout, style)
+        yield from _slices_as_json(results, groups, layout, style, settings)
         return
-    grid = list(_grid_of_slices(results, groups, layout))
+    grid = list(_grid_of_slices(results, groups, layout, settings))
     if style == "csv":
         yield from (csv_line(row[:_SLICE_LABELS], row[_SLICE_LABELS:]) for row in grid)
         return
-    whose = said_of_bases(results)
     bases = [row.pop() for row in grid]
-    if all(row[-1] == "0" for row in grid[1:]):
-        grid = [row[:-1] for row in grid]
+    whose = _said_of_slices(grid, bases)
+    empty = {at for at in (-1, -2, -3) if all(row[at] in ("", "0") for row in grid[1:])}
+    grid = [[cell for at, cell in enumerate(row, -len(row)) if at not in empty] for row in grid]
     if style == "md":
         yield from md_lines(grid, _SLICE_LABELS)
     elif style == "latex":
@@ -507,10 +510,10 @@ def slice_lines(results: list[Scores], groups: _Groups, layout: Layout, style: s
             yield f"* fewer than {FEW} queries"
     else:
         for row, basis in zip(grid[1:], bases[1:], strict=True):
-            run, measure, name, value, low, high, number, *undefined = row
+            run, measure, name, value, low, high, number, *more = row
             head = f"{visible(run)}\t" if len(results) > 1 else ""
             rest = f"n={number}{_marked_small(number)}" + "".join(
-                f", undefined={count}" for count in undefined
+                f", {what}={count}" for what, count in zip(grid[0][_SLICE_COUNT + 1 :], more, strict=True)
             )
             rest += f", {basis}" if basis else ""
             yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{rest}"
@@ -527,22 +530,38 @@ def beneath(said: Sequence[str], style: str) -> Iterator[str]:
         yield from (line for each in said for line in wrapped(visible(each)))
 
 
-def _grid_of_slices(results: list[Scores], groups: _Groups, layout: Layout) -> Iterator[list[str]]:
-    yield ["run", "measure", "slice", "value", "low", "high", "n", "undefined", "basis"]
+def _said_of_slices(grid: Grid, bases: Sequence[str]) -> list[str]:
+    """Say what the values rest on: a judge alone, or people's labels."""
+    from rageval.comparison.results import BY_PEOPLE, said_of_judges
+
+    of_measure = {row[1]: basis for row, basis in zip(grid[1:], bases[1:], strict=True)}
+    names = ", ".join(measure for measure, basis in of_measure.items() if basis == BY_PEOPLE)
+    said = f"corrected by people's labels: {names}; 'judge' is what the judge alone says" if names else ""
+    return [each for each in (said, said_of_judges(of_measure)) if each]
+
+
+def _grid_of_slices(
+    results: list[Scores], groups: _Groups, layout: Layout, settings: Settings | None
+) -> Iterator[list[str]]:
+    head = ["run", "measure", "slice", "value", "low", "high", "n", "undefined"]
+    yield [*head, "judge", "labels", "basis"]
     for scores in results:
         for score in scores.scores:
-            for found in _slices_of(score, groups):
+            for found in _slices_of(score, groups, settings):
                 numbers = [layout.number(number) for number in (found.value, found.low, found.high)]
                 name = f"{found.field}={found.name}"
                 counts = str(found.queries), str(found.undefined)
-                yield [scores.run, str(score.measure), name, *numbers, *counts, found.basis]
+                judged = "" if found.judged is None else layout.number(found.judged)
+                labels = "" if found.labels is None else str(found.labels)
+                beside = judged, labels, found.basis
+                yield [scores.run, str(score.measure), name, *numbers, *counts, *beside]
 
 
-def _slices_of(score: Score, groups: _Groups) -> list[Slice]:
+def _slices_of(score: Score, groups: _Groups, settings: Settings | None) -> list[Slice]:
     """Return the slices of a score by every field."""
     from rageval.comparison.intervals import slices
 
-    return [found for field, of_query in groups.items() for found in slices(score, field, of_query)]
+    return [found for field, of_query in groups.items() for found in slices(score, field, of_query, settings)]
 
 
 def _marked_small(number: str) -> str:
@@ -551,7 +570,9 @@ def _marked_small(number: str) -> str:
     return "*" if number.isdigit() and int(number) < FEW else ""
 
 
-def _slices_as_json(results: list[Scores], groups: _Groups, layout: Layout, style: str) -> Iterator[str]:
+def _slices_as_json(
+    results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None
+) -> Iterator[str]:
     import json
 
     records = []
@@ -561,7 +582,7 @@ def _slices_as_json(results: list[Scores], groups: _Groups, layout: Layout, styl
             record["slices"] = [
                 {name: None if value != value else value for name, value in found._asdict().items()}
                 | {"small": found.is_small}
-                for found in _slices_of(score, groups)
+                for found in _slices_of(score, groups, settings)
             ]
             records.append(record)
     if style == "json":

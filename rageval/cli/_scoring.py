@@ -47,6 +47,7 @@ def run_scores(
     found = _sorted_by_judged(all_scores, sources, evaluator, options)
     if not found.results:
         refuse(found.refused)
+    found = _beside_people(found, evaluator, options, reading)
     return found.results, found.said, evaluator.qrels.query_ids, found.refused
 
 

@@ -215,6 +215,8 @@ def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], rea
         questions=options["questions"],
         evidence=options["evidence"],
         gold=options["gold"],
+        answers=options["answers"],
+        settings=_settings(options, queries, sources),
         limits=reading.limits,
     )
 

@@ -147,6 +147,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     from rageval.cli._scoring import best_first, said_of_sets
 
     _check_places(options)
+    if options["gold"] and not options["by"]:
+        raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
     wanted = _gates(options["require"], options["fail_under"])
     reading = reading_of(options["comments"], options["limits"])
     inputs = sorted_out(words, reading)
@@ -218,7 +220,10 @@ def _sliced(
     if not fields:
         raise UsageError(f"--by {options['by']!r}: expected one or more fields of the questions")
     groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
-    return _output.slice_lines(results, groups, layout, style)
+    from rageval.comparison import Settings
+
+    settings = Settings(population=options["population"])
+    return _output.slice_lines(results, groups, layout, style, settings)
 
 
 # Gates: what the mean of every run must reach, or may not pass. Each measure knows which of its values are

@@ -61,33 +61,27 @@ def best_of(table: Table, cells: Sequence[Cell], able: Sequence[bool]) -> Table:
     return table._replace(best=frozenset(best), base=best[0])
 
 
-def cells_of(table: Table, runs: Sequence[str], settings: Settings) -> list[Cell]:
-    """Return every run's corrected mean; NaN, beside the judge's, where people's labels are too few."""
-    cells = []
-    for run, score in zip(runs, table.scores, strict=True):
-        found = corrected_score(score, settings)
-        value, low, high = (
-            (found.found.value, found.found.low, found.found.high) if found.found else (math.nan,) * 3
-        )
-        cells.append(
-            Cell(
-                run=run,
-                measure=str(score.measure),
-                value=value,
-                low=low,
-                high=high,
-                queries=len(found.queries),
-                undefined=score.undefined,
-                is_best=False,
-                signature=score.signature,
-                basis=BY_PEOPLE,
-                judged=score.value,
-                labels=len(found.people),
-                gain=found.found.gain if found.found else math.nan,
-                why=found.why,
-            )
-        )
-    return cells
+def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
+    """Return a run's corrected mean; NaN, beside the judge's, where people's labels are too few."""
+    labelled = corrected_score(score, settings)
+    found = labelled.found
+    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    return Cell(
+        run=run,
+        measure=str(score.measure),
+        value=value,
+        low=low,
+        high=high,
+        queries=len(labelled.queries),
+        undefined=score.undefined,
+        is_best=False,
+        signature=score.signature,
+        basis=BY_PEOPLE,
+        judged=score.value,
+        labels=len(labelled.people),
+        gain=found.gain if found else math.nan,
+        why=labelled.why,
+    )
 
 
 def corrected_pairs(table: Table, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:

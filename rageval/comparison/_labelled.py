@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rageval.comparison.results import Settings
 from rageval.errors import InputError, TooFewLabels
@@ -34,7 +34,24 @@ def people_of(score: Score) -> People:
     return score.people if score.people is not None else People({}, Draw())
 
 
-def corrected_score(score: Score, settings: Settings, only: Collection[str] | None = None) -> Labelled:
+FEWEST_OF_SLICE, _FEWEST_TELL = 10, 15  # labels: for an interval, and for a slope of its own
+
+
+def corrected_slice(score: Score, settings: Settings, queries: Collection[str], whole: Labelled) -> Labelled:
+    """Return a system's mean over some queries, corrected; with few labels as far as all labels tell."""
+    labels = sum(query in queries for query in people_of(score).values)
+    if labels >= _FEWEST_TELL or whole.found is None:
+        return corrected_score(score, settings, queries, _FEWEST_TELL)
+    return corrected_score(score, settings, queries, FEWEST_OF_SLICE, whole.found.slope)
+
+
+def corrected_score(
+    score: Score,
+    settings: Settings,
+    only: Collection[str] | None = None,
+    fewest: int = FEWEST,
+    slope: float | None = None,
+) -> Labelled:
     """Return a system's mean by a measure, corrected; over some of the queries only, if these are named."""
     people = people_of(score)
     queries = tuple(sorted(q for q, v in score.by_query.items() if v == v and (only is None or q in only)))
@@ -44,10 +61,11 @@ def corrected_score(score: Score, settings: Settings, only: Collection[str] | No
     if people.draw.compares:
         names = " and ".join(sorted(map(visible, people.draw.compares)))
         return found._replace(why=f"the labels were drawn to compare {names}, and tell nothing of a mean")
-    if len(labels) < FEWEST:
-        return found._replace(why=f"people judged {len(labels):,} of it (≥ {FEWEST} needed)")
+    if len(labels) < fewest:
+        return found._replace(why=f"people judged {len(labels):,} of it (≥ {fewest} needed)")
     low, high = score.measure.limits or _seen(judged, labels)
-    return _estimated(found, people.draw, settings, high - low, (low, high), paired=False)
+    how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": high - low}
+    return _estimated(found, people.draw, settings, how)
 
 
 def _seen(judged: Sequence[float], labels: Mapping[int, float]) -> tuple[float, float]:
@@ -85,19 +103,12 @@ def corrected_pair(
     span = width if width <= 1 else max(1.0, width / 2)
     within = (-width, width) if limits else None
     same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
-    return _estimated(found, draw, settings, span, within, paired=True, same=same)
+    how = {"paired": True, "within": within, "span": span, "same": same}
+    return _estimated(found, draw, settings, how)
 
 
-def _estimated(
-    found: Labelled,
-    draw: Draw,
-    settings: Settings,
-    span: float,
-    within: tuple[float, float] | None,
-    *,
-    paired: bool,
-    same: Collection[int] = (),
-) -> Labelled:
+def _estimated(found: Labelled, draw: Draw, settings: Settings, how: Mapping[str, Any]) -> Labelled:
+    """Return the values with what labels make of them, or why they make nothing."""
     chosen = None
     if draw.chances is not None:
         unknown = [found.queries[at] for at in found.people if found.queries[at] not in draw.chances]
@@ -112,14 +123,11 @@ def _estimated(
         estimate = corrected(
             found.judged,
             found.people,
-            paired=paired,
             level=settings.level,
             population=settings.population,  # type: ignore[arg-type]  # checked by Settings
-            span=span,
             chosen=chosen,
             clusters=clusters,
-            same=same,
-            within=within,
+            **how,
         )
     except TooFewLabels as error:
         return found._replace(why=str(error))

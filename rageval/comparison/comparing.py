@@ -7,6 +7,7 @@ or the same but for the order of equal scores?
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -16,8 +17,8 @@ import numpy as np
 
 from rageval.comparison._corrected import (
     best_of,
-    cells_of,
     check_gold,
+    corrected_cell,
     corrected_pairs,
     gold_signature,
     is_corrected,
@@ -25,6 +26,7 @@ from rageval.comparison._corrected import (
 )
 from rageval.comparison._pairs import KnownOfRuns, Table, pairs_of, tables
 from rageval.comparison._verdicts import failures
+from rageval.comparison.intervals import has_interval, sample
 from rageval.comparison.results import (
     BEST,
     IDENTICAL,
@@ -105,7 +107,7 @@ def compare(
             pairs += pairs_of(table, runs, settings, known)
             cells += _cells(table, runs, settings)
             continue
-        corrected = cells_of(table, runs, settings)
+        corrected = [corrected_cell(*pair, settings) for pair in zip(runs, table.scores, strict=True)]
         found[at] = table = best_of(table, corrected, able)
         cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
         pairs += corrected_pairs(table, runs, settings, known)
@@ -157,6 +159,20 @@ def why_not(score: Score) -> str:
     if aggregate != MEAN:
         return "is what a function makes of the queries' values, and no test of that is known"
     return "is a mean of means over groups" if score.groups is not None else ""
+
+
+def cell_of(run: str, score: Score, settings: Settings) -> Cell:
+    """Return the mean of a run that is compared with none, with its interval."""
+    if score.people is not None and not why_not(score):
+        return corrected_cell(run, score, settings)
+    low = high = math.nan
+    if score.groups is None and has_interval(score.measure):
+        drawn = sample([score], settings.clusters)
+        scale = ranges_of(drawn.values, score.measure.limits)
+        ends = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
+        low, high = (float(end[0]) for end in ends)
+    known = score.value, low, high, score.queries, score.undefined
+    return Cell(run, str(score.measure), *known, False, score.signature, score.basis)
 
 
 def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rageval.comparison._labelled import Labelled, corrected_score, corrected_slice
+from rageval.comparison.results import BY_PEOPLE, Settings
 from rageval.measures.parsing import AnyMeasure
 from rageval.scoring.scores import Score, combined, require_groups
 from rageval.statistics import LEVEL, SEED
@@ -74,7 +76,8 @@ class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
     It rests on the `queries` where the measure is defined; on the `undefined` ones it is not. `basis` is `by
-    this judge` where it is a judge's word.
+    this judge` where it is a judge's word. With people's labels it is the corrected value, NaN where people
+    labelled too few, and `judged` is the judge's.
     """
 
     field: str
@@ -85,6 +88,8 @@ class Slice(NamedTuple):
     queries: int
     undefined: int = 0
     basis: str = ""
+    judged: float | None = None
+    labels: int | None = None
 
     @property
     def is_small(self) -> bool:
@@ -92,12 +97,31 @@ class Slice(NamedTuple):
         return self.queries < FEW
 
 
-def slices(score: Score, field: str, groups: Mapping[str, str]) -> list[Slice]:
+def slices(
+    score: Score, field: str, groups: Mapping[str, str], settings: Settings | None = None
+) -> list[Slice]:
     """Return one slice for each value of the field, in the order of the values."""
     found = []
+    settings = settings or Settings()
+    whole = corrected_score(score, settings) if score.people is not None else None
     for name, values in sorted(score.numbers_by(groups).items()):
+        if whole is not None:
+            queries = {query for query in score.query_ids if groups[query] == name}
+            found.append(
+                _corrected(score, field, name, corrected_slice(score, settings, queries, whole), values)
+            )
+            continue
         low, high = bootstrap(score.measure, values)
         known = sum(value == value for value in values)
         value = combined(score.measure, values)
         found.append(Slice(field, name, value, low, high, known, len(values) - known, score.basis))
     return found
+
+
+def _corrected(score: Score, field: str, name: str, slice_: Labelled, values: Sequence[float]) -> Slice:
+    """Return a slice with the value that people's labels make of the judge's."""
+    found = slice_.found
+    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    known, judged = len(slice_.queries), combined(score.measure, values)
+    rest = known, len(values) - known, BY_PEOPLE, judged, len(slice_.people)
+    return Slice(field, name, value, low, high, *rest)

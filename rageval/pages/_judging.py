@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations, islice
 from typing import Any
 
@@ -12,10 +12,12 @@ from rageval.comparison.passport import Judged, passport
 from rageval.files.judgements import FAILED, GRADED, JudgementTable, folded
 from rageval.judges.base import Usage
 from rageval.judges.judging import Place
+from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
 from rageval.measures.scales import ALL
 from rageval.pages._matrices import JudgesNotes, said_in
 from rageval.pages._parts import plain
+from rageval.scoring.qrels import Qrels
 
 Record = dict[str, Any]
 _GOLD = "gold"
@@ -39,13 +41,33 @@ def by_judge(grades: JudgementTable) -> dict[str, Judged]:
     return dict(found)
 
 
-def beside(judged: Mapping[str, Judged], gold: Judged | None) -> list[tuple[str, Judged, str, Judged]]:
-    """Who is compared with whom: every judge with gold, or the judges with one another."""
-    if gold is not None:
-        return [(name, judgements, _GOLD, gold) for name, judgements in judged.items()]
-    pairs = combinations(judged.items(), 2)
+def beside(
+    judged: Mapping[str, Judged], people: Mapping[str, Judged] | None
+) -> list[tuple[str, Judged, str, Judged]]:
+    """Who is compared with whom: judges with people, and these with one another; else judges."""
+    if people is None:
+        return _shared(combinations(judged.items(), 2))
+    named = {who or _GOLD: said for who, said in people.items()}
+    with_people = _shared((one, other) for one in judged.items() for other in named.items())
+    return [*with_people, *_shared(combinations(named.items(), 2))]
+
+
+def _shared(
+    pairs: Iterable[tuple[tuple[str, Judged], tuple[str, Judged]]],
+) -> list[tuple[str, Judged, str, Judged]]:
     shared = ((*one, *other) for one, other in pairs if _have_common(one[1], other[1]))
     return list(islice(shared, _MOST_PAIRS))
+
+
+def of_qrels(qrels: Qrels, places: Collection[Place] | None = None) -> Judged:
+    """Return judgements of documents by what they are about: at these places, if any are named."""
+    found: dict[Place, Record] = {}
+    for row in qrels:
+        place = row.query_id, DOCUMENTS, row.doc_id, row.iteration
+        if places is None or place in places:
+            found[place] = {"query_id": row.query_id, "run_id": DOCUMENTS, "status": "ok", "judge": ""}
+            found[place]["grade"] = float(row.relevance)
+    return found
 
 
 def _disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
@@ -60,9 +82,13 @@ def _disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
     return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
-def judging(pairs: list[tuple[str, Judged, str, Judged]], notes: JudgesNotes) -> list[Record]:
-    """Return a record a pair of judges."""
-    return [_compared(*pair, notes) for pair in pairs]
+def judging(
+    pairs: list[tuple[str, Judged, str, Judged]],
+    notes: JudgesNotes,
+    texts: Mapping[tuple[str, str], str] | None = None,
+) -> list[Record]:
+    """Return a record a pair of judges; `texts` are the answers, by query and system."""
+    return [_compared(*pair, notes, texts or {}) for pair in pairs]
 
 
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
@@ -70,7 +96,14 @@ def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
     return {place for _, one, _, other in pairs for place, _ in _disagreements(one, other)[:_MOST]}
 
 
-def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: JudgesNotes) -> Record:
+def _compared(
+    name: str,
+    one: Judged,
+    other_name: str,
+    other: Judged,
+    notes: JudgesNotes,
+    texts: Mapping[tuple[str, str], str],
+) -> Record:
     found = passport(one, other).as_dict()
     differing = _disagreements(one, other)
     return {
@@ -83,6 +116,7 @@ def _compared(name: str, one: Judged, other_name: str, other: Judged, notes: Jud
             {
                 **dict(zip(("query", "run", "item", "aspect"), place, strict=True)),
                 "gap": gap,
+                **({"answer": texts[place[:2]]} if place[:2] in texts else {}),
                 "judge": _said(one[place], notes, place),
                 "other": _said(other[place], notes, place),
             }

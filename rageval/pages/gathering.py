@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,25 +15,29 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
-from rageval.comparison.comparing import absent, alike, why_not
-from rageval.comparison.intervals import has_interval, sample, slices
-from rageval.comparison.passport import read
+from rageval.comparison.comparing import absent, alike, cell_of, why_not
+from rageval.comparison.intervals import slices
+from rageval.comparison.passport import Judged
 from rageval.comparison.positions import positions_of, said_of
-from rageval.comparison.results import Absent, Alike
+from rageval.comparison.results import Absent, Alike, Cell
+from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
+from rageval.judges.judging import Place
 from rageval.measures.base import LOWER, Measure
-from rageval.pages._judging import beside, by_judge, judging, listed, spending
+from rageval.pages._judging import beside, by_judge, judging, listed, of_qrels, spending
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
 from rageval.pages._parts import FORMAT, packed, plain
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.gold import Draw, gold_of_documents
 from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Score, Scores
-from rageval.scoring.sources import RunSource
-from rageval.statistics.bootstrap import intervals, ranges_of
+from rageval.scoring.sources import RunSource, whole_qrels
+from rageval.text import visible
 from rageval.version import __version__
 
 Report = dict[str, Any]
@@ -48,7 +52,9 @@ class Beside:
 
     `groups`: {field: {query: value}} for slices; `details`: for how many queries to show what was found, None
     for as many as a page can well hold; `nuggets`, `questions`: files with their texts; `evidence`: files of
-    judgements with quotes and reasons; `gold`: a file of judgements that the judges are held against.
+    judgements with quotes and reasons; `gold`: files of what people said, which judges are held against;
+    `answers`: files of the answers that were judged, for their texts; `settings`: of slices that people's
+    labels correct.
     """
 
     title: str = "Evaluation report"
@@ -57,7 +63,9 @@ class Beside:
     nuggets: Source | None = None
     questions: Source | None = None
     evidence: Sequence[Source] = ()
-    gold: Source | None = None
+    gold: Sequence[Any] = ()
+    answers: Sequence[Source] = ()
+    settings: Settings | None = None
     limits: Limits = DEFAULT
 
 
@@ -78,6 +86,7 @@ def report_of_runs(
     ranked = {source.name: rankings(source, queries, orders[0], depth) for source in sources}
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
+    report["judging"] = judging(_beside_people(qrels, extra), notes)
     report["matrices"] = _kept(matrices, report, extra)
     report["topics"] = [_topics(scores) for scores in results if scores.notes is not None]
     return finished(report, results, extra)
@@ -93,12 +102,13 @@ def report_of_answers(
     """Return the report on judged answers that were just scored."""
     report = measured(results, settings)
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
-    gold = read(extra.gold) if extra.gold is not None else None
+    gold = by_judge(read_judgements(extra.gold, limits=extra.limits)) if extra.gold else None
     several = gold is not None or len(grades.judges.words) > 1
     pairs = beside(by_judge(grades), gold) if several else []
     wanted, places = set(queries), listed(pairs)
-    notes = read_notes([*files, *extra.evidence], lambda key: key[0] in wanted or key in places, extra.limits)
-    report["judging"] = judging(pairs, notes)
+    sources = [*files, *extra.gold, *extra.evidence]
+    notes = read_notes(sources, lambda key: key[0] in wanted or key in places, extra.limits)
+    report["judging"] = judging(pairs, notes, dict(_answers(extra, places)))
     report["spending"] = list(spending(grades, notes))
     found = [judge.as_dict() for judge in positions_of(grades)]
     if found:  # nobody else is asked where an answer was shown
@@ -109,16 +119,40 @@ def report_of_answers(
     return finished(report, results, extra)
 
 
+def _beside_people(qrels: Qrels, extra: Beside) -> list[tuple[str, Judged, str, Judged]]:
+    """Return the judge of documents with people who judged the same."""
+    if not extra.gold:
+        return []
+    people = gold_of_documents(extra.gold, Draw(), extra.limits).documents
+    said = {who: of_qrels(whole_qrels(each)) for who, each in people.items()}
+    places = {place for each in said.values() for place in each}
+    judge = "+".join(qrels.judges) or visible(qrels.name)
+    return beside({judge: of_qrels(whole_qrels(qrels), places)}, said)
+
+
+def _answers(extra: Beside, places: Collection[Place]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the texts of the answers that judges and people disagree on."""
+    wanted = {place[:2] for place in places}
+    for source in extra.answers:
+        for answer in read_answers(source, extra.limits):
+            if (answer.query_id, answer.run_id) in wanted:
+                text = " ".join(sentence.text for sentence in answer.sentences)
+                yield (answer.query_id, answer.run_id), shortened(text)
+
+
 def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside) -> Report:
     """With a title, the texts of the questions, slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     if extra.questions is not None and whole.get("queries"):
         texts = {found.query_id: found.text for found in read_questions(extra.questions, extra.limits)}
-        ids = whole["queries"]["ids"]
+        ids = [
+            *whole["queries"]["ids"],
+            *(each["query"] for pair in whole.get("judging") or () for each in pair["listed"]),
+        ]
         known = {query: shortened(texts[query]) for query in ids if texts.get(query)}
         whole["queries"] = {**whole["queries"], "texts": known}
     if extra.groups:
-        whole["slices"] = [*whole.get("slices", []), *_sliced(results, extra.groups)]
+        whole["slices"] = [*whole.get("slices", []), *_sliced(results, extra.groups, extra.settings)]
     return whole
 
 
@@ -241,33 +275,31 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
     for scores in results:
         for score in scores.scores:
             key = scores.run, str(score.measure)
-            cell = compared.get(key)
-            low, high = (cell.low, cell.high) if cell else _interval(score, settings)
+            cell = compared.get(key) or cell_of(scores.run, score, settings)
             yield {
                 "run": scores.run,
                 "measure": str(score.measure),
-                "value": plain(score.value),
-                "low": plain(low),
-                "high": plain(high),
+                "value": plain(cell.value),
+                "low": plain(cell.low),
+                "high": plain(cell.high),
                 "queries": score.queries,
                 "undefined": score.undefined,
                 "missing": score.missing,
-                "best": bool(cell and cell.is_best),
+                "best": cell.is_best,
                 "better_than": worse.get(key, []),
                 "signature": score.signature,
-                "basis": score.basis,
+                "basis": cell.basis,
+                **_said_of_labels(cell),
                 **_said_of(score),
             }
 
 
-def _interval(score: Score, settings: Settings) -> tuple[float, float]:
-    """Return the interval of a run that is compared with none."""
-    if score.groups is not None or not has_interval(score.measure):
-        return float("nan"), float("nan")
-    drawn = sample([score], settings.clusters)
-    scale = ranges_of(drawn.values, score.measure.limits)
-    low, high = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
-    return float(low[0]), float(high[0])
+def _said_of_labels(cell: Cell) -> _Record:
+    """Return what a corrected mean has beside it."""
+    if cell.judged is None:
+        return {}
+    known: _Record = {"judged": plain(cell.judged), "labels": cell.labels, "gain": plain(cell.gain or 0.0)}
+    return known | ({"why": cell.why} if cell.why else {})
 
 
 def _said_of(score: Score) -> _Record:
@@ -285,7 +317,9 @@ def _said_of(score: Score) -> _Record:
 _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 
 
-def _sliced(results: Sequence[Scores], groups: _Groups) -> list[dict[str, Any]]:
+def _sliced(
+    results: Sequence[Scores], groups: _Groups, settings: Settings | None = None
+) -> list[dict[str, Any]]:
     """Return a record a run, measure and slice."""
     return [
         {
@@ -300,11 +334,12 @@ def _sliced(results: Sequence[Scores], groups: _Groups) -> list[dict[str, Any]]:
             "undefined": found.undefined,
             "small": found.is_small,
             "basis": found.basis,
+            **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
         }
         for scores in results
         for score in scores.scores
         for field, of_query in groups.items()
-        for found in slices(score, field, of_query)
+        for found in slices(score, field, of_query, settings)
     ]
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from rageval.comparison.results import said_of_judges
+from rageval.comparison.results import BY_PEOPLE, said_of_judges
 from rageval.errors import InputError, MissingPackage
 from rageval.measures.base import LOWER, NEITHER
 from rageval.pages._parts import CLOSING, FORMAT, OPENING, as_block, asset, policy, unpacked, with_columns
@@ -158,11 +158,24 @@ def _tables(report: _Record) -> dict[str, Any]:
             {cell["measure"]: cell.get("basis", "") for cell in cells.values()}
             | {found["measure"]: found.get("basis", "") for found in report.get("slices") or ()}
         ),
+        "by_people": _said_of_people(cells.values()),
+        "texts": queries.get("texts") or {},
         "heat": _heat_maps(report.get("slices") or ()),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
         "lost": [cell for cell in cells.values() if cell.get("lost")],
         "by_judge": [cell for cell in cells.values() if cell.get("judges")],
     }
+
+
+def _said_of_people(cells: Iterable[_Record]) -> str:
+    """Say which measures people's labels correct, and what that means."""
+    names = dict.fromkeys(cell["measure"] for cell in cells if cell.get("basis") == BY_PEOPLE)
+    if not names:
+        return ""
+    return (
+        f"Corrected by people's labels, which alone decide what is claimed: {', '.join(names)}. Beside stands"
+        " what the judge alone says."
+    )
 
 
 def _letters(runs: Sequence[str]) -> dict[str, str]:

@@ -83,6 +83,7 @@ def corrected(
     same: Collection[int] = (),
     within: tuple[float, float] | None = None,
     fewest: int = FEWEST,
+    slope: float | None = None,
 ) -> Corrected:
     """Return the mean over queries as people would have it, from the judge's values and some labels.
 
@@ -92,7 +93,7 @@ def corrected(
     `chosen` gives every query's chance to be labelled; without it the labels are a uniform draw. `clusters`
     names every query's cluster. `same` are places where two systems gave the same answer, which needs no
     label. The interval stays `within` the scale. TooFewLabels if there are fewer than `fewest`, or if they
-    lie in fewer than 10 clusters.
+    lie in fewer than 10 clusters. A `slope` that more labels told than there are here is taken as it is.
 
     >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
     >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
@@ -100,8 +101,8 @@ def corrected(
     (0.5, 0.25, 1.0, 34)
     """
     world = _world(judged, labelled, chosen, clusters, same, level, population, span, fewest)
-    fit = _fit(world)
-    freedom = world.independent - (1 if world.is_whole else 2)
+    fit = _fit(world, slope)
+    freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
     differ = _differing(world, paired)
     floor = span if differ < FEW else 0.0
     value = world.share * fit.value
@@ -232,7 +233,7 @@ class _Fit(NamedTuple):
     spread: float  # s²_d
 
 
-def _fit(world: _World) -> _Fit:
+def _fit(world: _World, known: float | None = None) -> _Fit:
     e, d, total = world.judged[world.at], world.said, float(world.weight.sum())
     mean, beside = (float((world.weight * each).sum()) / total for each in (d, e))
     g = world.weight / total
@@ -240,10 +241,11 @@ def _fit(world: _World) -> _Fit:
     square = float((g * apart**2).sum())
     if square <= 1e-20 * float((e**2).max(initial=0.0)):  # rounding errors of a judge who never differs
         square, apart = 1.0, np.zeros(len(e))
-    slope = float((g * apart * off).sum()) / square
+    slope = float((g * apart * off).sum()) / square if known is None else known
     ahead = float(world.judged[world.rest].mean()) - beside
-    leverage = g * (1 + apart**2 / square)
-    weight = g * (1 + ahead * apart / square)
+    told = 1.0 if known is None else 0.0  # by these labels
+    leverage = g * (1 + told * apart**2 / square)
+    weight = g * (1 + told * ahead * apart / square)
     part = weight * (off - slope * apart) / np.maximum(1 - leverage, 1 - _LEVERAGE)
     count = float(1 / (g**2).sum())
     spread = float((g * off**2).sum()) * count / (count - 1)
