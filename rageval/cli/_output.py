@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
+from rageval.scoring.scores import BY_PEOPLE
 from rageval.showing import Grid, latex_lines, latex_text
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
@@ -532,7 +533,7 @@ def beneath(said: Sequence[str], style: str) -> Iterator[str]:
 
 def _said_of_slices(grid: Grid, bases: Sequence[str]) -> list[str]:
     """Say what the values rest on: a judge alone, or people's labels."""
-    from rageval.comparison.results import BY_PEOPLE, said_of_judges
+    from rageval.comparison.results import said_of_judges
 
     of_measure = {row[1]: basis for row, basis in zip(grid[1:], bases[1:], strict=True)}
     names = ", ".join(measure for measure, basis in of_measure.items() if basis == BY_PEOPLE)
@@ -580,7 +581,11 @@ def _slices_as_json(
         for score in scores.scores:
             record = _record_of(scores, score, layout)
             record["slices"] = [
-                {name: None if value != value else value for name, value in found._asdict().items()}
+                {
+                    name: None if value != value else value
+                    for name, value in found._asdict().items()
+                    if value is not None
+                }
                 | {"small": found.is_small}
                 for found in _slices_of(score, groups, settings)
             ]

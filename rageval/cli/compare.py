@@ -26,7 +26,7 @@ from rageval.cli._output import (
 )
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
-from rageval.scoring.scores import BY_THIS_JUDGE
+from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE
 from rageval.showing import latex_text
 from rageval.text import visible
 
@@ -398,7 +398,7 @@ def _p(value: float) -> str:
 
 
 def _legend(found: Comparison) -> Iterator[str]:
-    from rageval.comparison.results import BY_PEOPLE, said_of_judges
+    from rageval.comparison.results import said_of_judges
 
     settings, by_judges = found.settings, said_of_judges(found.bases)
     if found.gold:
@@ -419,8 +419,6 @@ def _legend(found: Comparison) -> Iterator[str]:
 
 def _gold_legend(found: Comparison) -> Iterator[str]:
     """Say what corrected numbers are."""
-    from rageval.comparison.results import BY_PEOPLE
-
     settings = found.settings
     names = ", ".join(measure for measure, basis in found.bases.items() if basis == BY_PEOPLE)
     what = "queries of this kind" if settings.population == "kind" else "this very set of queries"

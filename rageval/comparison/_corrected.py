@@ -11,7 +11,6 @@ from rageval.comparison._labelled import Labelled, corrected_pair, corrected_sco
 from rageval.comparison._pairs import KnownOfRuns, Table
 from rageval.comparison._verdicts import Ruling, outcomes, refused, ruling, said_of_unlike, unlike
 from rageval.comparison.results import (
-    BY_PEOPLE,
     IDENTICAL,
     TIES_ONLY,
     Cell,
@@ -23,7 +22,7 @@ from rageval.comparison.results import (
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scoring.gold import UNSAID
-from rageval.scoring.scores import Score
+from rageval.scoring.scores import BY_PEOPLE, Score
 from rageval.statistics.correction import drawn_apart, max_t
 from rageval.statistics.power import detectable
 from rageval.statistics.significance import holm

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.comparison.results import Settings
 from rageval.errors import InputError, TooFewLabels
 from rageval.scoring.gold import Draw, People
 from rageval.scoring.scores import Score
+from rageval.statistics import LEVEL
 from rageval.statistics.correction import FEWEST, Corrected, corrected
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.comparison.results import Settings
 
 
 class Labelled(NamedTuple):
@@ -37,7 +40,9 @@ def people_of(score: Score) -> People:
 FEWEST_OF_SLICE, _FEWEST_TELL = 10, 15  # labels: for an interval, and for a slope of its own
 
 
-def corrected_slice(score: Score, settings: Settings, queries: Collection[str], whole: Labelled) -> Labelled:
+def corrected_slice(
+    score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
+) -> Labelled:
     """Return a system's mean over some queries, corrected; with few labels as far as all labels tell."""
     labels = sum(query in queries for query in people_of(score).values)
     if labels >= _FEWEST_TELL or whole.found is None:
@@ -47,7 +52,7 @@ def corrected_slice(score: Score, settings: Settings, queries: Collection[str], 
 
 def corrected_score(
     score: Score,
-    settings: Settings,
+    settings: Settings | None,
     only: Collection[str] | None = None,
     fewest: int = FEWEST,
     slope: float | None = None,
@@ -75,7 +80,7 @@ def _seen(judged: Sequence[float], labels: Mapping[int, float]) -> tuple[float, 
 
 
 def corrected_pair(
-    one: Score, other: Score, names: tuple[str, str], settings: Settings, lacking: Collection[str] = ()
+    one: Score, other: Score, names: tuple[str, str], settings: Settings | None, lacking: Collection[str] = ()
 ) -> Labelled:
     """Return the difference of two systems by a measure, corrected, on the queries that neither lacks."""
     ours, theirs = one.by_query, other.by_query
@@ -107,7 +112,7 @@ def corrected_pair(
     return _estimated(found, draw, settings, how)
 
 
-def _estimated(found: Labelled, draw: Draw, settings: Settings, how: Mapping[str, Any]) -> Labelled:
+def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
     """Return the values with what labels make of them, or why they make nothing."""
     chosen = None
     if draw.chances is not None:
@@ -118,13 +123,16 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings, how: Mapping[str
                 f" such as {visible(unknown[0])!r}; expected a line for each"
             )
         chosen = [draw.chances.get(query, 1.0) for query in found.queries]
-    clusters = None if settings.clusters is None else [settings.clusters[query] for query in found.queries]
+    level, population, of_query = LEVEL, "kind", None
+    if settings is not None:
+        level, population, of_query = settings.level, settings.population, settings.clusters
+    clusters = None if of_query is None else [of_query[query] for query in found.queries]
     try:
         estimate = corrected(
             found.judged,
             found.people,
-            level=settings.level,
-            population=settings.population,  # type: ignore[arg-type]  # checked by Settings
+            level=level,
+            population=population,  # type: ignore[arg-type]  # checked by Settings
             chosen=chosen,
             clusters=clusters,
             **how,

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rageval.comparison._labelled import Labelled, corrected_score, corrected_slice
-from rageval.comparison.results import BY_PEOPLE, Settings
 from rageval.measures.parsing import AnyMeasure
-from rageval.scoring.scores import Score, combined, require_groups
+from rageval.scoring.scores import BY_PEOPLE, Score, combined, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.statistics.samples import Int, Sample
+
+if TYPE_CHECKING:
+    from rageval.comparison.results import Settings
 
 FEW = 20  # queries; an interval from fewer says little
 
@@ -102,7 +104,6 @@ def slices(
 ) -> list[Slice]:
     """Return one slice for each value of the field, in the order of the values."""
     found = []
-    settings = settings or Settings()
     whole = corrected_score(score, settings) if score.people is not None else None
     for name, values in sorted(score.numbers_by(groups).items()):
         if whole is not None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _TESTS = ("randomisation", "t", "wilcoxon")
 _ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
 BEST = "best"
-BY_PEOPLE = "people's labels"  # what a corrected claim rests on
 _POPULATIONS = ("kind", "set")
 _MOST = 10**7  # draws
 

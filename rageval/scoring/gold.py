@@ -15,11 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line, first_record, read_records
-from rageval.files.judgements import JudgementTable, add_file
+from rageval.files.judgements import JudgementLine, JudgementTable, add_file
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again, name_of, start_of
 from rageval.files.plans import LabelPlan, is_plan, read_plan
@@ -129,12 +127,6 @@ def _are_files(sources: Sequence[Any]) -> bool:
     return all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources)
 
 
-class _OfPlan(msgspec.Struct):
-    """What a label says of the plan it belongs to."""
-
-    plan: str = ""
-
-
 def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
     """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
     for source in sources:
@@ -143,15 +135,16 @@ def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
         record = first_record(start_of(source, limits))
         if record is None or "plan" not in record:
             continue
-        for line, said in read_records(source, _OfPlan, "labels", limits):
-            if said.plan and draw.how == UNSAID:
+        for line, label in read_records(source, dict[str, Any], "labels", limits):
+            plan = str(label.get("plan", ""))
+            if plan and draw.how == UNSAID:
                 raise UsageError(
-                    f"{name_of(source)}:{line}: is a label of the plan {visible(said.plan[:8])}; expected"
+                    f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; expected"
                     f" that plan, too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they are"
                 )
-            if said.plan and draw.plan is not None and said.plan != draw.plan.sha:
+            if plan and draw.plan is not None and plan != draw.plan.sha:
                 raise InputError(
-                    f"{name_of(source)}:{line}: is a label of the plan {visible(said.plan[:8])}, not of"
+                    f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}, not of"
                     f" {draw.plan.sha[:8]}, which was given"
                 )
 
@@ -171,8 +164,9 @@ def gold_of_answers(
     return Gold(replace(draw, name=table.name, sha=sha), table)
 
 
-def _plain(line: msgspec.Struct) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.to_builtins(line).items() if value is not None}
+def _plain(line: JudgementLine) -> dict[str, Any]:
+    known = {name: getattr(line, name) for name in line.__struct_fields__}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def beside_answers(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 BY_THIS_JUDGE = "by this judge"
+BY_PEOPLE = "people's labels"  # what a corrected claim rests on
 NOT_IN_IT = "the judge's error is not in it"
 _PEOPLE = ("person", "people", "human")  # what names of people begin with: person:ann
 

@@ -62,7 +62,7 @@ def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) ->
         ([*RUNS, "-m", MEASURES], "-o FILE.html"),
         ([*RUNS, "-o", "{}/r.html"], "no measure named"),
         ([*RUNS, "-m", MEASURES, "--format", "json", "-o", "{}/r.html"], "rageval report show"),
-        ([*RUNS, "-m", MEASURES, "--gold", CRAG, "-o", "{}/r.html"], "judged answers"),
+        ([*RUNS, "-m", MEASURES, "--gold", CRAG, "-o", "{}/r.html"], "expected a judgement of a document"),
         (["{}/earlier.json", "-m", MEASURES, "-o", "{}/r.html"], "alone"),
         (["{}/earlier.json", "--by", "x", "-o", "{}/r.html"], "need the runs"),
         (["{}/earlier.json", "-o", "{}/r.html"], "expected the output of rageval score"),
@@ -72,7 +72,10 @@ def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) ->
         (["show", "{}/nothing.html"], "cannot be read"),
         (["show", "{}/damaged.html"], "damaged"),
         (["show", "{}/other.html"], "expected a report of format"),
-        ([CRAG, "-m", "crag_score", "--gold", "{}/strangers.jsonl", "-o", "{}/r.html"], "judged in both"),
+        (
+            [CRAG, "-m", "crag_score", "--gold", "{}/strangers.jsonl", "-o", "{}/r.html"],
+            "holds nothing on the answers",
+        ),
         ([*RUNS, "-m", MEASURES, "-o", "{}/nowhere/r.html"], "cannot be written"),
     ],
 )
