@@ -1,6 +1,6 @@
 """For tests of measures, judges, rubrics and plug-ins: laws, a server that speaks as providers do, a script.
 
-`check_measure` tries the laws that every measure of runs obeys on random topics.
+`check_measure` tries the laws that every measure obeys, on random topics or tables of judgements.
 
 `LlmServer` listens on this machine and answers the real SDKs, as it should or as badly as it is told.
 `ScriptedModel` needs neither network nor SDK.

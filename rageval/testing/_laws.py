@@ -1,4 +1,4 @@
-"""Laws of measures of runs, and `check_measure`, which tries those that every one must obey.
+"""`check_measure`, which tries the laws that every measure must obey; and the laws of measures of runs.
 
 A law is a function of a measure, a case and a random generator: True if it holds there. Some hold of every
 measure, or of every one that declares so; the others are of some measures only, and a table in rageval's own
@@ -16,15 +16,15 @@ from typing import Any
 
 from rageval.conformance.drawing import Case, case
 from rageval.errors import MeasureError, RagevalError
-from rageval.measures import builtin, run_measures
+from rageval.measures import run_measures
 from rageval.measures.base import HIGHER, NEITHER, POOL, Measure
-from rageval.measures.parsing import parse_measure
-from rageval.plugins import plugin_names
 from rageval.scoring.evaluation import evaluate
+from rageval.testing import _answer_laws
+from rageval.testing._answer_laws import Judged
 
 Law = Callable[[Measure, Case, random.Random], bool]
 LAWS: dict[str, Law] = {}
-MUST: set[str] = set()  # those that hold of every measure
+MUST: dict[str, Law] = {}  # those that hold of every measure
 SLACK = 1e-12
 K = 3
 _MOST_ORDERS = 120
@@ -33,28 +33,31 @@ _QUIET: dict[str, Any] = {"nothing_judged": "zero"}
 
 
 def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
-    """Raise `AssertionError` with a small example if a measure of runs breaks a law on a random topic.
+    """Raise `AssertionError` with a small example if a measure breaks a law on a random topic or table.
 
-    The laws: a number or NaN, and within the `limits` it declares; whatever the order of rows, queries and
-    nuggets and whatever they are called, the same bits (add up with `math.fsum`); each query scored alone,
-    and the same beside other measures; with a cut-off k, nothing below rank k matters; what it does not
-    declare to see (`sees`) changes nothing; relevant documents first are never worse, in the way that it
-    declares (`better`); its mean over `ties` is that over all orders; and whatever the unjudged documents
-    are, it lies between its `bounds`.
+    The laws of both kinds: a number or NaN, and within the `limits` it declares; whatever the order of rows
+    and whatever things are called, the same bits (add up with `math.fsum`); each query scored alone, and the
+    same beside other measures; good is better than bad, in the way that it declares (`better`).
+
+    Of a measure of runs: with a cut-off k, nothing below rank k matters; what it does not declare to see
+    (`sees`) changes nothing; its mean over `ties` is that over all orders; and whatever the unjudged
+    documents are, it lies between its `bounds`. Of one of answers: a judgement that failed is missing, and no
+    grade; where nothing is judged it is undefined; what is missing may be taken for the best or the worst;
+    what weighs nothing (`weighs`) changes nothing; and it is the share of the `labels` that it declares.
 
     Parameters
     ----------
     measure
-        A measure of runs.
+        A measure of runs, or of judged answers.
     cases
-        On how many random topics each law is tried.
+        On how many random topics, or tables of judgements, each law is tried.
     seed
-        Which topics these are.
+        Which topics, or tables, these are.
 
     Raises
     ------
     AssertionError
-        A law is broken; the message holds the law and a small run with judgements that breaks it.
+        A law is broken; the message holds the law and a small run, or a small table, that breaks it.
     MeasureError
         The measure's own function failed.
 
@@ -72,32 +75,101 @@ def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
     ...     print(str(broken).splitlines()[0])
     found@3 breaks a law: is between its limits
     """
-    if not isinstance(measure, Measure) or measure.of_answers:
-        raise MeasureError(f"{measure!s:.80}: expected a measure of runs, made with @rageval.measure")
-    for name, number in product(sorted(MUST), range(cases)):
-        drawn, place = case(random.Random(f"{seed}/{number}")), f"{seed}/{number}/{name}"
-        why = _broken(LAWS[name], measure, drawn, place)
+    if not isinstance(measure, Measure):
+        raise MeasureError(f"{measure!s:.80}: expected a measure, made with @rageval.measure")
+    kind = _Answers if measure.of_answers else _Runs
+    for name, number in product(sorted(kind.laws), range(cases)):
+        trial = kind(measure, kind.laws[name], f"{seed}/{number}/{name}")
+        drawn = trial.draw(random.Random(f"{seed}/{number}"))
+        why = trial.broken(drawn)
         if why is not None:
-            small = _smallest(LAWS[name], measure, drawn, place, why)
-            raise why(_said(LAWS[name], measure, small, place))
+            raise why(trial.said(trial.smallest(drawn, why)))
 
 
-def _broken(law: Law, measure: Measure, drawn: Case, place: str) -> type[Exception] | None:
-    """Return what to raise if the law does not hold there, or the measure fails; None where all is well."""
-    try:
-        return None if law(measure, drawn, random.Random(place)) else AssertionError
-    except MeasureError:
-        return MeasureError
-    except RagevalError:  # a smaller case that is none
-        return None
+class _Trial:
+    """One law tried on one measure: what is drawn, how it becomes smaller, what is said of it."""
+
+    laws: Mapping[str, Callable[..., bool]]
+
+    def __init__(self, measure: Measure, law: Callable[..., bool], place: str) -> None:
+        self.measure, self.law, self.place = measure, law, place
+
+    def draw(self, rng: random.Random) -> Any:
+        """Return a random case."""
+        raise NotImplementedError
+
+    def without_one(self, case: Any) -> Iterator[Any]:
+        """Yield the case without each of its parts."""
+        raise NotImplementedError
+
+    def values(self, case: Any) -> Mapping[Any, float]:
+        """Return what the measure is there."""
+        raise NotImplementedError
+
+    def shown(self, case: Any) -> list[str]:
+        """Return lines of Python that make the case."""
+        raise NotImplementedError
+
+    def broken(self, case: Any) -> type[Exception] | None:
+        """Return what to raise if the law does not hold there, or the measure fails; None if all is well."""
+        try:
+            return None if self.law(self.measure, case, random.Random(self.place)) else AssertionError
+        except MeasureError:
+            return MeasureError
+        except RagevalError:  # a smaller case that is none
+            return None
+
+    def smallest(self, case: Any, why: type[Exception]) -> Any:
+        """Return the case without each part that is not needed."""
+        for smaller in self.without_one(case):
+            if self.broken(smaller) is why:
+                return self.smallest(smaller, why)
+        return case
+
+    def said(self, small: Any) -> str:
+        """Return which law is broken, by what values, and where."""
+        name = getattr(self.law, "__name__", "").replace("_", " ")
+        lines = [f"{cut(self.measure)} breaks a law: {name}", *(self.law.__doc__ or "").splitlines()[:1]]
+        try:
+            self.law(self.measure, small, random.Random(self.place))
+            lines += [f"values = {self.values(small)}"]
+        except MeasureError as error:
+            lines = [str(error)]
+        except RagevalError:  # nothing is left to be scored, and the law is broken all the same
+            pass
+        return "\n".join([*lines, *self.shown(small)])
 
 
-def _smallest(law: Law, measure: Measure, drawn: Case, place: str, why: type[Exception]) -> Case:
-    """Return the case without each query, document and judgement that is not needed."""
-    for smaller in _without_one(drawn):
-        if _broken(law, measure, smaller, place) is why:
-            return _smallest(law, measure, smaller, place, why)
-    return drawn
+class _Runs(_Trial):
+    laws = MUST
+
+    def draw(self, rng: random.Random) -> Case:
+        return case(rng)
+
+    def without_one(self, case: Case) -> Iterator[Case]:
+        return _without_one(case)
+
+    def values(self, case: Case) -> Mapping[str, float]:
+        return by_query(cut(self.measure), case)
+
+    def shown(self, case: Case) -> list[str]:
+        return [f"run = {case.run}", f"qrels = {case.qrels}"]
+
+
+class _Answers(_Trial):
+    laws = _answer_laws.LAWS
+
+    def draw(self, rng: random.Random) -> Judged:
+        return _answer_laws.drawn(self.measure, rng)
+
+    def without_one(self, case: Judged) -> Iterator[Judged]:
+        return _answer_laws.without_one(case)
+
+    def values(self, case: Judged) -> Mapping[tuple[str, str], float]:
+        return _answer_laws.by_answer(self.measure, case)
+
+    def shown(self, case: Judged) -> list[str]:
+        return [f"judged = {list(case.rows)}", f"answers = {list(case.answers)}"]
 
 
 def _without_one(drawn: Case) -> Iterator[Case]:
@@ -119,23 +191,9 @@ def _without(items: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in items.items() if key != name}
 
 
-def _said(law: Law, measure: Measure, small: Case, place: str) -> str:
-    wanted = cut(measure)
-    name = getattr(law, "__name__", "").replace("_", " ")
-    lines = [f"{wanted} breaks a law: {name}", *(law.__doc__ or "").splitlines()[:1]]
-    try:
-        law(measure, small, random.Random(place))
-        lines += [f"values = {by_query(wanted, small)}"]
-    except MeasureError as error:
-        lines = [str(error)]
-    except RagevalError:  # nothing is left to be scored, and the law is broken all the same
-        pass
-    return "\n".join([*lines, f"run = {small.run}", f"qrels = {small.qrels}"])
-
-
 def law(function: Law) -> Law:
     """Put a law in the table that every measure must obey, or every one that declares what it is about."""
-    MUST.add(function.__name__)
+    MUST[function.__name__] = function
     return of_some(function)
 
 
@@ -310,14 +368,12 @@ def an_absent_query_scores_0(measure: Measure, case: Case, rng: random.Random) -
 
 @law
 def parses_back(measure: Measure, case: Case, rng: random.Random) -> bool:
-    if measure.name not in (*builtin(), *plugin_names("measures")):
-        return True
     variants = [
         measure,
         cut(measure),
         *(measure(**{name: 1}) for name in measure.declared if name in ("rel", "alpha")),
     ]
-    return all(parse_measure(str(variant)) == variant for variant in variants)
+    return all(map(_answer_laws.is_spelled_as_it_prints, variants))
 
 
 @law
