@@ -13,6 +13,7 @@ from rageval.comparison._verdicts import Ruling, outcomes, refused, ruling, said
 from rageval.comparison.results import (
     IDENTICAL,
     TIES_ONLY,
+    UNDECIDED,
     Cell,
     Pair,
     Settings,
@@ -20,10 +21,12 @@ from rageval.comparison.results import (
     worded,
 )
 from rageval.errors import UsageError
+from rageval.files.plans import Look
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scoring.gold import UNSAID
 from rageval.scoring.scores import BY_PEOPLE, Score
 from rageval.statistics.correction import drawn_apart, max_t
+from rageval.statistics.planning import look_bounds
 from rageval.statistics.power import detectable
 from rageval.statistics.significance import holm
 from rageval.text import visible
@@ -186,14 +189,33 @@ def _ruled(
     by_others = said_of_unlike(scores[0], unlike(*scores, names))
     if by_others or difference.found is None:
         return refused(by_others or difference.why)
-    found = ruling(p, difference.found.value, settings.level)
+    level, look = settings.level, difference.look
+    people = scores[0].people
+    if look is not None and people is not None and people.draw.plan is not None:
+        level = 1 - look_bounds(look.of, people.draw.plan.level)[look.number - 1]
+    found = ruling(p, difference.found.value, level)
     coarse = difference.found.coarse
-    said = f"coarse: {coarse:,} of {len(difference.people):,} labels differ" if coarse is not None else ""
-    return found._replace(why=said)
+    said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
+    said += [_said_of_look(look, level, found.verdict)] if look is not None else []
+    return found._replace(why="; ".join(said))
 
 
-def said_of_gold(tables: Sequence[Table], cells: Sequence[Cell]) -> Iterator[str]:
-    """Say where labels are few, and where they seem to be no random draw."""
+def _said_of_look(look: Look, level: float, verdict: str) -> str:
+    """Say whether to label on: p is held against O'Brien and Fleming's bound of this look."""
+    begun = (
+        f"look {look.number} of {look.of}, at {len(look.queries):,} labelled queries (p < {1 - level:.2g})"
+    )
+    if verdict != UNDECIDED:
+        return f"{begun}: stop, it is clear"
+    return f"{begun}: go on to {look.next:,}" if look.next else f"{begun}: stop, it stays undecided"
+
+
+def said_of_gold(tables: Sequence[Table], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
+    """Say where labels are few, where they seem to be no random draw, and whether to label on."""
+    looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
+    for pair in pairs:
+        if pair.measure in looked and pair.why:
+            yield f"{visible(pair.run)} against {visible(pair.other)}: {pair.measure}: {pair.why}"
     for table in filter(is_corrected, tables):
         name = str(table.scores[0].measure)
         for cell in (cell for cell in cells if cell.measure == name and cell.why):

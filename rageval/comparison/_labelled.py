@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, TooFewLabels
+from rageval.files.plans import LabelPlan, Look
 from rageval.scoring.gold import Draw, People
 from rageval.scoring.scores import Score
 from rageval.statistics import LEVEL
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
 
 
 class Labelled(NamedTuple):
-    """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected."""
+    """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected.
+
+    `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once.
+    """
 
     queries: tuple[str, ...] = ()
     judged: Sequence[float] = ()
     people: Mapping[int, float] = {}
     found: Corrected | None = None
     why: str = ""
+    how: Mapping[str, Any] = {}
+    look: Look | None = None
 
     @property
     def mean(self) -> float:
@@ -94,12 +100,20 @@ def corrected_pair(
     judged = [ours[query] - theirs[query] for query in queries]
     mine, yours = people_of(one), people_of(other)
     both = mine.values.keys() & yours.values.keys()
-    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in both}
-    found = Labelled(queries, judged, labels)
     draw = mine.draw if one.people is not None else yours.draw
+    look = draw.look
+    seen = both if look is None else both & set(look.queries)
+    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in seen}
+    found = Labelled(queries, judged, labels, look=look)
     if draw.compares and draw.compares != set(names):
         compared = " and ".join(sorted(map(visible, draw.compares)))
         return found._replace(why=f"the labels were drawn to compare {compared}, and no others")
+    if (
+        look is not None
+        and draw.plan is not None
+        and (why := _not_looked_at(one, draw.plan, look, draw.labelled))
+    ):
+        return found._replace(why=why)
     if len(labels) < FEWEST:
         return found._replace(why=f"people judged {len(labels):,} of both (≥ {FEWEST} needed)")
     limits = one.measure.limits
@@ -110,6 +124,15 @@ def corrected_pair(
     same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
     how = {"paired": True, "within": within, "span": span, "same": same}
     return _estimated(found, draw, settings, how)
+
+
+def _not_looked_at(score: Score, plan: LabelPlan, look: Look, labelled: int) -> str:
+    """Return why a plan that looks at its labels says nothing of a measure, or nothing yet."""
+    if str(score.measure) != plan.measure:
+        return f"the plan decides by {plan.measure}, and looks at nothing else"
+    if not look.number:
+        return f"people labelled {labelled:,} queries of the plan, which looks at them from {look.next} on"
+    return ""
 
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
@@ -139,4 +162,4 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapp
         )
     except TooFewLabels as error:
         return found._replace(why=str(error))
-    return found._replace(found=estimate)
+    return found._replace(found=estimate, how=how)

@@ -118,7 +118,7 @@ def compare(
         [str(score.measure) for score in results[0].scores],
         cells,
         pairs,
-        [*known.failed.values(), *remarks, *said_of_gold(found, cells)],
+        [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)],
         settings,
         {str(score.measure): score.measure.better for score in results[0].scores},
         gold_signature(found, pairs),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -50,6 +50,20 @@ class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
     query_id: str
     asks: tuple[Ask, ...]
     contexts: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def judgements(self) -> int:
+        """How many judgements are asked for: of a pair one for each system."""
+        return sum(1 if ask.pair is None else 2 for ask in self.asks)
+
+
+class Look(NamedTuple):
+    """A look at the labels: its number, of how many, at how many labelled queries, and those of the next."""
+
+    number: int
+    of: int
+    queries: tuple[str, ...]
+    next: int | None
 
 
 class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -91,6 +105,11 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return tuple(each.query_id for each in self.asked)
 
     @property
+    def known(self) -> tuple[str, ...]:
+        """The plans whose labels are labels of this one: it, and the one that it extends."""
+        return (self.sha, self.extends) if self.extends else (self.sha,)
+
+    @property
     def rest(self) -> int:
         """How many queries the draw was made from: those that the systems answer differently."""
         return self.queries - len(self.same)
@@ -104,6 +123,17 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         0.8
         """
         return self.rest / self.queries
+
+    def look(self, labelled: int) -> Look | None:
+        """Return the last look that so many labelled queries allow; None if the plan has none.
+
+        Number 0 is before the first look. What was labelled after a look does not count at it.
+        """
+        if not self.looks:
+            return None
+        number = sum(size <= labelled for size in self.looks)
+        queries = self.order[: self.looks[number - 1]] if number else ()
+        return Look(number, len(self.looks), queries, next(iter(self.looks[number:]), None))
 
     def drawn(self, labelled: Collection[str], name: str) -> tuple[str, ...]:
         """Return the queries that a file of labels covers: the beginning of the order, else `InputError`.

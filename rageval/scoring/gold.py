@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from rageval.files.jsonl import as_line, first_record, read_records
 from rageval.files.judgements import JudgementLine, JudgementTable, add_file
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again, name_of, start_of
-from rageval.files.plans import LabelPlan, is_plan, read_plan
+from rageval.files.plans import LabelPlan, Look, is_plan, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.umbrela import read_umbrela
 from rageval.measures.base import Measure
@@ -44,7 +45,8 @@ class Draw:
     """How it came that these queries were labelled: `how` is what signatures say of it.
 
     `chances` is how likely each was to be chosen, where they were not alike; of a plan, `compares` are the
-    systems it was drawn to compare, `same` the queries on which they gave the same answer.
+    systems it was drawn to compare, `same` the queries on which they gave the same answer, and `labelled` is
+    how many queries at its beginning were labelled whole.
     """
 
     name: str = "gold"
@@ -52,6 +54,23 @@ class Draw:
     how: str = UNSAID
     chances: Mapping[str, float] | None = field(default=None, hash=False)
     plan: LabelPlan | None = field(default=None, hash=False)
+    labelled: int = 0
+
+    @property
+    def look(self) -> Look | None:
+        """The look that a plan takes at the labels by now, if it is one that may stop before its end."""
+        return self.plan.look(self.labelled) if self.plan is not None else None
+
+    def by_plan(self, rows: Mapping[str, int], name: str) -> Draw:
+        """Return the draw with how many queries were labelled whole; `rows` are judgements by query.
+
+        InputError unless these are the beginning of the plan. The last one may not be labelled whole yet.
+        """
+        if self.plan is None:
+            return self
+        done = self.plan.drawn(rows, name)
+        asked = self.plan.asked[len(done) - 1].judgements if done else 0
+        return replace(self, labelled=len(done) - (bool(done) and rows[done[-1]] < asked))
 
     @property
     def compares(self) -> frozenset[str]:
@@ -142,7 +161,7 @@ def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
                     f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; expected"
                     f" that plan, too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they are"
                 )
-            if plan and draw.plan is not None and plan != draw.plan.sha:
+            if plan and draw.plan is not None and plan not in draw.plan.known:
                 raise InputError(
                     f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}, not of"
                     f" {draw.plan.sha[:8]}, which was given"
@@ -159,8 +178,8 @@ def gold_of_answers(
     _mind_plan(sources, draw, limits)
     lines = () if _are_files(sources) else (as_line(_plain(line)) for _, line in table.each())
     sha = _sha_of(sources if _are_files(sources) else (), lines)
-    if draw.plan is not None:
-        draw.plan.drawn(set(table.queries.words), table.name)
+    places = {(line.query_id, line.run_id, line.item_id, line.aspect) for _, line in table.each()}
+    draw = draw.by_plan(Counter(str(query) for query, *_ in places), table.name)
     return Gold(replace(draw, name=table.name, sha=sha), table)
 
 
@@ -306,8 +325,8 @@ def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAU
     name = ", ".join(name_of(source) if isinstance(source, str) else _name(source) for source in sources)
     lines = () if _are_files(sources) else (repr(each) for qrels in found.values() for each in qrels)
     sha = _sha_of(sources if _are_files(sources) else (), lines)
-    if draw.plan is not None:
-        draw.plan.drawn({query for qrels in found.values() for query in qrels.query_ids}, name)
+    places = {(each.query_id, each.doc_id, each.iteration) for qrels in found.values() for each in qrels}
+    draw = draw.by_plan(Counter(query for query, *_ in places), name)
     return Gold(replace(draw, name=name, sha=sha), None, found)
 
 

@@ -1,0 +1,145 @@
+"""Labels that are looked at before all are there: when a claim may be made, and what is told until then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from rageval.cli import main
+from rageval.files.plans import LabelPlan, read_plan
+from rageval.statistics.correction import corrected
+from rageval.statistics.planning import look_bounds
+
+QUERIES, LABELS = 120, 80
+Said = dict[tuple[str, str], str]
+
+
+def run(*words: object, code: int = 0) -> Any:
+    done = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def rows(said: Said, **more: str) -> list[dict[str, Any]]:
+    return [
+        {"query_id": query, "run_id": name, "label": label, "rubric": "crag", **more}
+        for (query, name), label in said.items()
+    ]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """A judge who finds both alike."""
+    said = {(f"q{at:03d}", name): "perfect" for at in range(QUERIES) for name in ("ours", "theirs")}
+    return lines(tmp_path / "judged.jsonl", rows(said, judge="openai:m"))
+
+
+@pytest.fixture
+def plan(tmp_path: Path, judged: Path) -> LabelPlan:
+    words = ("--until-labelled", "ours>theirs", "-m", "crag_score", "-n", LABELS)
+    run("label-plan", judged, *words, "-o", tmp_path / "ask.jsonl")
+    return read_plan(str(tmp_path / "ask.jsonl"))
+
+
+def labelled(tmp_path: Path, plan: LabelPlan, number: int, lost: int = 4, less: int = 0) -> Path:
+    """What people said of the first queries: ours is better in one of so many, theirs in one of 20."""
+    said: Said = {}
+    for at, query in enumerate(plan.order[:number]):
+        ours = "incorrect" if at % 20 == 1 else "perfect"
+        theirs = "incorrect" if at % lost == 0 else "perfect"
+        said |= {(query, "ours"): ours, (query, "theirs"): theirs}
+    found = rows(said, judge="person:kim", plan=plan.sha)
+    return lines(tmp_path / "labels.jsonl", found[: len(found) - less])
+
+
+def compared(judged: Path, labels: Path, *more: str) -> dict[str, Any]:
+    words = ("--gold", labels, "--gold-chosen", labels.parent / "ask.jsonl", "--all-pairs", *more)
+    done = run("compare", judged, "-m", "crag_score", *words, "--format", "json")
+    found: dict[str, Any] = json.loads(done.stdout)["pairs"][0]
+    return {**found, "said": done.stderr}
+
+
+@pytest.mark.parametrize(("number", "look"), [(20, 1), (33, 1), (40, 2), (60, 3), (79, 3), (80, 4)])
+def test_each_look_holds_p_against_its_own_bound(
+    tmp_path: Path, judged: Path, plan: LabelPlan, number: int, look: int
+) -> None:
+    found = compared(judged, labelled(tmp_path, plan, number))
+    size, bound = 20 * look, look_bounds(4)[look - 1]
+    gaps = [(2.0 if at % 4 == 0 else 0.0) - (2.0 if at % 20 == 1 else 0.0) for at in range(size)]
+    zeros = [0.0] * QUERIES
+    p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0).p
+    assert (found["labels"], found["p"]) == (size, pytest.approx(p))
+    assert found["verdict"] == ("higher" if p < bound else "undecided")
+    assert f"look {look} of 4, at {size} labelled queries (p < {bound:.2g})" in found["why"]
+
+
+def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
+    found = compared(judged, labelled(tmp_path, plan, 40))
+    assert 0.0042 < found["p"] < 0.05
+    assert found["verdict"] == "undecided"
+    assert found["why"].endswith("go on to 60")
+    assert "ours against theirs: crag_score: look 2 of 4" in found["said"]
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(labels.read_text().replace(plan.sha, ""))
+    once = (
+        "compare",
+        judged,
+        "-m",
+        "crag_score",
+        "--gold",
+        labels,
+        "--gold-chosen",
+        "uniform",
+        "--format",
+        "json",
+    )
+    assert json.loads(run(*once).stdout)["pairs"][0]["verdict"] in ("higher", "lower")
+
+
+def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
+    found = compared(judged, labelled(tmp_path, plan, 20, lost=1))
+    assert (found["verdict"], found["p"] < look_bounds(4)[0]) == ("higher", True)
+    assert found["why"].endswith("stop, it is clear")
+    found = compared(judged, labelled(tmp_path, plan, 80, lost=19))
+    assert found["verdict"] == "undecided"
+    assert found["why"].endswith("stop, it stays undecided")
+
+
+@pytest.mark.parametrize(("number", "less", "counted"), [(7, 0, 7), (19, 0, 19), (20, 1, 19)])
+def test_before_the_first_look_nothing_is_said(
+    tmp_path: Path, judged: Path, plan: LabelPlan, number: int, less: int, counted: int
+) -> None:
+    found = compared(judged, labelled(tmp_path, plan, number, lost=1, less=less))
+    assert found["verdict"] == "refused"
+    assert f"people labelled {counted} queries of the plan, which looks at them from 20 on" in found["why"]
+
+
+def test_a_plan_decides_by_the_measure_it_names_and_no_other(
+    tmp_path: Path, judged: Path, plan: LabelPlan
+) -> None:
+    labels = labelled(tmp_path, plan, 80)
+    words = ("--gold", labels, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
+    done = run("compare", judged, "-m", "crag_score,hallucination", *words)
+    verdicts = {pair["measure"]: (pair["verdict"], pair["why"]) for pair in json.loads(done.stdout)["pairs"]}
+    assert verdicts["crag_score"][0] == "higher" or verdicts["crag_score"][0] == "lower"
+    (other,) = (found for name, found in verdicts.items() if name != "crag_score")
+    assert other == ("refused", "the plan decides by crag_score, and looks at nothing else")
+
+
+def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
+    labels = labelled(tmp_path, plan, 40)
+    found = [json.loads(line) for line in labels.read_text().splitlines()]
+    found[10] = {key: value for key, value in found[10].items() if key != "label"} | {"status": "refused"}
+    lines(labels, found)
+    pair = compared(judged, labels)
+    assert pair["labels"] == 39
+    assert "look 2 of 4, at 40 labelled queries" in pair["why"]
