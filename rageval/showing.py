@@ -13,11 +13,32 @@ if TYPE_CHECKING:
     import pandas
 
 Grid = Sequence[Sequence[str]]  # the first row is the header
+_SHORTEST = 12  # characters that are left of a name
+_SHORTEST_TOGETHER = 6  # and where that keeps a table in one piece
 
 
-def table_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """Columns for reading; the first `labels` columns are text, the others numbers."""
+def table_lines(
+    grid: Grid, labels: int, width: int | None = None, *, together: bool = False
+) -> Iterator[str]:
+    """Yield columns for reading; the first `labels` columns are text, the others numbers.
+
+    What is wider than `width` is cut into several tables, each with the text columns. Names are shortened
+    where they leave no room for one number beside them; to keep all `together`, for all numbers.
+    """
     shown = [[visible(cell) for cell in row] for row in grid]
+    if width is None:
+        yield from _drawn(shown, labels)
+        return
+    repeated = labels if together or labels < len(grid[0]) else 1
+    _shorten_labels(shown, repeated, width, together)
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for number, columns in enumerate(_fitting(widths, repeated, width)):
+        if number:
+            yield ""
+        yield from _drawn([[row[at] for at in columns] for row in shown], min(labels, len(columns)))
+
+
+def _drawn(shown: Grid, labels: int) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for at, row in enumerate(shown):
         cells = [
@@ -27,6 +48,38 @@ def table_lines(grid: Grid, labels: int) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
         if at == 0:
             yield "  ".join("─" * width for width in widths)
+
+
+def _shorten_labels(shown: list[list[str]], labels: int, width: int, together: bool) -> None:
+    """Leave out the middle of names, the longest first, until there is room beside them."""
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    names, numbers = widths[:labels], widths[labels:]
+    beside = sum(numbers) + 2 * (len(numbers) - 1) if together else max(numbers, default=0)
+    shortest = _SHORTEST_TOGETHER if together else _SHORTEST
+    while (excess := sum(names) + 2 * labels + beside - width) > 0 and max(names) > shortest:
+        widest = names.index(max(names))
+        least = max(names) - 1 if together else 0  # one by one, so that all names give as much
+        names[widest] = max(shortest, least, names[widest] - excess)
+    for row in shown:
+        row[:labels] = map(_shortened, row, names)
+
+
+def _shortened(name: str, room: int) -> str:
+    if len(name) <= room:
+        return name
+    return f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
+
+
+def _fitting(widths: Sequence[int], labels: int, width: int) -> Iterator[list[int]]:
+    """Yield the columns of each table: the text, and as many numbers as fit beside it."""
+    first = list(range(labels))
+    columns = first
+    for column in range(labels, len(widths)):
+        if columns != first and sum(widths[at] + 2 for at in [*columns, column]) - 2 > width:
+            yield columns
+            columns = first
+        columns = [*columns, column]
+    yield columns
 
 
 def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
@@ -42,7 +95,6 @@ def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
     yield "\\end{tabular}"
 
 
-_SHORTEST = 6  # characters of a name that is cut
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -92,9 +144,10 @@ class Displayed:
         head, *rows = self._grid()
         shown = [head, *rows[: self._most]]
         more = [f"… and {len(rows) - len(shown) + 1:,} more"] * (len(rows) >= len(shown))
-        return "\n".join(
-            [visible(self._title()), *table_lines(_fitting(shown, self._labels), self._labels), *more]
-        )
+        from shutil import get_terminal_size
+
+        lines = table_lines(shown, self._labels, get_terminal_size().columns, together=True)
+        return "\n".join([visible(self._title()), *lines, *more])
 
     __repr__ = __str__
 
@@ -112,26 +165,6 @@ class Displayed:
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, at full precision."""
         return frame(self._records())
-
-
-def _fitting(grid: Grid, labels: int) -> Grid:
-    """Cut the longest names until the table fits the terminal."""
-    from shutil import get_terminal_size
-
-    shown = [[visible(cell) for cell in row] for row in grid]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    over = sum(widths) + 2 * (len(widths) - 1) - get_terminal_size().columns
-    while over > 0 and max(widths[:labels]) > _SHORTEST:
-        widths[widths.index(max(widths[:labels]))] -= 1
-        over -= 1
-    cut = [
-        [
-            cell if len(cell) <= width else cell[: width - 1] + "…"
-            for cell, width in zip(row[:labels], widths, strict=False)
-        ]
-        for row in shown
-    ]
-    return [names + row[labels:] for names, row in zip(cut, shown, strict=True)]
 
 
 def frame(records: Iterable[dict[str, Any]], columns: Sequence[str] | None = None) -> pandas.DataFrame:

@@ -80,51 +80,11 @@ def table_lines(grid: Grid, labels: int) -> Iterator[str]:
 
     What is wider than the terminal is cut into several tables, each with the text columns.
     """
-    width = terminal_width()
-    if width is None:
-        yield from drawn(grid, labels)
-        return
-    shown = [[visible(cell) for cell in row] for row in grid]
-    repeated = labels if labels < len(grid[0]) else 1
-    _shorten_labels(shown, repeated, width)
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for number, columns in enumerate(_fitting(widths, repeated, width)):
-        if number:
-            yield ""
-        yield from drawn([[row[at] for at in columns] for row in shown], min(labels, len(columns)))
+    yield from drawn(grid, labels, terminal_width())
 
 
 _USUAL_WIDTH = 100  # of a table that is not looked at
 _NARROWEST = 40  # columns: a terminal that says it has fewer is not believed
-_SHORTEST = 12  # characters that are left of a name
-
-
-def _shorten_labels(shown: list[list[str]], labels: int, width: int) -> None:
-    """Leave out the middle of names, the longest first, that leave no room for one number beside them."""
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    beside = max(widths[labels:], default=0) + 2 * labels
-    while (excess := sum(widths[:labels]) + beside - width) > 0:
-        widest = max(range(labels), key=widths.__getitem__)
-        room = max(_SHORTEST, widths[widest] - excess)
-        if room >= widths[widest]:
-            return
-        for row in shown:
-            name = row[widest]
-            if len(name) > room:
-                row[widest] = f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
-        widths[widest] = room
-
-
-def _fitting(widths: Sequence[int], labels: int, width: int) -> Iterator[list[int]]:
-    """Yield the columns of each table: the text, and as many numbers as fit beside it."""
-    first = list(range(labels))
-    columns = first
-    for column in range(labels, len(widths)):
-        if columns != first and sum(widths[at] + 2 for at in [*columns, column]) - 2 > width:
-            yield columns
-            columns = first
-        columns = [*columns, column]
-    yield columns
 
 
 def wrapped(text: str, between: str = " ") -> Iterator[str]:
