@@ -139,7 +139,7 @@ class AnswerOptions(TypedDict, total=False):
     on_missing: Literal["error", "skip", "worst", "best"]
     groups: Mapping[str, str] | None
     weights: Mapping[str, float] | None
-    compat: Literal["nuggetizer"] | None
+    compat: Literal["nuggetizer", "crag"] | None
 
 
 class ComparisonOptions(TypedDict, total=False):

@@ -145,8 +145,9 @@ def prepared(
     """Return the evaluator, with the judgements read, and the runs, not read yet."""
     if options["on_missing"] != "error":
         raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
-    if options["compat"] == "nuggetizer" or options["answers"] or options["weights"]:
-        raise UsageError("--compat nuggetizer, --answers and --weights are about judged answers (JSON lines)")
+    if options["compat"] in OF_ANSWERS or options["answers"] or options["weights"]:
+        names = " and ".join(f"--compat {name}" for name in OF_ANSWERS)
+        raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
     named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
     everything = options["judged_only"] or options["bounds"] or bool(options["provider"]) or named is False
     floor = lowest_grade(measures, options["rel"], everything)
@@ -229,6 +230,9 @@ def answer_scores(
     return results, said, grades.queries.words, []
 
 
+OF_ANSWERS = ("nuggetizer", "crag")  # of --compat
+
+
 def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> JudgementTable:
     """Read the judgements; refuse options that are about runs first."""
     from rageval.scoring.answers import read_judgements
@@ -240,8 +244,9 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
         raise UsageError("--names is about runs; judged answers name their systems themselves (run_id)")
     if options["zero_rel"] != "zero":
         raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
-    if options["compat"] not in (None, "nuggetizer"):
-        raise UsageError(f"--compat {options['compat']} is about runs; for answers there is nuggetizer")
+    if options["compat"] not in (None, *OF_ANSWERS):
+        known = " and ".join(OF_ANSWERS)
+        raise UsageError(f"--compat {options['compat']} is about runs; for answers there are {known}")
     return read_judgements(
         inputs.answers, answers=options["answers"], nuggets=options["nuggets"], limits=reading.limits
     )

@@ -72,6 +72,12 @@ _WAYS_ON = (
 @click.option("--rel", type=int, default=2, show_default=True, help="The least grade, with --qrels.")
 @click.option("--examples", metavar="FILE", help="In-context examples: JSON lines with a reply, or a text.")
 @click.option("--compat", metavar="NAME", help="Take what cannot be read for what this source takes it for.")
+@click.option(
+    "--abstentions",
+    type=click.Choice(("rageval", "crag")),
+    help="What says that it does not know: sentences that all say so (default), or the words that CRAG's"
+    " script looks for.",
+)
 @click.option("--permutations", type=click.IntRange(1), default=10, show_default=True, help="Of a list.")
 @click.option("--balanced", is_flag=True, help="Show lists in the orders of a balanced Latin square.")
 @shared("--seed", default=0, help="Of random orders.")
@@ -122,6 +128,8 @@ def judge(
         found = found.with_examples(options["examples"])
     if options["compat"] is not None:
         found = found.counting(options["compat"])
+    if options["abstentions"] is not None:
+        found = found.abstaining_by(options["abstentions"])
     _check_measures(found, options)
     material = _material(answers, options)
     if options["dry_run"]:

@@ -26,7 +26,7 @@ _FORMATS = (
     "freshstack-leaderboard",
 )
 _GATE_FAILED = 1
-_COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer")
+_COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer", "crag")
 _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 

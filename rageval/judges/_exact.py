@@ -23,11 +23,40 @@ __all__ = ["Answer", "Question", "Sentence", "first_stage", "folded", "judge_exa
 
 _QUOTES = str.maketrans({**dict.fromkeys("‘’‚‛′ʼ`´＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')})
 _EDGES = " \t\n.!\"'"
-_ABSTENTION = re.compile(
-    r"(?:(?:i'm |i am )?sorry,? (?:but )?)?"
-    r"(?:i (?:really |honestly )?(?:don't|do not|dont) know(?: the answer)?"
-    r"(?: to (?:this|that|the|your) question)?|i(?:'m| am) not sure|not sure|unknown|no answer|n/a)"
+# What counts as an abstention: our list, of whole sentences, and CRAG's script, which looks for four words.
+ABSTENTIONS = ("rageval", "crag")
+_ASIDE = (
+    r"(?:(?:(?:i'm |i am |we're )?(?:so |very )?sorry|i apologi[sz]e|apologies|unfortunately|regrettably"
+    r"|i'm afraid|i am afraid|honestly|well|as an ai(?: language model)?|hmm),?(?: but| that)? ?){0,3}"
 )
+_NEGATED = r"(?:don't|do not|dont|didn't|did not|can't|cannot|can not|could not|couldn't)"
+_UNABLE = rf"(?:{_NEGATED}|(?:am|'m|was) (?:not able|unable) to)"
+_REALLY = r"(?:really |honestly |simply |just |actually |currently )?"
+_KNOWING = rf"{_REALLY}(?:know|have|find|recall|see)"
+_SAYING = r"(?:answer|find|determine|say|tell|provide|verify|confirm|give|help|locate|identify|respond)"
+_TURN = r"but|however|although|though|think|believe|probably|likely|perhaps|maybe|doubt|guess"
+_OF_WHAT = (
+    r"the|that|this|these|your|any|anything|enough|sufficient|about|of|on|in|for|to|from|with|based|who|whose"
+    r"|what|when|where|which|why|whether|if|how (?:many|much|old|long|often|far|tall|big|high)|you|it|at"
+)
+_TO_THE_END = rf"\b(?!.*(?:\b(?:{_TURN})\b|:)).*"
+_REST = rf"(?:,? (?:{_OF_WHAT}){_TO_THE_END})?"
+_ABSTENTION = re.compile(
+    rf"{_ASIDE}(?:i {_REALLY}{_NEGATED} {_KNOWING}{_REST}|i ?{_UNABLE} {_SAYING}{_REST}"
+    rf"|(?:i have |i've )?no (?:idea|clue)|idk|i dunno|dunno|i(?:'m| am) not (?:sure|certain)|not sure"
+    rf"|unknown|no answer|n/a|no (?:relevant )?information(?: (?:was )?(?:available|found|provided))?"
+    rf"|there (?:is|was) (?:no|not enough|insufficient) (?:information|evidence|data|context){_REST}"
+    rf"|(?:insufficient|not enough) (?:information|evidence|data|context){_REST})"
+)
+_EXPLAINING = re.compile(  # behind an abstention: why there is no answer, or what to do about it
+    rf"{_ASIDE}(?:(?:the |these |those |your |my |any )?(?:provided |given |available |retrieved |search )*"
+    rf"(?:results?|documents?|passages?|context|sources?|information|references?|text|pages?)\b.*"
+    rf"(?:n't|\bnot|\bno|\black|\bcannot){_TO_THE_END}"
+    rf"|(?:please|could you|can you|would you|let me know|you (?:may|can|could|might))\b.*)"
+)
+_ASIDE_ALONE = re.compile(_ASIDE)
+_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
+_LONGEST_ABSTENTION = 600  # characters; who says more, answers
 _WORD, _NO_WORD = re.compile(r"\w"), re.compile(r"\W")
 _ARTICLES = {"a", "an", "the"}
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
@@ -51,7 +80,7 @@ def folded(text: str) -> str:
     return " ".join(text.split()).strip(_EDGES)
 
 
-def first_stage(answer: str, gold: str | Iterable[str]) -> str | None:
+def first_stage(answer: str, gold: str | Iterable[str], abstentions: str = "rageval") -> str | None:
     """Return `perfect`, `missing`, or None where the form does not decide.
 
     >>> [first_stage(answer, ["Paris"]) for answer in ("PARIS.", "I don’t know.", "Rome")]
@@ -62,7 +91,29 @@ def first_stage(answer: str, gold: str | Iterable[str]) -> str | None:
     said = folded(answer)
     if said and any(said == folded(text) for text in ([gold] if isinstance(gold, str) else gold)):
         return "perfect"
-    return "missing" if not said or _ABSTENTION.fullmatch(said) else None
+    return "missing" if abstains(answer, abstentions) else None
+
+
+def abstains(answer: str, by: str = "rageval") -> bool:
+    """Tell whether an answer says that it does not know, by our list or by that of CRAG's script.
+
+    Ours: every sentence says so, or why. The script's: the words "i don't know" stand anywhere.
+
+    >>> said = ("idk", "I don't know. The search results do not say.", "I don't know, but it may be Rome.")
+    >>> [(abstains(text), abstains(text, "crag")) for text in said]
+    [(True, False), (True, True), (False, True)]
+    """
+    if by == "crag":
+        return "i don't know" in answer.strip().lower()
+    if len(answer) > _LONGEST_ABSTENTION:
+        return not folded(answer)
+    sentences = [said for text in _SENTENCES.split(answer) if (said := folded(text.rstrip(";")))]
+    if not sentences:
+        return True
+    others = [text for text in sentences if not _ABSTENTION.fullmatch(text)]
+    return len(others) < len(sentences) and all(
+        _ASIDE_ALONE.fullmatch(text) or _EXPLAINING.fullmatch(text) for text in others
+    )
 
 
 def script_stage(answer: str, gold: str) -> str | None:
@@ -75,7 +126,7 @@ def script_stage(answer: str, gold: str) -> str | None:
     'accurate'
     """
     said, right = answer.strip().lower(), gold.strip().lower()
-    if "i don't know" in said:
+    if abstains(said, "crag"):
         return "missing"
     if said == right:
         return "accurate"

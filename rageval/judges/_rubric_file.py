@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.errors import InputError
+from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import JSON, PARSERS, READS, SCHEMA, require_quick
 from rageval.judges._templates import ITEMS, WAYS, names_in, template_of
 from rageval.judges._verdicts import KINDS
@@ -100,6 +101,7 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     compat: str | None = None
     unreadable: str | None = None
     lenient: bool = False
+    abstentions: str = ABSTENTIONS[0]
 
     @property
     def departures(self) -> list[str]:
@@ -315,6 +317,8 @@ def _of_reading(found: RubricFile) -> Iterator[tuple[str, str]]:
 def _of_rules(found: RubricFile) -> Iterator[tuple[str, str]]:
     if found.first_stage is not None and found.first_stage not in FIRST_STAGES:
         yield "first_stage", f"first_stage = {found.first_stage!r}, expected {' or '.join(FIRST_STAGES)}"
+    if found.abstentions not in ABSTENTIONS:
+        yield "abstentions", f"abstentions = {found.abstentions!r}, expected {' or '.join(ABSTENTIONS)}"
     if found.each not in (None, "gold") or (found.each and (found.unit, found.kind) != ("answer", "label")):
         yield "each", 'each = "gold" asks of an answer, for a label, beside each gold answer by itself'
     if found.unreadable is not None and (found.unreadable not in found.labels or not found.compat):

@@ -250,7 +250,7 @@ def decided(rubric: Rubric, task: Task) -> str | None:
         labels = [script_stage(data["answer"], gold) for gold in data["gold"]]
         found = next((label for label in labels if label in ("accurate", "missing")), None)
         return found or (None if None in labels else "incorrect")
-    label = first_stage(data["answer"], data["gold"])
+    label = first_stage(data["answer"], data["gold"], rubric.file.abstentions)
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
 
 

@@ -87,14 +87,10 @@ def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
         if spec == "token_f1":
             said: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
         else:
-            said = {"label": _label(_MATCHERS[spec], answer.text, gold, right), "rubric": rubric.judged_as}
+            is_silent = first_stage(answer.text, gold, rubric.file.abstentions) == "missing"
+            label = "missing" if is_silent else right if _MATCHERS[spec](answer.text, gold) else "incorrect"
+            said = {"label": label, "rubric": rubric.judged_as}
         yield _row(answer, "0", spec, said)
-
-
-def _label(matches: Callable[[str, list[str]], bool], text: str, gold: list[str], right: str) -> str:
-    if first_stage(text, gold) == "missing":
-        return "missing"
-    return right if matches(text, gold) else "incorrect"
 
 
 def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:

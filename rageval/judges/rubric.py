@@ -26,10 +26,12 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, UsageError
+from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import PARSERS, SCHEMA, ReplyRules
 from rageval.judges._prompts import FENCE, Mark, Part, as_data, by_author
 from rageval.judges._prompts import Prompt as Parts
 from rageval.judges._rubric_file import (
+    FIRST_STAGES,
     OF_RUBRIC,
     Examples,
     Prompt,
@@ -171,7 +173,14 @@ class Rubric:
         if self.file.compat != compat:
             knows = f"knows compat={self.file.compat!r}" if self.file.compat else "knows no such rule"
             raise UsageError(f"compat={compat!r}: rubric {self.name} {knows}")
-        return replace(self, file=msgspec.structs.replace(self.file, lenient=True))
+        by_form = {"first_stage": FIRST_STAGES[-1], "abstentions": compat} if compat == "crag" else {}
+        return replace(self, file=msgspec.structs.replace(self.file, lenient=True, **by_form))
+
+    def abstaining_by(self, abstentions: str) -> Rubric:
+        """Return the rubric with one of the lists of what says that it does not know."""
+        if abstentions not in ABSTENTIONS:
+            raise UsageError(f"abstentions={abstentions!r}: expected {' or '.join(ABSTENTIONS)}")
+        return replace(self, file=msgspec.structs.replace(self.file, abstentions=abstentions))
 
     @property
     def _reading(self) -> ReplyRules:

@@ -17,7 +17,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Share
-from rageval.measures.scales import PROXIES, Scale
+from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
 from rageval.scoring.banks import judged_by
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rageval.typing import AnswerOptions, FileLike, JudgementsLike, MeasuresLike, NuggetsLike, RecordsLike
 
 _ON_MISSING = ("error", "skip", "worst", "best")
-COMPAT = ("nuggetizer",)
+COMPAT = ("nuggetizer", "crag")
 _SHOWN = 10
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
 
@@ -48,7 +48,7 @@ class AnswerRules:
     weights
         `{group: weight}` of that mean.
     compat
-        Another tool's rules: `nuggetizer`.
+        Another tool's rules: `nuggetizer`, or `crag`: what could not be judged is incorrect.
     """
 
     on_missing: str = "error"
@@ -67,7 +67,7 @@ class AnswerRules:
     @property
     def filling(self) -> str:
         """What stands in for a missing judgement while counting how many there are."""
-        if self.compat == "nuggetizer":
+        if self.compat is not None:
             return "worst"
         return "skip" if self.on_missing == "error" else self.on_missing
 
@@ -222,6 +222,8 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
     complaints: list[str] = []
     for number, run in enumerate(grades.runs.words):
         found = by_judge(measures, grades, number, rules.filling, rules.compat)
+        if rules.compat == "crag":
+            _refuse_others(found)
         scores = [_score(each, grades, number, rules) for each in found]
         results.append(Scores(run, tuple(scores)))
         complaints += [_complaint(run, score) for score in scores if score.lost]
@@ -229,6 +231,14 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
         raise MissingJudgements("\n".join([*complaints[:_SHOWN], *more, _WAYS_ON]))
     return results
+
+
+def _refuse_others(found: Iterable[_Evaluated]) -> None:
+    for each in found:
+        if other := next((scale for scale in each.scales if scale is not CRAG), None):
+            raise UsageError(
+                f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
+            )
 
 
 @dataclass(slots=True)
