@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import rageval
 from rageval import evaluate_answers
 from rageval.errors import UsageError
-from rageval.judges._exact import first_stage, folded, judge_exactly
+from rageval.judges._exact import abstains, first_stage, folded, judge_exactly
+from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
+from rageval.testing import ScriptedModel
+from test_bad_input import command
 
 
 def question(query: str, *gold: str) -> Question:
@@ -199,3 +206,99 @@ class TestJudgements:
     def test_an_unknown_way_out(self) -> None:
         with pytest.raises(UsageError, match="expected skip or incorrect"):
             labels([answer("1", "Paris")], *self.QUESTIONS, undecided="guess")
+
+
+ABSTAIN = (
+    "I don't know. The search results do not say.",
+    "idk",
+    "Unfortunately, I don't know",
+    "I cannot answer that",
+    "I'm sorry, but I don't have enough information to answer this question.",
+    "I am unable to find the answer.",
+    "I don't know who won the 2014 World Cup.",
+    "Unfortunately, the search results do not contain this. I don't know.",
+    "I don’t know. Please provide more context.",
+    "There is not enough information in the provided documents to answer the question.",
+)
+ANSWER = (
+    "The search results do not say.",
+    "I don't know, but it may be Rome.",
+    "I don't know. It was Germany.",
+    "I cannot answer without saying Paris",
+    "I don't have a favourite: Paris",
+    "No information was lost in the merger",
+    "unknown pleasures",
+)
+
+
+@pytest.mark.parametrize("said", ABSTAIN)
+def test_whoever_says_nothing_else_abstains(said: str) -> None:
+    assert abstains(said)
+    assert first_stage(said, ["Paris"]) == "missing"
+
+
+@pytest.mark.parametrize("said", ANSWER)
+def test_whoever_says_something_else_does_not(said: str) -> None:
+    assert not abstains(said)
+
+
+def test_the_script_looks_for_its_words_anywhere() -> None:
+    found = [said for said in (*ABSTAIN, *ANSWER) if abstains(said, "crag")]
+    assert found == [said for said in (*ABSTAIN, *ANSWER) if "i don't know" in said.lower()]
+    assert "I don't know. It was Germany." in found
+    assert "idk" not in found
+    assert first_stage("I don't know. It was Germany.", ["Paris"], "crag") == "missing"
+    assert not abstains("", "crag")  # the script asks its model
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["sorry, " * 200 + "x", "the results" + " no" * 300 + ":", "i can't " * 300, "unfortunately " * 300],
+)
+def test_long_answers_take_no_longer(said: str) -> None:
+    assert not any(abstains(said[:length]) for length in (599, 600, 601, len(said)))
+
+
+def test_lists_and_rules_are_chosen(tmp_path: Path) -> None:
+    answers = [
+        {"query_id": "q1", "run_id": "r", "answer": "I don't know. It was Germany."},
+        {"query_id": "q2", "run_id": "r", "answer": "idk"},
+    ]
+    gold = [{"query_id": f"q{at}", "question": "Who?", "answer": "Germany"} for at in (1, 2)]
+
+    def labels(*words: str) -> list[str]:
+        given = str(tmp_path / "a"), "--questions", str(tmp_path / "q")
+        done = command("judge", "crag-auto", *given, *words)
+        assert done.code == 0, done.err
+        return [json.loads(line)["label"] for line in done.out.splitlines()]
+
+    (tmp_path / "a").write_text("".join(json.dumps(record) + "\n" for record in answers))
+    (tmp_path / "q").write_text("".join(json.dumps(record) + "\n" for record in gold))
+    assert labels("--judge", "contains") == ["accurate", "missing"]
+    assert labels("--judge", "contains", "--abstentions", "crag") == ["missing", "incorrect"]
+    assert labels("--judge", "contains", "--compat", "crag") == ["missing", "incorrect"]
+
+
+def test_a_reply_that_cannot_be_read_is_a_hallucination_by_the_scripts_rules_alone(tmp_path: Path) -> None:
+    answers = [{"query_id": "q", "run_id": "r", "question": "Who?", "answer": "Rome"}]
+    gold = [{"query_id": "q", "question": "Who?", "answer": "Paris"}]
+    options: Any = {"questions": gold, "store": str(tmp_path / "store"), "canaries": 0}
+    model = ScriptedModel(lambda request: "who knows?")
+    (said,) = rageval.judge("crag-auto", answers, model, **options)
+    assert said["status"] == "invalid"
+    (said,) = rageval.judge(rubric_named("crag-auto").counting("crag"), answers, model, **options)
+    assert said["label"] == "incorrect"
+
+
+def test_scores_by_the_scripts_rules() -> None:
+    judged = [
+        {"query_id": "q1", "run_id": "r", "rubric": "crag-auto", "label": "accurate"},
+        {"query_id": "q2", "run_id": "r", "rubric": "crag-auto", "status": "invalid"},
+    ]
+    scores = rageval.evaluate_answers("crag_score, hallucination", judged, compat="crag")["r"]
+    assert scores["crag_score"].value == 0.0
+    assert scores["hallucination"].value == 0.5
+    assert "compat:crag" in scores["crag_score"].signature
+    assigned = [{"query_id": "q", "run_id": "r", "aspect": "n", "label": "support"}]
+    with pytest.raises(rageval.RagevalError, match="compat='crag' is about CRAG's labels"):
+        rageval.evaluate_answers("a_strict", assigned, compat="crag")
