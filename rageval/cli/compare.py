@@ -247,17 +247,18 @@ def _latex(found: Comparison, places: int) -> Iterator[str]:
 def _csv(found: Comparison, places: int) -> Iterator[str]:
     """Yield a row a pair and measure, at full precision of p."""
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
-    head += "wins,ties,losses,detectable,needed,verdict,why,every_completion,better_run,"
+    head += "wins,ties,losses,detectable,needed_least,needed_most,verdict,why,every_completion,better_run,"
     yield head + "undefined,other_undefined,basis,judged,people,labels,gain"
     for pair in found.pairs:
         cells = [found.cell(run, pair.measure) for run in (pair.run, pair.other)]
         numbers = [f"{cell.value:.{places}f}" for cell in cells] + [str(pair.queries)]
         numbers += [f"{value:.{places}f}" for value in (pair.difference, pair.low, pair.high)]
         numbers += [f"{pair.p:.6g}", f"{pair.adjusted:.6g}", f"{pair.effect:.4f}"]
-        numbers += [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.detectable:.{places}f}"]
+        least = "" if math.isnan(pair.detectable) else f"{pair.detectable:.{places}f}"
+        numbers += [str(pair.wins), str(pair.ties), str(pair.losses), least]
         words = [pair.verdict, pair.why, pair.every_completion or "", pair.better_run or ""]
-        number = str(pair.needed) if pair.needed is not None else ""
-        rest = [number, csv_line(words), *(str(cell.undefined) for cell in cells), csv_line([pair.basis])]
+        needed = ["" if number is None else str(number) for number in (pair.needed_least, pair.needed_most)]
+        rest = [*needed, csv_line(words), *(str(cell.undefined) for cell in cells), csv_line([pair.basis])]
         rest += ["" if each is None else f"{each:.{places}f}" for each in (pair.judged, pair.people)]
         rest += ["" if each is None else f"{each:.0f}" for each in (pair.labels, pair.gain)]
         yield csv_line([pair.run, pair.other, pair.measure], [*numbers, *rest])
@@ -370,8 +371,10 @@ def _head(found: Comparison) -> list[str]:
 def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
     numbers = [f"{value:+.{places}f}" for value in (pair.difference, pair.low, pair.high)]
     row = [pair.measure, pair.run, pair.other, *numbers, _p(pair.p), _p(pair.adjusted)]
-    row += [f"{pair.effect:+.2f}", f"{pair.wins}-{pair.ties}-{pair.losses}", f"{pair.detectable:.{places}f}"]
-    row += [f"{pair.needed:,}" if pair.needed is not None else "-", pair.verdict]
+    shown = f"{pair.detectable:.{places}f}"
+    if math.isnan(pair.detectable):
+        shown = "-" if math.isnan(pair.p) else "not reachable"
+    row += [f"{pair.effect:+.2f}", f"{pair.wins}-{pair.ties}-{pair.losses}", shown, pair.needed, pair.verdict]
     with_bounds = any(each.every_completion for each in found.pairs)
     return [*row, pair.every_completion or "-"] if with_bounds else row
 

@@ -153,7 +153,8 @@ def _pair(
         detectable=detectable(found.error, len(labels), settings.level, settings.power)
         if found
         else math.nan,
-        needed=None,
+        needed_least=None,
+        needed_most=None,
         verdict=verdict,
         why=ruled.why,
         better_run=better_of(*names, verdict, better),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -37,7 +38,7 @@ from rageval.comparison.results import (
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scoring.scores import Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, ranges_of_differences
-from rageval.statistics.power import detectable, needed
+from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import Float, Int, Sample, standard_error
 from rageval.statistics.significance import (
     Significance,
@@ -49,6 +50,8 @@ from rageval.statistics.significance import (
     tukey,
     wilcoxon,
 )
+
+ALONE = "the interval is of this pair alone"
 
 
 class Table(NamedTuple):
@@ -246,13 +249,17 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
     low, high = _intervals(table, columns, runs, settings, known)
     error, effect = standard_error(columns), cohens_d(columns)
     units = (columns.sizes() > 0).sum(axis=0)
+    differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
     found = []
     for at, (first, second) in enumerate(table.pairs.tolist()):
         won, tied, lost = outcomes(columns.values[:, at], better)
         gap = mean(columns.values[:, at])
         strength = float(error[at]), int(units[at]), settings.level, settings.power
+        differ = None if settings.test == "t" else int(differing[at])
+        is_reachable = differ is None or differ >= fewest(settings.level)
+        least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
         ruled, why = _ruling(table, at, runs, settings, known)
-        why = why or _beside(ruled, float(low[at]), float(high[at]))
+        why = why or _beside(ruled, table, at, (float(low[at]), float(high[at])), settings)
         same = known.alike.get(frozenset((runs[first], runs[second])))
         basis = "" if same else table.scores[0].basis  # that rankings are the same is nobody's word
         verdict = worded(ruled, better, basis)
@@ -270,8 +277,9 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
             wins=won,
             ties=tied,
             losses=lost,
-            detectable=detectable(*strength),
-            needed=needed(gap, *strength),
+            detectable=detectable(*strength) if is_reachable else math.nan,
+            needed_least=least,
+            needed_most=most,
             verdict=verdict,
             why=why,
             better_run=better_of(runs[first], runs[second], verdict, better),
@@ -284,7 +292,11 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
 def _intervals(
     table: Table, columns: Sample, runs: list[str], settings: Settings, known: KnownOfRuns
 ) -> tuple[Float, Float]:
-    """Return the interval of each difference; the same rankings differ by 0, and that is no estimate."""
+    """Return the interval of each difference; the same rankings differ by 0, and that is no estimate.
+
+    It reaches to 0 where the test of the pair alone does not tell it from 0, so that the two do not
+    contradict each other: where most queries are equal, resampling knows less than the test.
+    """
     scale = ranges_of_differences(table.sample.values, table.pairs, table.limits)
     low, high = intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
@@ -293,6 +305,8 @@ def _intervals(
         known.alike.get(frozenset((runs[first], runs[second]))) == IDENTICAL
         for first, second in table.pairs.tolist()
     ]
+    untold = ~(table.p <= 1 - settings.level)  # NaN tells nothing, either
+    low[untold], high[untold] = np.minimum(low, 0.0)[untold], np.maximum(high, 0.0)[untold]
     low[same] = high[same] = 0.0
     return low, high
 
@@ -332,9 +346,15 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     return refused(doubt) if doubt else found
 
 
-def _beside(verdict: str, low: float, high: float) -> str:
-    """Return what is to be said where the test decides, and the interval would not."""
-    if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not low <= 0 <= high:
+def _beside(verdict: str, table: Table, at: int, ends: tuple[float, float], settings: Settings) -> str:
+    """Return what is to be said where the test decides and the interval would not, or the other way round."""
+    holds_none = ends[0] <= 0 <= ends[1]
+    if verdict == UNDECIDED and not holds_none and table.adjusted[at] > table.p[at]:
+        return (
+            f"{ALONE}, where p is {table.p[at]:.2g};"
+            f" among {table.family:,} pairs it is {table.adjusted[at]:.2g} ({settings.adjust})"
+        )
+    if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not holds_none:
         return ""
     return "the test decides, but the interval holds 0: it asks another question, and is the wider one here"
 

@@ -17,6 +17,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessing import is_permutation, on, rankings_of, required
+from rageval.statistics.bootstrap import expanded
 from rageval.statistics.samples import Float, Int
 from rageval.text import visible
 
@@ -271,7 +272,8 @@ def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float
     if len(found) < _ENOUGH * resamples:
         nothing = np.full(len(played.systems), np.nan)
         return nothing, nothing
-    low, high = np.quantile(np.array(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    ends = [float(end[0]) for end in expanded(level, np.array([len(queries)]))]
+    low, high = np.quantile(np.array(found), ends, axis=0)
     point = high - low < _POINT  # every query says the same, so nothing is known of other ones
     return np.where(point, np.nan, low), np.where(point, np.nan, high)
 

@@ -24,8 +24,8 @@ from rageval.comparison._corrected import (
     is_corrected,
     said_of_gold,
 )
-from rageval.comparison._pairs import KnownOfRuns, Table, pairs_of, tables
-from rageval.comparison._verdicts import failures
+from rageval.comparison._pairs import ALONE, KnownOfRuns, Table, pairs_of, tables
+from rageval.comparison._verdicts import SLACK, failures
 from rageval.comparison.intervals import has_interval, sample
 from rageval.comparison.results import (
     BEST,
@@ -49,12 +49,16 @@ from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import RunSource, run_source
 from rageval.statistics.bootstrap import FEW, intervals, is_coarse, ranges_of
+from rageval.statistics.power import fewest
+from rageval.statistics.significance import skewness
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.typing import MeasuresLike, QrelsLike, RunLike, RunOptions
 
 _FEW = 10
+_MANY = 200  # units; with more, skewness matters little
+_SKEWED = 2.0
 
 
 def compare(
@@ -112,7 +116,7 @@ def compare(
         cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
         pairs += corrected_pairs(table, runs, settings, known)
     uncorrected = [table for table in found if not is_corrected(table)]
-    remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able)]
+    remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
     return Comparison(
         runs,
         [str(score.measure) for score in results[0].scores],
@@ -223,7 +227,7 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
 
 
 def _limits(
-    found: list[Table], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool]
+    found: list[Table], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool], settings: Settings
 ) -> Iterator[str]:
     """Say where an interval or a test rests on less than it should."""
     for table in found:
@@ -241,12 +245,48 @@ def _limits(
         gaps = sum(0 < number < min(FEW, ties) for number, ties in differ)
         if gaps:
             yield f"{name}: coarse: in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
+        yield from _out_of_reach(table, name, of_measure, settings)
+        yield from _skewed(table, name, of_measure, settings)
         stuck = sum(
-            pair.verdict == UNDECIDED and bool(pair.why) and pair.wins + pair.losses > 0
+            pair.verdict == UNDECIDED
+            and bool(pair.why)
+            and not pair.why.startswith(ALONE)
+            and pair.wins + pair.losses > 0
             for pair in of_measure
         )
         if stuck:
             yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"
+
+
+def _out_of_reach(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
+    """Say where so few queries differ that no difference could be shown."""
+    differ = (np.abs(table.shown(settings).differences().sums()) > SLACK).sum(axis=0).tolist()
+    far = [number for pair, number in zip(pairs, differ, strict=True)
+           if pair.queries > 1 and math.isnan(pair.detectable)]  # fmt: skip
+    if far:
+        what = "clusters" if table.sample.is_clustered else "queries"
+        yield (
+            f"{name}: no difference is detectable in {len(far):,} of {len(pairs):,} pairs: {max(far):,}"
+            f" {what} differ{' at most' if len(far) > 1 else ''}, {fewest(settings.level)} are needed"
+        )
+
+
+def _skewed(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
+    """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
+    if settings.test != "randomisation":
+        return
+    sums = table.shown(settings).differences().sums()
+    lopsided = [
+        pair
+        for pair, column in zip(pairs, sums.T, strict=True)
+        if pair.is_significant and len(column) < _MANY and abs(skewness(column[column != 0])) > _SKEWED
+    ]
+    if lopsided:
+        yield (
+            f"{name}: differences are skewed in {len(lopsided):,} of {len(pairs):,} pairs: few large, many"
+            " small; flipped signs take both sides for alike, and claim too often where they are not"
+            " (--test t asks for the mean)"
+        )
 
 
 def compare_runs(

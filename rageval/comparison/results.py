@@ -173,8 +173,10 @@ class Pair:
     `difference` is run − other, on the `queries` where both are defined; `p` the test's, `adjusted` for all
     comparisons by this measure; `effect` in standard deviations of the differences; `wins`, `ties` and
     `losses` count queries, won where the value is the better one (the higher one, if neither way is better);
-    `detectable` is the smallest difference so many queries show, `needed` how many (clusters, where there are
-    any) the observed one needs. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
+    `detectable` is the smallest difference so many queries show (NaN where too few of them differ for the
+    test to show any), and a difference like the observed one needs between `needed_least` and `needed_most`
+    of them (clusters, where there are any): what the ends of its interval need, and None where there is no
+    end to it. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
     good when low `worse` or `better` instead; `why` what else should be known. `every_completion` is the
     verdict over all ways to judge the unjudged documents. `better_run` is the run that may be called better.
     `basis` says where all that is a judge's word alone: `by this judge`, as then the verdict does. With
@@ -197,7 +199,8 @@ class Pair:
     ties: int
     losses: int
     detectable: float
-    needed: int | None
+    needed_least: int | None
+    needed_most: int | None
     verdict: str
     why: str = ""
     every_completion: str | None = None
@@ -207,6 +210,15 @@ class Pair:
     people: float | None = None
     labels: int | None = None
     gain: float | None = None
+
+    @property
+    def needed(self) -> str:
+        """How many queries a difference like the observed one needs, in words."""
+        if self.needed_least is None:
+            return "-"
+        if self.needed_most is None:
+            return f"more than {self.needed_least:,}"
+        return f"{self.needed_least:,} … {self.needed_most:,}"
 
     @property
     def is_significant(self) -> bool:

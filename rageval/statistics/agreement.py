@@ -22,12 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import InputError, UsageError
-from rageval.statistics.bootstrap import FEW, floor, is_coarse
+from rageval.statistics.bootstrap import FEW, expanded, floor, is_coarse
 from rageval.statistics.samples import Float, Sample
 
 _Weights = Callable[[Float], Float]
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
 _TRIAL = 1e-6  # share of the items that is made to disagree where none does
+_FEWEST_JUDGES = 4
 _WEIGHTS = ("none", "linear", "quadratic")
 
 
@@ -172,11 +173,11 @@ def agreement(
     drawn = generator.integers(0, len(tables), (resamples, len(tables)))
     samples = [tables[rows].sum(axis=0) for rows in drawn]
     least = _least_half(Sample(tuple(query), w[places][:, None], of_item))
+    ends = [float(end[0]) for end in expanded(LEVEL, np.array([len(tables)]))]
     found = []
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
-        ends = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         low, high = np.quantile(values, ends) if len(values) > resamples / 2 else (math.nan, math.nan)
         whole = tables.sum(axis=0)
         value, half = coefficient(whole, w), least * _slope(coefficient, whole, w)
@@ -216,13 +217,17 @@ def _beyond(seen: float, expected: float) -> float:
 
 
 class Components(NamedTuple):
-    """Variances of queries, judges and the rest, and how many queries and judges they rest on."""
+    """Variances of queries, judges and the rest, and how many queries and judges they rest on.
+
+    `repeated`: the judgements are votes of one judge, so that there is no variance of judges to be known.
+    """
 
     query: float
     judge: float
     rest: float
     queries: int
     judges: int
+    repeated: bool = False
 
     def standard_error(self, more_queries: int = 0, more_judges: int = 0) -> float:
         """Return the standard error of the mean, with so many more of either."""
@@ -230,16 +235,71 @@ class Components(NamedTuple):
         return math.sqrt(self.query / queries + self.judge / judges + self.rest / (queries * judges))
 
     def advice(self, more_queries: int = 40, more_judges: int = 2) -> str:
-        """Return what helps more, in a sentence.
+        """Return what helps more, in a sentence, with what is known of each standard error at 95 %.
+
+        How judges differ is known from as many judges as there are, and of fewer than four nothing is said.
 
         >>> Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
-        'standard error 0.0432 now, 0.0322 with 40 more queries, 0.0429 with 2 more votes: more queries'
+        '3 judges say too little of how judges differ to tell what more votes would help; 4 are needed'
+        >>> advice = Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=6).advice()
+        >>> print(*advice.split(', '), sep='\\n')
+        standard error 0.0428 (0.0358 to 0.0535) now
+        0.0319 (0.0266 to 0.0401) with 40 more queries
+        0.0427 (0.0356 to 0.0534) with 2 more votes: more queries
         """
-        queries, votes = self.standard_error(more_queries), self.standard_error(0, more_judges)
-        better = "more queries" if queries < votes else "more votes" if votes < queries else "neither"
+        if self.judges < _FEWEST_JUDGES and not self.repeated:
+            return (
+                f"{self.judges:,} judges say too little of how judges differ to tell what more votes would"
+                f" help; {_FEWEST_JUDGES} are needed"
+            )
+        ways = [(0, 0), (more_queries, 0), (0, more_judges)]
+        now, queries, votes = (
+            "{:.4f} ({:.4f} to {:.4f})".format(
+                self.standard_error(*way),
+                *(math.sqrt(max(end, 0.0)) for end in self._ends(self._parts(*way))),
+            )
+            for way in ways
+        )
+        low, high = self._ends(self._parts(*ways[1]) - self._parts(*ways[2]))
+        better = (
+            "more queries"
+            if high < 0
+            else "more votes"
+            if low > 0
+            else "neither"
+            if low == high
+            else "not known"
+        )
         return (
-            f"standard error {self.standard_error():.4f} now, {queries:.4f} with {more_queries:,} more"
-            f" queries, {votes:.4f} with {more_judges:,} more votes: {better}"
+            f"standard error {now} now, {queries} with {more_queries:,} more queries,"
+            f" {votes} with {more_judges:,} more votes: {better}"
+        )
+
+    def _parts(self, more_queries: int, more_judges: int) -> Float:
+        """Return what each mean square has in the variance of the mean: of queries, judges and the rest."""
+        queries, judges = self.queries + more_queries, self.judges + more_judges
+        of_query, of_judge = (
+            1 / (self.judges * queries),
+            0.0 if self.repeated else 1 / (self.queries * judges),
+        )
+        return np.array([of_query, of_judge, 1 / (queries * judges) - of_query - of_judge])
+
+    def _ends(self, parts: Float) -> tuple[float, float]:
+        """Return the interval of a sum of mean squares (modified large sample: Graybill and Wang, 1980)."""
+        from scipy.special import chdtri
+
+        squares = parts * np.array(
+            [self.judges * self.query + self.rest, self.queries * self.judge + self.rest, self.rest]
+        )
+        rest = self.queries * (self.judges - 1) if self.repeated else (self.queries - 1) * (self.judges - 1)
+        freedom = np.array([self.queries - 1, self.judges - 1, rest], np.float64)
+        below = 1 - freedom / chdtri(freedom, (1 - LEVEL) / 2)
+        above = freedom / chdtri(freedom, (1 + LEVEL) / 2) - 1
+        down, up = (np.where(squares > 0, one, other) for one, other in ((below, above), (above, below)))
+        total = float(squares.sum())
+        return (
+            total - math.sqrt(float(((down * squares) ** 2).sum())),
+            total + math.sqrt(float(((up * squares) ** 2).sum())),
         )
 
 
@@ -249,7 +309,7 @@ def components(values: Float, repeated: bool = False) -> Components:
     With `repeated` the columns are votes of one judge, in no order.
 
     >>> components(np.array([[1.0, 1.0], [0.0, 0.0], [0.5, 0.5]]))
-    Components(query=0.25, judge=0.0, rest=0.0, queries=3, judges=2)
+    Components(query=0.25, judge=0.0, rest=0.0, queries=3, judges=2, repeated=False)
     """
     table = values[~np.isnan(values).any(axis=1)]
     queries, judges = table.shape
@@ -262,7 +322,7 @@ def components(values: Float, repeated: bool = False) -> Components:
     between = judges * float(((of_query - mean) ** 2).sum()) / (queries - 1)
     if repeated:
         rest = float(((table - of_query[:, None]) ** 2).sum()) / (queries * (judges - 1))
-        return Components(max(between - rest, 0.0) / judges, 0.0, rest, queries, judges)
+        return Components(max(between - rest, 0.0) / judges, 0.0, rest, queries, judges, repeated)
     apart = table - of_query[:, None] - of_judge[None] + mean
     rest = float((apart**2).sum()) / ((queries - 1) * (judges - 1))
     of_judges = queries * float(((of_judge - mean) ** 2).sum()) / (judges - 1)

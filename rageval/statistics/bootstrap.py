@@ -72,7 +72,7 @@ def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: in
     for begin in range(0, len(units), width):
         part = slice(begin, begin + width)
         drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
-        ends = _expanded(level, units[part])
+        ends = expanded(level, units[part])
         if kind == "bca":
             ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
@@ -107,8 +107,12 @@ def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
     return means
 
 
-def _expanded(level: float, units: Int) -> list[Float]:
-    """Return the quantiles to read off, widened for few units."""
+def expanded(level: float, units: Int) -> list[Float]:
+    """Return the quantiles of resampled estimates to read off, widened for few units.
+
+    >>> [round(float(end[0]), 4) for end in expanded(0.95, np.array([10]))]
+    [0.0086, 0.9914]
+    """
     from scipy.special import ndtr, stdtrit
 
     number = np.maximum(units, 2).astype(np.float64)

@@ -1,9 +1,13 @@
-"""What a query set can show: the smallest detectable difference, and the queries a difference needs.
+"""What a query set can show: the smallest detectable difference, and how many queries a difference needs.
 
 The power of the paired t-test with n queries, for a true difference δ and a standard deviation s of the
 differences, is P(|t'| > t_{1−a/2, n−1}) with t' noncentral t of n−1 degrees of freedom and noncentrality
 δ√n/s.
-Sign-flip randomisation has nearly the same power, and no formula of its own.
+Sign-flip randomisation has nearly the same power, and no formula of its own; but by signs nothing can be
+shown where fewer than `fewest` queries differ: six at 95 %, for 2/2⁶ < .05.
+
+The observed difference is not the true one: how many queries are needed is known between what the two ends of
+its interval need, and without an upper end where it holds 0.
 """
 
 from __future__ import annotations
@@ -56,6 +60,45 @@ def _smallest_shift(units: int, level: float, power: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _power_of(middle, units, level) < power else (low, middle)
     return high
+
+
+def fewest(level: float = 0.95) -> int:
+    """Return how many differences of one sign are the first that a test of signs can tell from chance.
+
+    >>> fewest(0.95), fewest(0.99)
+    (6, 8)
+    """
+    return math.ceil(1 - math.log2(1 - level) - 1e-9)
+
+
+def needed_between(
+    low: float,
+    high: float,
+    error: float,
+    units: int,
+    level: float = 0.95,
+    power: float = POWER,
+    differ: int | None = None,
+) -> tuple[int | None, int | None]:
+    """Return the least and the most units that a difference needs whose interval is `low` … `high`.
+
+    The most is None where the interval holds 0; both are None where nothing is known. By a test of signs, of
+    the units `differ` do: then so many are needed that enough of them can.
+
+    >>> needed_between(0.02, 0.08, error=0.015, units=50)
+    (16, 223)
+    >>> needed_between(-0.01, 0.07, error=0.02, units=50)
+    (35, None)
+    """
+    if units < 2 or not error > 0 or math.isnan(low) or math.isnan(high):
+        return None, None
+    ends = sorted((abs(low), abs(high)), reverse=True)
+    least, most = (needed(end, error, units, level, power) for end in ends)
+    floor = math.ceil(fewest(level) * units / differ) if differ else 2
+    least = None if least is None else max(least, floor)
+    if most is None or low <= 0 <= high:
+        return least, None
+    return least, max(most, floor)
 
 
 def needed(

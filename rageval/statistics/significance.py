@@ -284,6 +284,17 @@ def cohens_d(differences: Sample) -> Float:
     return np.array(found)
 
 
+def skewness(differences: Float) -> float:
+    """Return the third moment in standard deviations; 0 where nothing varies.
+
+    >>> round(skewness(np.array([9.0] + [-1.0] * 9)), 2)
+    2.67
+    """
+    apart = differences - differences.mean() if len(differences) else differences
+    spread = float((apart**2).mean()) if len(apart) else 0.0
+    return float((apart**3).mean()) / spread**1.5 if spread > 1e-24 else 0.0
+
+
 def holm(p: Float) -> Float:
     """Return Holm's step-down adjustment: p_(i) · (m − i + 1), never falling, at most 1; NaN stays apart.
 

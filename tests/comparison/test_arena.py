@@ -275,7 +275,7 @@ def test_strengths_come_near_the_truth_with_more_queries() -> None:
     truth = np.array([0.6, 0.0, -0.6])
     width = []
     for queries in (30, 480):
-        found = by_name(strengths(simulated(np.random.default_rng(5), truth, 0.5, queries), resamples=60))
+        found = by_name(strengths(simulated(np.random.default_rng(5), truth, 0.5, queries), resamples=400))
         width.append(found["b"].high - found["b"].low)
     assert width[1] == pytest.approx(width[0] / 4, rel=0.4)
     assert found["a"].strength == pytest.approx(0.6, abs=0.15)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -108,10 +109,31 @@ def test_votes_of_one_judge_have_no_judge_of_their_own() -> None:
     assert np.mean([each.rest for each in found]) == pytest.approx(0.16, abs=0.005)
 
 
+@pytest.mark.parametrize(("judges", "repeated"), [(4, False), (8, False), (3, True)])
+def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -> None:
+    """A standard error from two judges alone lay anywhere from a third of the true one to twice it."""
+    rng, true, held = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
+    wanted = Components(*true, 40, judges).standard_error()
+    spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
+    for _ in range(400):
+        advice = components(drawn(rng, 40, judges, spreads), repeated).advice()
+        low, high = map(float, re.findall(r"[(]([.0-9]+) to ([.0-9]+)[)] now", advice)[0])
+        held += low <= wanted <= high
+    assert 0.9 < held / 400 < 0.99
+
+
+@pytest.mark.parametrize("judges", [2, 3])
+def test_fewer_than_four_judges_advise_nothing(judges: int) -> None:
+    advice = components(drawn(np.random.default_rng(1), 40, judges, (0.09, 0.01, 0.02))).advice()
+    assert advice.startswith(f"{judges} judges say too little")
+    assert "standard error" not in advice
+
+
 def test_the_advice_follows_the_components() -> None:
-    assert Components(0.09, 0.0, 0.01, 50, 3).advice().endswith(": more queries")
-    assert Components(0.001, 0.05, 0.01, 50, 3).advice().endswith(": more votes")
-    assert Components(0.0, 0.0, 0.0, 50, 3).advice().endswith(": neither")
+    assert Components(0.09, 0.0, 0.01, 50, 6).advice().endswith(": more queries")
+    assert Components(0.001, 0.05, 0.01, 50, 6).advice().endswith(": more votes")
+    assert Components(0.0, 0.0, 0.0, 50, 4).advice().endswith(": neither")
+    assert Components(0.09, 0.003, 0.01, 50, 4).advice().endswith(": not known")  # .001 or .04 may well be
     with pytest.raises(InputError, match="found 1 with 3"):
         components(np.array([[1.0, 1.0, 0.5], [np.nan, 1.0, 1.0]]))
 
@@ -174,7 +196,7 @@ def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
     assert done.exit_code == 0, done.output
     assert "crag_score: another judge: the order of 50.0% of the pairs turns round" in done.stderr
-    assert "a: crag_score: standard error" in done.stderr
+    assert "a: crag_score: 2 judges say too little of how judges differ" in done.stderr
     grades = rageval.read_judgements(str(path))
     measure: Any = rageval.parse_measure("crag_score")
     assert by_judge(measure, grades, "a")["y"].tolist() == [0.0, 1.0, 0.0, -1.0]

@@ -789,7 +789,7 @@ CORRECT = [
         {"j": mixed("ours", queries=MANY), "g": GOLD[:1]},
         "correct j --gold g -m crag_score",
         0,
-        ["nan,nan", "which is few"],
+        ["crag_score,kind,0.1600,1.0000,,,,,,25,1,1,25,,", "people judged 1 of 25 (20 are needed)"],
     ),
     Attempt(
         "gold of other systems",
@@ -824,7 +824,7 @@ CORRECT = [
         {"j": each("ours", "perfect", MANY), "g": people(each("ours", "incorrect", MANY[:12]))},
         "correct j --gold g -m hallucination",
         0,
-        [",confusion,0.0000,1.0000,", ",1.0000,0.7575,1.0000,25,12,"],
+        [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "people judged 12 of 25 (20 are needed)"],
     ),
     Attempt(
         "a length",
@@ -883,11 +883,12 @@ def test_python_compares_no_answers_that_were_judged_by_other_nuggets() -> None:
 @pytest.mark.parametrize("label", ["incorrect", "perfect"])
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination", "crag_score"])
 def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: str, tmp_path: Path) -> None:
-    """The interval is people's own: no more is known."""
-    for number in (2, 6, 12):
+    """What people said is all there is, and their own interval is the narrowest that may be claimed."""
+    queries = [f"q{number}" for number in range(400)]
+    for number in (20, 40):
         for name, lines in (
-            ("j", each("ours", "perfect", MANY)),
-            ("g", people(each("ours", label, MANY[:number]))),
+            ("j", each("ours", "perfect", queries)),
+            ("g", people(each("ours", label, queries[:number]))),
         ):
             (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
         words = [
@@ -901,6 +902,7 @@ def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: s
             "json",
         ]
         (found,) = json.loads(command(*words).stdout)["results"]
-        assert [found[name] for name in ("value", "low", "high")] == [
-            found[name] for name in ("people", "people_low", "people_high")
-        ]
+        assert (found["value"], found["slope"]) == (found["people"], 0)
+        assert found["low"] <= found["people_low"] + 0.03
+        assert found["high"] >= found["people_high"] - 0.03
+        assert found["gain"] == number
