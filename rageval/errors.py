@@ -20,11 +20,23 @@ raised is a bug of rageval's and stays a traceback.
 
 from __future__ import annotations
 
+# What every command ends with, and what that says; `--help` and the manual print it from here.
+_FINE, FAULTS, WRONG, _MISSING, _BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+EXIT_CODES = {
+    _FINE: "fine",
+    FAULTS: "a gate failed (--require, --fail-under, --max-bias), a file is not valid, or tools"
+    " differ and nobody knows why",
+    WRONG: "usage or input error",
+    _MISSING: "judgements are missing, or a judge failed",
+    _BUDGET: "the budget is reached",
+    INTERRUPTED: "interrupted (SIGINT, SIGTERM, SIGHUP)",
+}
+
 
 class RagevalError(Exception):
     """Base of all errors a user can cause; `exit_code` is what the command line returns for it."""
 
-    exit_code = 2
+    exit_code = WRONG
 
 
 class InputError(RagevalError, ValueError):
@@ -58,13 +70,13 @@ class OutputError(RagevalError, OSError):
 class StoreLost(OutputError):
     """The file of the store is gone, or another one: what is asked now would be paid for and lost."""
 
-    exit_code = 3
+    exit_code = _MISSING
 
 
 class MissingJudgements(RagevalError, ValueError):
     """Judgements failed, or are not there where other systems have them."""
 
-    exit_code = 3
+    exit_code = _MISSING
 
 
 class JudgeFailed(MissingJudgements):
@@ -74,7 +86,7 @@ class JudgeFailed(MissingJudgements):
 class BudgetReached(RagevalError):
     """The next call would cost more, or be one more, than was allowed; the replies so far are stored."""
 
-    exit_code = 4
+    exit_code = _BUDGET
 
 
 class MissingPackage(RagevalError, ImportError):

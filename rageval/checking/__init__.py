@@ -23,7 +23,7 @@ __all__ = ["Finding", "Findings", "diagnose", "validate"]
 
 
 def validate(source: FileLike, track: str, *, topics: FileLike | None = None) -> Findings:
-    """Return what the track (`rag24`, `rag25`, `rag26`, `liverag`, `run`) would refuse in a file.
+    """Return what the track (such as `rag25`, or `run` for runs) would refuse in a file.
 
     `topics` is a file with the questions: answers to others are findings, and so are those that lack one.
 

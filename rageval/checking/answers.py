@@ -96,8 +96,7 @@ def _record(line: bytes, track: Track) -> Record | str:
         return REPEATED.format(key)
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
-    like = "rag25" if track.name == "rag26" else track.name  # what 2026 has more, its rules ask for
-    if not FORMS[like].fits(record):
+    if not FORMS[track.form].fits(record):
         other = next((form.name for form in FORMS.values() if form.fits(record)), None)
         if other:
             return f"expected {track.title}, found {other}; validate them with a --track of their own"

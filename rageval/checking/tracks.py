@@ -67,10 +67,14 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A track: its name, what its records are called, its rules; `bounds` where repairs are possible."""
+    """A track: its name, what its records are called, its rules; `bounds` where repairs are possible.
+
+    `form` is the form of answers (`rageval.files.answers.FORMS`) that its records have at the least.
+    """
 
     name: str
     title: str
+    form: str
     rules: tuple[Rule, ...]
     watches: Watches
     bounds: Allowed | None = None
@@ -116,7 +120,7 @@ def _watches_24(topics: Topics | None) -> tuple[Watch, ...]:
     )
 
 
-_RAG24 = Track("rag24", "TREC RAG 2024 answers", _RULES_24, _watches_24, _BOUNDS_24)
+_RAG24 = Track("rag24", "TREC RAG 2024 answers", "rag24", _RULES_24, _watches_24, _BOUNDS_24)
 
 
 # TREC RAG 2025: `metadata`, at most 100 references and 400 words, citations by position or by id.
@@ -164,7 +168,7 @@ def _watches_25(topics: Topics | None) -> tuple[Watch, ...]:
     )
 
 
-_RAG25 = Track("rag25", "TREC RAG 2025 answers", _RULES_25, _watches_25, _BOUNDS_25)
+_RAG25 = Track("rag25", "TREC RAG 2025 answers", "rag25", _RULES_25, _watches_25, _BOUNDS_25)
 
 
 # TREC RAG 2026: more `metadata`, at most 1,024 words and three citations a sentence, strongest first.
@@ -210,7 +214,8 @@ def _watches_26(topics: Topics | None) -> tuple[Watch, ...]:
     )
 
 
-_RAG26 = Track("rag26", "TREC RAG 2026 answers", _RULES_26, _watches_26, _BOUNDS_26)
+# The form is that of 2025: what it has more, its rules ask for.
+_RAG26 = Track("rag26", "TREC RAG 2026 answers", "rag25", _RULES_26, _watches_26, _BOUNDS_26)
 
 
 # LiveRAG: a line for each of 500 questions, with the passages and the prompt the answer was made from.
@@ -263,7 +268,7 @@ def _watches_liverag(topics: Topics | None) -> tuple[Watch, ...]:
     return (OneAnswerATopic(("id",), ("question",), topics, _QUESTIONS),)
 
 
-_LIVERAG = Track("liverag", "LiveRAG answers", _RULES_LIVERAG, _watches_liverag)
+_LIVERAG = Track("liverag", "LiveRAG answers", "liverag", _RULES_LIVERAG, _watches_liverag)
 
 
 _TRACKS = {track.name: track for track in (_RAG24, _RAG25, _RAG26, _LIVERAG)}

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from rageval.cli._options import Group, nearest_command
-from rageval.errors import RagevalError, UsageError
+from rageval.errors import EXIT_CODES, INTERRUPTED, WRONG, RagevalError, UsageError
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -52,8 +52,6 @@ GROUPS = {
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 _DEFAULT_COMMAND = "score"
-_INTERRUPTED = 130
-_USAGE = 2
 
 
 class _Commands(Group):
@@ -104,10 +102,10 @@ class _Commands(Group):
             code = error.exit_code
         except click.ClickException as error:
             error.show()
-            code = _USAGE
+            code = WRONG
         except (click.Abort, KeyboardInterrupt):
             _say("interrupted")
-            code = _INTERRUPTED
+            code = INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -142,10 +140,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     cls=_Commands,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine; 1 a gate failed (--require, --fail-under), a file is not valid, or tools"
-    " differ and nobody knows why;"
-    " 2 usage or input error; 3 judgements are missing, or a judge failed; 4 the budget is reached;"
-    " 130 interrupted (SIGINT, SIGTERM, SIGHUP).",
+    epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + ".",
 )
 @click.option(
     "--version",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from rageval.errors import UsageError
+from rageval.errors import FAULTS, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -501,7 +501,7 @@ def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: 
         if reason is not None:
             click.echo(f"rageval: {visible(judge)}: {reason}, so --max-bias {limit:g} is not met", err=True)
     if any(reason is not None for _, reason in why):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FAULTS)
 
 
 def end_if_failed(failed: int, what: str = "judgements") -> None:

@@ -11,13 +11,12 @@ import click
 
 from rageval.cli._options import Command, shared
 from rageval.cli._output import md_lines, print_lines, table_lines
-from rageval.errors import UsageError
+from rageval.errors import FAULTS, UsageError
 from rageval.names import suggestion
 
 if TYPE_CHECKING:
     from rageval.conformance.verdicts import ToolVerdict, Vector
 
-_FAULT = 1  # exit code: somebody's number cannot be explained
 _LEGEND = (
     "How many inputs a tool scores as rageval does; then, by letter, how often it differs or fails, and why:"
 )
@@ -59,7 +58,7 @@ def conformance(
     versions = _chosen(peers)
     faults = _fuzzed(versions, fuzz, seed) if fuzz is not None else _compared(versions, form)
     if faults:
-        raise click.exceptions.Exit(_FAULT)
+        raise click.exceptions.Exit(FAULTS)
 
 
 def _chosen(names: tuple[str, ...]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import click
 from rageval.cli._leaderboard import merged
 from rageval.cli._options import Group, completing, shared
 from rageval.cli._output import print_lines
-from rageval.errors import UsageError
+from rageval.errors import FAULTS, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rageval.datasets.loading import Dataset
 
 
-_DISAGREES = 1
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
 _ROLES = ("questions", "documents", "qrels", "nuggets")
 
@@ -123,7 +122,7 @@ def _check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tu
 
     counts = checked(_loaded(dataset, accept_license, limits))
     print_lines(_columns([("count", "expected", "found", ""), *map(_row, counts)]))
-    ctx.exit(0 if all(count.agrees for count in counts) else _DISAGREES)
+    ctx.exit(0 if all(count.agrees for count in counts) else FAULTS)
 
 
 @datasets.command("leaderboard")

@@ -11,13 +11,12 @@ import click
 
 from rageval.cli._options import Command, reading_of, shared
 from rageval.cli._output import print_lines
-from rageval.errors import InputError, UsageError
+from rageval.errors import FAULTS, InputError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.checking.findings import Finding
 
-_FOUND_ERRORS = 1
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 
@@ -67,7 +66,7 @@ def doctor(
     for finding in found:  # whoever reads the lines may have had enough; the exit code is of all
         counts[finding.level] += 1
     print_lines([_summary(counts, len(every))])
-    ctx.exit(InputError.exit_code if unknown else _FOUND_ERRORS if counts["error"] else 0)
+    ctx.exit(InputError.exit_code if unknown else FAULTS if counts["error"] else 0)
 
 
 def _expanded(files: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import click
 
 from rageval.cli import _output
 from rageval.cli._options import Command, completing, output_option, reading_of, shared
-from rageval.errors import NothingJudged, UsageError
+from rageval.errors import FAULTS, NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
 from rageval.text import visible
@@ -25,7 +25,6 @@ _FORMATS = (
     *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
     "freshstack-leaderboard",
 )
-_GATE_FAILED = 1
 _COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer", "crag")
 _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
@@ -172,7 +171,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     _output.print_lines(lines)
     if refused:
         raise NothingJudged("\n".join(refused))
-    ctx.exit(0 if passed else _GATE_FAILED)
+    ctx.exit(0 if passed else FAULTS)
 
 
 def _check_places(options: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import click
 
 from rageval.cli._options import Command, output_option, reading_of, shared
 from rageval.cli._output import print_lines
-from rageval.errors import UsageError
+from rageval.errors import FAULTS, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rageval.checking.findings import Finding
     from rageval.files.trec import Reading
 
-_FOUND_ERRORS = 1
 _ANSWERS = ("rag24", "rag25", "rag26", "liverag")
 
 
@@ -54,7 +53,7 @@ def validate(
     for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
         pass
     print_lines([f"{visible(_name(file))}: {found.summary}"])
-    ctx.exit(_FOUND_ERRORS if found.errors else 0)
+    ctx.exit(FAULTS if found.errors else 0)
 
 
 def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
