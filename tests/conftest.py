@@ -69,6 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in SCORING:
             item.add_marker("scoring")
+        # Faults are left out when nothing is said, which any -m replaces; a browser takes seconds to start.
+        if item.get_closest_marker("faults") or "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ EARLIER = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "imports",
     [
@@ -130,6 +131,7 @@ def test_their_parser_knows_our_names_once_these_are_installed() -> None:
     )
 
 
+@pytest.mark.slow
 def test_pyterrier_finds_what_is_installed() -> None:
     pytest.importorskip("pyterrier")
     python(

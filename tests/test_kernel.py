@@ -31,6 +31,7 @@ def found_in(topics: list[Documents], alpha: float, rel: int, k: int | None) -> 
     )
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_the_order_is_the_greedy_one_of_sums_rounded_once(alpha: float) -> None:
@@ -128,6 +129,7 @@ def test_what_another_version_compiled_is_not_used() -> None:
     assert done.stdout == "None plain Python: what was compiled is of another version\n"
 
 
+@pytest.mark.slow
 def test_outputs_with_and_without_it_are_the_same() -> None:
     measures = "alpha_ndcg@10,alpha_ndcg(alpha=0.3)@5,alpha_ndcg,nrbp,err_ia@20"
     files = ["examples/data/run.trec", "examples/data/qrels.nugget"]

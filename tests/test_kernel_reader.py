@@ -37,12 +37,14 @@ def join_in(qrels: bytes, run: bytes, tabbed: bool = False, **settings: Any) -> 
     return files.read_run(kernel, random.Random(1), qrels_in(qrels)[0], run, tabbed, Asked(**settings))
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_files_of_all_shapes_are_read_as_is_right(rng: random.Random) -> None:
     drawn, tabbed = files.drawn_files(rng)
     files.compare(kernel, rng, drawn, tabbed, files.drawn_asked(rng))
 
 
+@pytest.mark.slow
 def test_changed_bytes_give_what_is_right_or_a_code() -> None:
     codes = files.fuzz_files(kernel, 1, 1500)
     assert codes[0] > 300
@@ -165,6 +167,7 @@ def test_ranks_that_contradict_the_scores(ranks: str, conflicts: int) -> None:
     assert join_in(b"", f"q 0 a {first} 1 t\nq 0 b {second} 1 t\n".encode())[8] == 0
 
 
+@pytest.mark.slow
 def test_long_files_are_read_across_all_borders() -> None:
     """Lines of all lengths around the borders of what is looked at together, chunks of all sizes."""
     rng = random.Random(5)
@@ -207,6 +210,7 @@ def equal_to_python(texts: list[str]) -> list[str]:
     return [] if found(texts) == len(texts) else [text for text in texts if not found([text])]
 
 
+@pytest.mark.slow
 def test_numbers_as_python_prints_them() -> None:
     rng = random.Random(1)
     texts = [repr(rng.uniform(-1, 1) * 10.0 ** rng.randint(-30, 30)) for _ in range(4000)]
@@ -220,6 +224,7 @@ def test_numbers_as_python_prints_them() -> None:
     assert equal_to_python(texts) == []
 
 
+@pytest.mark.slow
 def test_numbers_halfway_between_two_doubles() -> None:
     """Exactly half-way where 19 digits can say it, and right above and below it."""
     rng = random.Random(2)
@@ -399,6 +404,7 @@ def test_any_buffer_of_bytes_may_be_fed() -> None:
         assert kernel.qrels_end(new_qrels(chunk))[0] == 1
 
 
+@pytest.mark.slow
 def test_columns_live_as_long_as_somebody_looks_at_them() -> None:
     kept = kernel.qrels_end(new_qrels(b"q n d 1\nq n e 2\n"))[3:]
     gc.collect()
@@ -490,6 +496,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LONG)
 def test_no_file_takes_much_longer_than_others_of_its_length(what: str) -> None:
     """It takes a fraction of a second; where all were compared with all it would be stopped."""
@@ -541,6 +548,7 @@ print(kernel.qrels_feed(reader, line))
     assert done.stdout == f"{ODD}\n", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it takes all addresses for itself")
 @pytest.mark.parametrize("room", [1, 2, 4, 8, 16, 32])
 def test_where_there_is_no_memory_it_says_so(room: int) -> None:

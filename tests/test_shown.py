@@ -120,6 +120,7 @@ def test_values_in_frames_are_whole() -> None:
     assert values == pytest.approx({name: score.value for name, score in scores.items()}, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_figures() -> None:
     pytest.importorskip("matplotlib")
     titles = [axis.get_title() for axis in compared().plot().axes]

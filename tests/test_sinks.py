@@ -135,6 +135,7 @@ def shown(token: object) -> str:
     return "".join(child.content for child in children)
 
 
+@pytest.mark.slow
 @every_share
 @alphabets("md")
 def test_markdown_shows_every_text_and_obeys_none(alphabet: str, share: int) -> None:
@@ -149,6 +150,7 @@ def test_markdown_shows_every_text_and_obeys_none(alphabet: str, share: int) -> 
     assert back == expected
 
 
+@pytest.mark.slow
 @every_share
 @alphabets("md")
 def test_a_line_of_markdown_is_a_line_of_text(alphabet: str, share: int) -> None:
@@ -296,6 +298,7 @@ def test_a_page_shows_every_text(alphabet: str, share: int, tmp_path: Path) -> N
 # --- the terminal
 
 
+@pytest.mark.slow
 def test_no_sign_of_unicode_is_obeyed_by_a_terminal() -> None:
     """Each of all 1,114,112: controls, what reorders, hides or parts lines is written out, all else stays."""
     every = [chr(code) for code in range(sys.maxunicode + 1)]
@@ -373,6 +376,7 @@ def signs() -> Iterator[str]:
     return (f"a{one}{other}z" for one, other in itertools.product(written, repeat=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", READERS)
 def test_what_a_command_prints_is_read_back(style: str, tmp_path: Path) -> None:
     queries = list(dict.fromkeys(signs()))

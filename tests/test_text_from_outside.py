@@ -92,6 +92,7 @@ def seconds(read: Callable[[str], Any], text: str) -> float:
     return time.process_time() - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("reader", READERS)
 def test_eight_times_the_text_takes_about_eight_times_as_long(reader: str, text: str) -> None:
@@ -140,6 +141,7 @@ def write_files(**odd: str) -> None:
     Path("run").write_text("q1 Q0 d1 1 1 r\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [LABEL % text for text in (*ODD.values(), "\ud800", "\udfff\ud800")])
 @pytest.mark.parametrize("batch", [False, True])
 def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: str, batch: bool) -> None:
@@ -198,6 +200,7 @@ def test_nuggets_of_odd_texts_are_written(server: LlmServer, rubric: str) -> Non
     assert texts == ["one \ufffd.", "one \x00.", "one \u2028.", "one \u202e."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("place", PLACES)
 def test_odd_text_in_a_file_is_judged_or_refused_with_its_line(

@@ -21,6 +21,8 @@ from rageval.building.searching import SETTINGS, Index, _read_topics
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
+pytestmark = pytest.mark.slow
+
 FILES_AND_MANIFEST = (*_FILES, "manifest.json", "steps/support.jsonl", "steps/nuggets.jsonl")
 JUDGE = ("--judge", "openai:m", "--quiet")
 BUILD = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", *JUDGE)

@@ -350,6 +350,7 @@ LINE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.lists(LINE, min_size=1, max_size=4), min_size=1, max_size=3))
 def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]) -> None:

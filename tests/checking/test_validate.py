@@ -448,6 +448,7 @@ def test_nothing_a_terminal_would_obey_is_printed(check: Checker) -> None:
     assert not HOSTILE.search(check("rag25", json.dumps(hostile).encode()).out)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_changes_no_exit_code(check: Checker) -> None:
     check("rag24", *[b"{"] * 20_000)
     words = f"{sys.executable} -m rageval validate file --track rag24 | head -1; exit ${{PIPESTATUS[0]}}"
@@ -514,6 +515,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("track", TRACKS)
 @given(
     records=st.lists(
@@ -530,6 +532,7 @@ def test_no_record_breaks_the_rules(track: str, records: list[Json]) -> None:
             assert _repaired(fixed, rules.bounds) == (fixed, [])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     line = (
         json.dumps(record("rag26", **said([{"text": "word " * 900, "citations": [0, 1]}]))).encode() + b"\n"

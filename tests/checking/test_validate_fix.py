@@ -241,6 +241,7 @@ def test_a_copy_is_there_whole_or_not_at_all(fix: Fixer) -> None:
     assert Path("out").read_bytes() == good + b"\n"
 
 
+@pytest.mark.slow
 def test_the_copy_is_whole_even_if_nobody_reads_on(fix: Fixer) -> None:
     fix("rag24", *[record("rag24", response_length=9)] * 5000)
     Path("out").unlink()

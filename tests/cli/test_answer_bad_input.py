@@ -239,6 +239,7 @@ def test_what_is_unusual_and_right(odd: bytes) -> None:
     assert score(bz2.compress(odd)) == score()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packer", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_compressed_file_that_breaks_off(packer: Callable[[bytes], bytes]) -> None:
     packed = packer(lines(judged(str(at), label="perfect") for at in range(30_000)))
@@ -524,6 +525,7 @@ class TestSlices:
         rows = with_domains("a", "b", "c")
         assert_refused(score(rows, "crag_score", "--group-by", "domain", "--weights", "weights"), expected)
 
+    @pytest.mark.slow
     def test_standard_input_cannot_be_read_again(self) -> None:
         for option in ("--by", "--group-by"):
             outcome = process(
@@ -565,6 +567,7 @@ class TestHostileText:
         assert not HOSTILE.search(outcome.out + outcome.err)
         assert outcome.out.count("\n") < 60
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("control", EVIL, ids=ascii)
     @pytest.mark.parametrize("style", STYLES)
     def test_names_of_slices_neither(self, control: str, style: str) -> None:
@@ -672,6 +675,7 @@ class TestSize:
         out, _, peak = done.stdout.rpartition("KiB ")
         return Outcome(done.returncode, out, done.stderr), int(peak)
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
     @pytest.mark.parametrize("before", [b"", lines(GOOD)], ids=["first", "fourth"])
     def test_a_line_of_a_hundred_megabytes(self, before: bytes) -> None:

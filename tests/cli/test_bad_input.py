@@ -159,6 +159,7 @@ def test_a_first_line_that_is_neither_run_nor_qrels(score: Scorer, line: bytes) 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [70_000, 200_000])
 def test_the_line_is_right_far_down_the_file(score: Scorer, before: int) -> None:
     many = b"".join(b"q%d Q0 d%d 1 9 t\n" % (row // 1000, row) for row in range(before))
@@ -176,6 +177,7 @@ def test_a_document_twice_is_accepted_on_demand(score: Scorer) -> None:
     assert score(RUN + b"q1 Q0 d1 3 7 t\n", QRELS, "--dedup", "first").code == 0
 
 
+@pytest.mark.slow
 def test_judgements_that_conflict_far_apart(score: Scorer) -> None:
     filler = b"".join(b"q%d n1 d%d 1\n" % (row % 50, row) for row in range(100, 90_000))
     assert_refused(score(qrels=QRELS + filler + b"q1 n2 d2 0\n"), "qrels:89904: ", "and 1 in line 2")
@@ -211,6 +213,7 @@ def test_a_byte_order_mark_in_the_middle_is_refused(score: Scorer) -> None:
 PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("kept", [0.5, 0.99])
 def test_a_compressed_file_that_breaks_off(score: Scorer, suffix: str, kept: float) -> None:
@@ -410,6 +413,7 @@ class TestSize:
         out, _, peak = done.stdout.rpartition("KiB ")
         return Outcome(done.returncode, out, done.stderr), int(peak)
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
     @pytest.mark.parametrize("place", ["first", "second"])
     @pytest.mark.parametrize("kind", ["run", "qrels"])
@@ -422,6 +426,7 @@ class TestSize:
         assert_refused(outcome, f"{kind}:{1 if place == 'first' else 4}: ")
         assert peak < ENOUGH_MEMORY
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
     @pytest.mark.parametrize("suffix", PACKERS)
     def test_a_decompression_bomb(self, score: Scorer, suffix: str) -> None:
@@ -613,6 +618,7 @@ class TestFromPython:
 class TestAsAProcess:
     """Once more where nothing catches what escapes."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("run", "expected"),
         [
@@ -634,12 +640,14 @@ class TestAsAProcess:
         score()
         assert_refused(process("run", "qrels", "-m", "recall@" + "9" * 5000), "expected a whole number")
 
+    @pytest.mark.slow
     def test_standard_input_beside_files_and_jobs(self, score: Scorer) -> None:
         score()
         outcome = process("-", "run", "qrels", "-m", "rr", "-j", 2, stdin=RUN)
         assert "Traceback" not in outcome.err
         assert outcome.code in (0, 2)
 
+    @pytest.mark.slow
     def test_a_reader_who_has_seen_enough(self, score: Scorer) -> None:
         score(run=b"".join(b"q%d Q0 d1 1 1 t\n" % row for row in range(50_000)))
         Path("qrels").write_bytes(b"".join(b"q%d n d1 1\n" % row for row in range(50_000)))

@@ -27,6 +27,7 @@ def run(*words: str, columns: int | None = None) -> Result:
         os.chdir(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 80, 100, 250])
 @pytest.mark.parametrize("more", [(), ("--all-pairs", "--bounds"), ("--names", f"{'long-' * 20}name={RUN}")])
 def test_a_comparison_fits_the_terminal(columns: int, more: tuple[str, ...]) -> None:
@@ -151,6 +152,7 @@ def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:
     assert "two runs would be called 'same'" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -284,6 +284,7 @@ quick_or_all = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @quick_or_all
 @some_of_all
 def test_odd_words_are_told_what_is_wrong(name: str, every: int) -> None:
@@ -291,6 +292,7 @@ def test_odd_words_are_told_what_is_wrong(name: str, every: int) -> None:
         assert_civil(words)
 
 
+@pytest.mark.slow
 @quick_or_all
 @some_of_all
 def test_odd_files_are_told_what_is_wrong(name: str, every: int) -> None:
@@ -302,6 +304,7 @@ def test_odd_files_are_told_what_is_wrong(name: str, every: int) -> None:
         assert {path: Path("odd", path).read_bytes() for path in odd_files()} == before
 
 
+@pytest.mark.slow
 def test_a_long_list_of_measures_is_a_list() -> None:
     outcome = command(*RUNS, ",".join(f"recall@{at}" for at in range(1, 100)))
     assert outcome.code == 0

@@ -178,6 +178,7 @@ def test_every_option_is_known_as_what_is_read_or_written() -> None:
     assert outputs == set(JOBS)
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_new_file_is_whole_and_nothing_else_is_left(which: tuple[str, str]) -> None:
     out = place(which)
@@ -194,6 +195,7 @@ def test_a_new_file_is_whole_and_nothing_else_is_left(which: tuple[str, str]) ->
     assert done(which, place(which, "out/again")) == written
 
 
+@pytest.mark.slow
 @EVERY
 def test_links_other_names_and_modes_are_kept(which: tuple[str, str]) -> None:
     expected = done(which, place(which))
@@ -216,6 +218,7 @@ def test_links_other_names_and_modes_are_kept(which: tuple[str, str]) -> None:
     assert {path.stem for path in Path("out").iterdir()} == {"new", "link", "old", "twin"}
 
 
+@pytest.mark.slow
 @EVERY
 def test_pipes_and_devices_are_written_to(which: tuple[str, str]) -> None:
     expected = done(which, place(which))
@@ -297,6 +300,7 @@ def test_a_title_is_no_file() -> None:
     assert [command(*words).code for _ in range(2)] == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [("judge", "--output"), ("build fuse", "--output")], ids=" ".join)
 def test_standard_output_by_its_names(which: tuple[str, str]) -> None:
     expected = done(which, place(which))
@@ -314,6 +318,7 @@ def test_standard_output_by_its_names(which: tuple[str, str]) -> None:
         assert b"No space left on device" in outcome.stderr
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_under_the_store_is_said_of_the_store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -349,6 +354,7 @@ def as_in_a_terminal() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     asked, released = threading.Event(), threading.Event()

@@ -130,6 +130,7 @@ def test_another_optimiser_agrees(seed: int) -> None:
 class TestGames:
     MIXED = (*score("a", "b", 9, 3, 6), *score("b", "c", 8, 4, 5), *score("c", "a", 4, 2, 9))
 
+    @pytest.mark.slow
     def test_what_is_told_of_each(self) -> None:
         found = by_name(strengths(played(self.MIXED)))
         assert [each.games for each in (found["a"], found["b"], found["c"])] == [33, 35, 32]
@@ -153,6 +154,7 @@ class TestGames:
         one, other = theta(self.MIXED), theta(turned)
         assert {name: other[name] for name in one} == pytest.approx(one, abs=1e-9)
 
+    @pytest.mark.slow
     def test_the_same_interval_every_time(self) -> None:
         assert strengths(played(self.MIXED)) == strengths(played(self.MIXED))
 
@@ -259,6 +261,7 @@ def simulated(generator: np.random.Generator, truth: Float, nu: float, queries: 
     return Games(tuple("abc"[:number]), query, first, second, outcome)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth() -> None:
     """200 small tournaments; 19 of 20 intervals should, and fewer than 85 % would be no chance."""
     truth = np.array([0.6, 0.0, -0.6])
@@ -331,6 +334,7 @@ UNKNOWN = "rageval: 50 of 50 rankings and games do not say in which order answer
 
 @pytest.mark.usefixtures("folder")
 class TestCommand:
+    @pytest.mark.slow
     def test_csv(self) -> None:
         outcome = command("arena", "judged")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
@@ -341,11 +345,13 @@ class TestCommand:
             {name: each.strength for name, each in found.items()}, abs=5e-5
         )
 
+    @pytest.mark.slow
     def test_json(self) -> None:
         (first, *_) = json.loads(command("arena", "judged", "--format", "json").out)
         assert first["system"] == "a"
         assert first["games"] == 33
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
     @pytest.mark.parametrize("option", [[], ["--matrix"], ["--compat", "ragnarok"]])
     def test_every_format(self, style: str, option: list[str]) -> None:
@@ -376,10 +382,12 @@ class TestCommand:
             f"{row},by this judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")
         ]
 
+    @pytest.mark.slow
     def test_standard_input(self) -> None:
         expected = command("arena", "judged").out
         assert process("arena", "-", stdin=Path("judged").read_bytes()).out == expected
 
+    @pytest.mark.slow
     def test_standard_input_longer_than_a_buffer(self) -> None:
         many = [row | {"query_id": f"{row['query_id']}-{at}"} for at in range(40) for row in MIXED]
         write(many)
@@ -387,6 +395,7 @@ class TestCommand:
         outcome = process("arena", "-", "--matrix", stdin=Path("judged").read_bytes())
         assert (outcome.out, outcome.err) == (expected, UNKNOWN.replace("50", "2,000"))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("names", [("1", "2", "3"), ("nan", "inf", "1e999"), ("1e5", "-0", "0x1")])
     def test_json_keeps_names_as_they_are(self, names: tuple[str, ...]) -> None:
         write({**row, "run_id": names["abc".index(row["run_id"])]} for row in MIXED)
@@ -396,6 +405,7 @@ class TestCommand:
             key = "wins-ties-losses" if "--matrix" in option else "system"
             assert {record[key] for record in found} == set(names)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
     @pytest.mark.parametrize("option", [[], ["--matrix"], ["--compat", "ragnarok"]])
     def test_names_never_reach_the_output_raw(self, style: str, option: list[str]) -> None:

@@ -70,6 +70,7 @@ def doors() -> Iterator[Any]:
 FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwise": pairwise}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "words"), list(doors()))
 def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
     judged = write(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))

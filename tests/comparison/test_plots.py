@@ -21,6 +21,7 @@ def command(*words: str, code: int = 0) -> Result:
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", STARTS)
 def test_each_kind_of_file_is_drawn_and_the_same_twice(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("matplotlib")

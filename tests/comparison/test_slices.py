@@ -98,6 +98,7 @@ class TestIntervals:
         values = np.array([0.0, 1.0, 0.5, 0.25])
         assert bootstrap(recall, np.array([0.0, np.nan, 1.0, 0.5, np.nan, 0.25])) == bootstrap(recall, values)
 
+    @pytest.mark.slow
     def test_many_queries_and_many_resamples(self) -> None:
         low, high = bootstrap(recall, np.arange(30_000.0))
         assert 14_500 < low < 14_999.5 < high < 15_500
@@ -237,6 +238,7 @@ class TestCommand:
         assert "22" in out
         assert "question" in out
 
+    @pytest.mark.slow
     def test_facts_of_the_questions(self) -> None:
         bare = [{key: row[key] for key in ("query_id", "run_id", "label")} for row in JUDGED]
         expected = sliced("--by", "question_type").out

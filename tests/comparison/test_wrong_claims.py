@@ -369,6 +369,7 @@ def said(outcome: Outcome) -> str:
     return outcome.out + outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", COMMANDS)
 def test_on_the_command_line(attempt: str) -> None:
     typed, code, must, must_not = COMMANDS[attempt]
@@ -476,6 +477,7 @@ def test_near_copies_are_neither_better_nor_the_same() -> None:
         assert pair.why or pair.wins + pair.losses > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjust", ["holm", "max_t"])
 def test_two_hundred_runs_hide_no_plain_difference_and_make_none(adjust: str) -> None:
     queries = [f"q{at}" for at in range(25)]

@@ -845,6 +845,7 @@ def command(*words: str) -> Result:
     return CliRunner().invoke(main, list(words), prog_name="rageval")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=[attempt.name for attempt in ATTEMPTS])
 def test_attempt(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -49,6 +49,7 @@ VECTORS = {vector.name: vector for vector in [*run_vectors(), *answer_vectors()]
 PINNED = Path(__file__).parents[1] / "conformance/fuzzed.jsonl"
 
 
+@pytest.mark.slow
 def test_the_files_are_what_the_oracles_say() -> None:
     assert text_of("runs") == golden_vectors.encoded(golden_vectors.run_vectors()).decode()
     assert text_of("answers") == golden_vectors.encoded(golden_vectors.answer_vectors()).decode()
@@ -90,6 +91,7 @@ def test_a_wrong_value_is_a_fault() -> None:
 
 
 class TestPeers:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", installed())
     def test_every_difference_is_explained(self, name: str) -> None:
         found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
@@ -99,6 +101,7 @@ class TestPeers:
         crashed = [one for one in found if "crashed" in one.why and name != "freshstack"]
         assert crashed == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", sorted(set(installed()) - {"trec_eval"}))
     def test_every_reason_is_needed(self, name: str) -> None:
         """A tool that mended its ways is not blamed for what it did before (trec_eval by version)."""
@@ -171,6 +174,7 @@ class TestAsking:
         with PeerProcess("pyndeval", **options) as process:
             return process.ask(["alpha_ndcg@5"], VECTORS["everyday"])
 
+    @pytest.mark.slow
     def test_a_crash_is_an_answer_and_the_next_question_is_asked(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -179,12 +183,14 @@ class TestAsking:
             replies = [process.ask(["alpha_ndcg@5"], VECTORS["everyday"]) for _ in range(2)]
         assert [reply.failure for reply in replies] == ["crashed (exit code -11)"] * 2
 
+    @pytest.mark.slow
     def test_a_tool_that_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_peer(tmp_path, monkeypatch, "import time; time.sleep(600)")
         begun = time.monotonic()
         assert self.ask(longest=3).failure == "took more than 3 s"
         assert time.monotonic() - begun < 60
 
+    @pytest.mark.slow
     def test_what_a_tool_prints_is_no_reply(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_peer(tmp_path, monkeypatch, "print('hello'); raise ValueError('no')")
         assert self.ask().failure == "ValueError: no"
@@ -195,6 +201,7 @@ class TestAsking:
         reply = reply_to("pyndeval", PeerQuestion(list(two.expected), run=two))
         assert (reply.values, reply.failure) == (None, "it takes one alpha a call")
 
+    @pytest.mark.slow
     def test_a_tool_without_the_part_that_it_needs(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -212,12 +219,14 @@ class TestAsking:
 
 
 class TestFuzzing:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
     def test_nothing_differs(self, name: str) -> None:
         done = list(islice(fuzzing.fuzz(name, 3600, seed=1), 4))
         assert sum(one.values for one in done) > 100
         assert [difference for one in done for difference in one.differences] == []
 
+    @pytest.mark.slow
     def test_a_planted_fault_is_found_and_made_small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """rageval halves the reciprocal rank whenever there is a second document."""
         right = RunVector.found
@@ -264,6 +273,7 @@ def run(*words: str) -> Any:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_the_table(self) -> None:
         found = run("--peer", "pyndeval", "--peer", "pytrec_eval")
         assert found.exit_code == 0
@@ -274,15 +284,18 @@ class TestCommand:
         assert "Of rageval alone, as far as these tools go: coverage, " in found.stdout
         assert "ir_measures" in found.stdout.splitlines()[-1]
 
+    @pytest.mark.slow
     def test_lines_of_json(self) -> None:
         found = run("--peer", "pyndeval", "--format", "jsonl")
         lines = [json.loads(line) for line in found.stdout.splitlines()]
         assert {line["tool"] for line in lines} == {"rageval", "pyndeval"}
         assert {line["verdict"] for line in lines} == {AGREES, COMPATIBLE, DIFFERS, FAILS}
 
+    @pytest.mark.slow
     def test_markdown(self) -> None:
         assert "| measure | pyndeval |" in run("--peer", "pyndeval", "--format", "md").stdout
 
+    @pytest.mark.slow
     def test_a_fault_ends_with_1(self, monkeypatch: pytest.MonkeyPatch) -> None:
         lied = everyday(expected={"rr": {"101": 0.0, "102": 0.5, "103": 1.0}})
         monkeypatch.setattr("rageval.conformance.run_vectors", lambda: [lied])
@@ -299,6 +312,7 @@ class TestCommand:
         ]
         assert answers == answer_vectors()
 
+    @pytest.mark.slow
     def test_the_fuzzer(self) -> None:
         found = run("--fuzz", "0.5", "--peer", "pyndeval", "--seed", "3")
         assert (found.exit_code, found.stdout) == (0, "")
@@ -315,6 +329,7 @@ class TestCommand:
         assert words in found.stderr
 
 
+@pytest.mark.slow
 def test_without_any_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval.conformance.peers.find_spec", lambda name: None)
     monkeypatch.setattr("rageval.conformance.peers.which", lambda name: None)

@@ -18,6 +18,8 @@ from rageval.conformance._reasons import topics_in
 from rageval.conformance.peers import installed, peer_named
 from rageval.conformance.verdicts import AGREES, COMPATIBLE, FAILS, WRONG, of_peer
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 SHUFFLED = ("3", "9")  # topics whose rank column contradicts the scores, which no vector can say
 OF_NDEVAL = [

@@ -17,6 +17,8 @@ import pytest
 import rageval
 from strategies import case
 
+pytestmark = pytest.mark.slow
+
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, dict[str, int]]]
 

@@ -194,6 +194,7 @@ class TestOneRanking:
 
 
 class TestWhichQueriesCount:
+    @pytest.mark.slow
     def test_no_query_in_common(self, tmp_path: Path) -> None:
         (tmp_path / "qrels").write_text(qrels_text(PLAIN))
         (tmp_path / "run").write_text(
@@ -300,6 +301,7 @@ class TestMeasuresOfNovelty:
         scores = rageval.evaluate(names, RUN, NUGGETS)
         assert [scores[name].value for name in names] == pytest.approx(alone)
 
+    @pytest.mark.slow
     def test_which_of_the_two_is_a_throw_of_dice(self, tmp_path: Path) -> None:
         rows = [
             f"{q} {n} {doc} 1\n"

@@ -13,6 +13,8 @@ import pytest
 
 import rageval
 
+pytestmark = pytest.mark.slow
+
 pyndeval = pytest.importorskip("pyndeval")
 
 Run = dict[str, dict[str, float]]

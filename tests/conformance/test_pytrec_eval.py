@@ -10,6 +10,8 @@ import pytrec_eval
 import rageval
 from rageval.conformance.peers._trec_eval import WITH_CUTOFF, WITHOUT_CUTOFF
 
+pytestmark = pytest.mark.slow
+
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 

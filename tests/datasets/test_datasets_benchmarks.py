@@ -183,6 +183,7 @@ class TestFreshStack:
         assert len(server.asked) == fetched + 2
         assert len(list(load(FRESHSTACK).questions())) == 5
 
+    @pytest.mark.slow
     def test_two_processes_download_once(self, server: Server) -> None:
         for path, file in server.files.items():
             if path.startswith("/cdn/"):
@@ -291,6 +292,7 @@ class TestCrag:
         assert len(list(dataset.documents())) == 10
         assert not list(Path(os.environ["IR_DATASETS_HOME"]).parent.rglob("*escape*"))
 
+    @pytest.mark.slow
     def test_a_bomb_in_task_3(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         put_task_3(server, monkeypatch, samples.tar_bz2({"crag.jsonl": b" " * 80_000_000}))
         with pytest.raises(InputError, match="a decompression bomb"):

@@ -271,6 +271,7 @@ def load(name):
 """
 
 
+@pytest.mark.slow
 def test_a_package_that_is_installed(tmp_path: Path, run_file: Path) -> None:
     """Its entry point is found by the command, and by ir_datasets once ours are registered."""
     info = tmp_path / "site" / "my_package-1.0.dist-info"

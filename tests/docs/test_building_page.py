@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from building_samples import by_rule, write_samples
 from rageval.testing import LlmServer
 from test_readme import ROOT
+
+pytestmark = pytest.mark.slow
 
 PAGE = (ROOT / "docs/building.md").read_text(encoding="utf-8")
 

@@ -15,6 +15,8 @@ from rageval.conformance.verdicts import AGREES, COMPATIBLE, DIFFERS, FAILS, of_
 from rageval.measures.parsing import parse_measure
 from snippets import blocks
 
+pytestmark = pytest.mark.slow
+
 TEXT = (Path(__file__).parents[2] / "docs/conformance.md").read_text(encoding="utf-8")
 ROWS = {
     cells[1]: cells[2:-1]

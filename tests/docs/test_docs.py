@@ -26,6 +26,7 @@ def test_the_page_of_the_measures_is_up_to_date() -> None:
     assert (DOCS / "measures.md").read_text(encoding="utf-8") == module.measures_page()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("console", FILES))
 def test_commands_on_the_page_of_the_files_print_what_it_shows(block: str) -> None:
     command, _, expected = block.partition("\n")

@@ -69,6 +69,7 @@ def test_published_truthfulness_is_met(example) -> None:  # type: ignore[no-unty
         assert module.of_shares(shares) == pytest.approx(by_hand)
 
 
+@pytest.mark.slow
 def test_the_shares_of_table_1_come_back(example) -> None:  # type: ignore[no-untyped-def]
     module = example("liverag")
     for rows in module.TABLE_1.values():

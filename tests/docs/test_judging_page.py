@@ -14,6 +14,8 @@ from fair_judge import data_in, fair, said, schema_in
 from rageval.testing import Asked, LlmServer, Saying
 from test_readme import ROOT
 
+pytestmark = pytest.mark.slow
+
 README, PAGE = ((ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/judging.md"))
 
 

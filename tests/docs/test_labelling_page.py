@@ -12,6 +12,8 @@ import pytest
 
 from snippets import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs/labelling.md").read_text(encoding="utf-8")
 DATA = ROOT / "examples/data/labelling"
 

@@ -16,6 +16,8 @@ import test_prompts
 import test_sinks
 from snippets import ROOT
 
+pytestmark = pytest.mark.slow
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

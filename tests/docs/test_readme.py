@@ -10,6 +10,8 @@ import pytest
 
 from snippets import ROOT, blocks, console_mistake, lacks, program_mistake, python_mistake, rageval, run
 
+pytestmark = pytest.mark.slow
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "measures.md"]
 GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

@@ -21,6 +21,8 @@ from rageval.cli import COMMANDS, main
 from rageval.measures import builtin
 from snippets import ROOT
 
+pytestmark = pytest.mark.slow
+
 for package in ("sphinx", "furo", "myst_parser"):
     pytest.importorskip(package)
 

@@ -78,6 +78,7 @@ def answers(draw: st.DrawFn, form: str, query: str) -> Answer:
     return Answer(query, draw(IDS), sentences, references, passages, draw(TEXTS), prompt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
 def test_what_is_written_is_read_again(form: str, data: st.DataObject) -> None:

@@ -151,6 +151,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_tells_runs_from_judgements_and_writes_values(
     text: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -213,6 +213,7 @@ class TestAgree:
             "rageval's": wrote(folder / "f", jsonl(own)),
         }
 
+    @pytest.mark.slow
     def test_every_form_agrees_with_every_other(self, tmp_path: Path) -> None:
         forms = self.forms(tmp_path)
         for judged in forms.values():

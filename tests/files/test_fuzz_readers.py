@@ -17,6 +17,7 @@ def test_the_corpus_is_read_or_refused(reader: str) -> None:
         tried(reader, content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_variants_are_read_or_refused(reader: str) -> None:
     for content in mutated(reader, 300, seed=1):

@@ -88,6 +88,7 @@ def scored_in_parts(path: Path, width: int) -> tuple[list[Any], int]:
     return found, engine.done
 
 
+@pytest.mark.slow
 @anywhere
 @given(st.integers(1, 120), st.integers(2, 60))
 def test_parquet_cut_anywhere(tmp_path: Path, group: int, width: int) -> None:
@@ -100,6 +101,7 @@ def test_parquet_cut_anywhere(tmp_path: Path, group: int, width: int) -> None:
     assert sum(map(len, queries)) == len(set().union(*queries)) == 60
 
 
+@pytest.mark.slow
 @anywhere
 @given(st.sets(st.integers(0, len("".join(ROWS))), min_size=9), st.integers(2, 60))
 def test_frames_cut_anywhere(tmp_path: Path, cuts: set[int], width: int) -> None:
@@ -223,6 +225,7 @@ def test_what_swells_is_refused_as_ever(tmp_path: Path) -> None:
         EVALUATOR.evaluate(divided(path, Here(), reading=reading))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "zstd"])
 def test_in_processes_and_with_what_is_wrong_in_its_row(tmp_path: Path, form: str) -> None:
     def written(rows: Sequence[str]) -> Path:

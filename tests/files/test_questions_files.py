@@ -217,6 +217,7 @@ def test_unknown_first_lines() -> None:
     assert refused(b"").startswith("file.jsonl: is empty")
 
 
+@pytest.mark.slow
 def test_a_large_file_of_crag_needs_little_memory(tmp_path: Path) -> None:
     page = {"page_result": random.Random(7).randbytes(150_000).hex()}  # as large as in the real file
     pages = bz2.compress(b', "search_results": ' + json.dumps([page] * 3).encode() + b"}\n")

@@ -188,6 +188,7 @@ def drawn(rng: random.Random, depth: int = 0) -> str:
     return "{" + ",".join(pairs) + "}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [2**14, 0])
 def test_counting_keys_finds_what_decoding_finds(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval.files.jsonl._LARGE", large)
@@ -252,6 +253,7 @@ def line_like_others(rng: random.Random) -> bytes:
     return ("{" + ", ".join(key + colon + value for key, value in pairs) + "}").encode()
 
 
+@pytest.mark.slow
 def test_lines_that_look_alike_are_read_as_each_alone() -> None:
     """What is told by counting for many lines at once is what is found by looking at each."""
     rng = random.Random(11)

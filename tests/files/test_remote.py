@@ -214,6 +214,7 @@ def parquet_of(rows: bytes, path: Path, **options: Any) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_parts_of_parquet_fetch_their_groups_of_rows_and_no_more(
     server: Server, expected: list[list[float]], tmp_path: Path
 ) -> None:
@@ -234,6 +235,7 @@ def test_parts_of_parquet_fetch_their_groups_of_rows_and_no_more(
     assert sum(length for asked in fetched for _, length in asked) < 0.4 * len(content)
 
 
+@pytest.mark.slow
 def test_parts_of_zstandard_fetch_their_frames_and_no_more(
     server: Server, expected: list[list[float]]
 ) -> None:
@@ -252,6 +254,7 @@ def test_parts_of_zstandard_fetch_their_frames_and_no_more(
         assert last.at + last.packed - first.at < 0.4 * len(content)
 
 
+@pytest.mark.slow
 def test_the_command_reads_what_has_a_scheme_and_nothing_else(server: Server, tmp_path: Path) -> None:
     (tmp_path / "run").write_bytes(RUN)
     (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} 1\n" for q, docs in QRELS.items() for d in docs))

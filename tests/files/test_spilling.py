@@ -175,6 +175,7 @@ except SystemExit: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1
 """
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_a_long_stream(tmp_path: Path) -> None:
     peak = {}
     for queries in (200, 2000):

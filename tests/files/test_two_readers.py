@@ -72,6 +72,7 @@ def same(kind: LineForm, text: bytes, reading: Reading) -> None:
     )
 
 
+@pytest.mark.slow
 @MANY
 @given(st.randoms(use_true_random=False), st.sampled_from(["error", "skip", "data"]))
 def test_a_stretch_is_read_as_its_lines_are(rng: random.Random, comments: str) -> None:
@@ -148,6 +149,7 @@ def test_the_two_readers_find_the_same_and_say_the_same(
         ) == compiled
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.parametrize("mutate", [False, True])
 @MANY
@@ -172,6 +174,7 @@ def test_the_command_prints_the_same_and_ends_the_same(
 MEASURES = "alpha_ndcg@3, coverage, recall@2, ndcg@5, ap, rr, judged@3"
 
 
+@pytest.mark.slow
 @needed
 @given(st.randoms(use_true_random=False))
 def test_dicts_and_files_give_the_same_bits_with_and_without_it(rng: random.Random) -> None:

@@ -67,6 +67,7 @@ def mypy_or_other(checker: str, words: Sequence[str]) -> str:
 CHECKERS = {"mypy": found_by_mypy, "basedpyright": found_by_basedpyright}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_type_checkers_accept_what_is_right_and_refuse_each_mistake(checker: str, tmp_path: Path) -> None:
     if importlib.util.find_spec(checker) is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -98,6 +99,7 @@ def room(path: Path) -> str:
     return "__init__" if name == "_moved" else name  # a part of the front door
 
 
+@cache
 def imports_when_loaded(path: Path) -> set[str]:
     """Dotted names a module imports at module level, but for type checkers only."""
     found: set[str] = set()
@@ -126,6 +128,7 @@ def test_the_table_names_every_room_and_no_other() -> None:
     assert {room(path) for path in modules()} == set(LAYERS)
 
 
+@cache
 def all_imports(path: Path) -> set[str]:
     """Modules of rageval that a module imports anywhere, within functions too, but not for type checkers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -222,6 +225,7 @@ def loaded_by_command(*words: str) -> set[str]:
     return modules_loaded_by(code) - modules_loaded_by("import click")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", ["0", "1"])
 def test_the_plain_command_imports_nothing_heavy(
     files: list[str], compiled: str, monkeypatch: pytest.MonkeyPatch
@@ -239,6 +243,7 @@ def test_short_options_are_known_at_once(files: list[str]) -> None:
 RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map official:ndeval"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "needed"),
     [
@@ -292,6 +297,7 @@ def test_scoring_answers_imports_msgspec_and_nothing_heavier() -> None:
     assert modules_loaded_by(code) & FOREIGN == {"msgspec"}
 
 
+@pytest.mark.slow
 def test_judging_imports_no_sdk_and_no_cluster_before_it_asks() -> None:
     code = (
         "from rageval.cli.judge import judge\n"

@@ -12,6 +12,8 @@ import pytest
 
 from snippets import ROOT
 
+pytestmark = pytest.mark.slow
+
 RBP = '''
 
 @measure(sees="relevant", peers={"ir_measures": "RBP"})

@@ -61,6 +61,7 @@ def test_no_other_module_knows_a_measure_by_name(module: str) -> None:
     assert known_in(module) - meant == set(), "declare it with the measure: rageval.measures.base.Facts"
 
 
+@pytest.mark.slow
 def test_every_exception_is_needed() -> None:
     found = {module: known_in(module) for module in modules()}
     for word, where in MEANT.items():

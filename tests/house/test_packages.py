@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COMPILED = {"rageval/_kernel.abi3.so", "rageval/_kernel.pyd"}
 NOT_PACKED = {"rageval/_kernel.c"}

@@ -65,6 +65,7 @@ def stored() -> list[Any]:
         return store.batches.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("how", LOST)
 def test_a_batch_whose_reply_is_lost_is_found_and_not_bought_again(
@@ -101,6 +102,7 @@ def test_a_server_that_keeps_no_tags_is_asked_for_the_file(server: LlmServer) ->
     assert_paid_once(server)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_who_is_killed_before_the_reply_comes_has_bought_once(server: LlmServer, model: str) -> None:
     server.batches.lost.append(killing := Killing())
@@ -110,6 +112,7 @@ def test_who_is_killed_before_the_reply_comes_has_bought_once(server: LlmServer,
     assert_paid_once(server)
 
 
+@pytest.mark.slow
 def test_who_is_killed_before_the_batch_is_made_leaves_no_file_behind(server: LlmServer) -> None:
     killing = Killing()
     server.say(server.otherwise, killing)
@@ -135,6 +138,7 @@ class Killing:
         return Saying(cut=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_who_is_told_to_end_before_the_reply_comes_has_bought_once(server: LlmServer, model: str) -> None:
     def held(asked: Asked) -> Saying:
@@ -176,6 +180,7 @@ def test_without_a_tag_the_keys_tell_once_the_batch_has_ended(server: LlmServer,
     assert len(server.batched) == 4 * CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_nothing_is_bought_again_where_nobody_can_tell_unless_that_is_wanted(
     server: LlmServer, model: str
@@ -202,6 +207,7 @@ class Losing(Provider):
         raise Lost(f"the reply that names {batch} was lost")
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_look_is_not_asked_twice(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store:
         for provider in (Losing(tmp_path), Provider(tmp_path)):

@@ -71,6 +71,7 @@ def test_what_is_not_reported_costs_the_most_it_can(store: Store, usage: Usage) 
     assert budget.guessed == model.calls
 
 
+@pytest.mark.slow
 def test_a_call_that_never_left_costs_nothing_and_one_that_may_have_costs_the_most(store: Store) -> None:
     outcomes = [Unreachable("no server"), Transient("504"), Transient("429", 0.0, throttled=True)]
 
@@ -114,6 +115,7 @@ def test_a_server_that_reports_no_usage_cannot_spend_more_than_allowed(
     assert 0.05 <= paid * 1024 * 10 / 1e6 <= 0.1, "each call may have written as much as it was allowed to"
 
 
+@pytest.mark.slow
 def test_processes_on_one_store_keep_a_limit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     many_answers(60)
     together = threading.Barrier(2)
@@ -174,6 +176,7 @@ def reserving(path: str, told: Any) -> None:
     told.recv()
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_had_under_way_counts_as_long_as_somebody_works_who_saw_it(
     store: Store,
 ) -> None:
@@ -246,6 +249,7 @@ def test_no_order_of_calls_of_several_jobs_exceeds_the_limit(steps: list[tuple[i
             assert promised <= limit * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     many_answers(3)
     with LlmServer(fair) as server:

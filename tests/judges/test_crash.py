@@ -16,6 +16,8 @@ import pytest
 
 from rageval.judges.store import Store
 
+pytestmark = pytest.mark.slow
+
 JUDGEMENTS, KILLS, AT_A_TIME = 2000, 25, 16
 
 # Calls are counted where no crash can reach them: in a file that is appended to before the reply is made.

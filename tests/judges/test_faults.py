@@ -29,6 +29,8 @@ from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
 from rageval.testing import LlmServer
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parents[1] / "faults"
 ROOT = Path(__file__).parents[2]
 FULL, BROKEN, KILLED, TORN = range(4)  # as in the shim

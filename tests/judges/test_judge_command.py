@@ -87,6 +87,7 @@ def test_from_answers_to_a_score_and_nothing_is_asked_twice(server: LlmServer, m
     assert len(server.requests) == CALLS
 
 
+@pytest.mark.slow
 def test_every_judge_is_asked_and_where_they_differ_is_listed(server: LlmServer) -> None:
     wrong = '{"evidence": "", "reason": "", "label": "incorrect"}'
     server.default = lambda asked: (
@@ -167,6 +168,7 @@ def test_limits_are_parted_among_shares_that_know_nothing_of_one_another(server:
     )
 
 
+@pytest.mark.slow
 def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
     """A second try has another key, and yet belongs to the share of the first."""
     server.default = lambda asked: fair(asked) if "could not be used" in str(asked.body) else said(asked, "?")
@@ -180,6 +182,7 @@ def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
     assert len(judged("1") + judged("2")) == 1
 
 
+@pytest.mark.slow
 def test_batches_give_what_single_calls_give(server: LlmServer) -> None:
     live = command(*CRAG, "--judge", "openai:m", "-o", "live", "--store", "live.sqlite")
     assert_fine(live)
@@ -188,6 +191,7 @@ def test_batches_give_what_single_calls_give(server: LlmServer) -> None:
     assert len(server.batched) == CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 404, 500, 401])
 def test_what_was_handed_over_is_deleted_in_the_end_if_the_provider_lets_us(
     server: LlmServer, status: int
@@ -220,6 +224,7 @@ def test_refusals_are_missing_and_said_so(server: LlmServer) -> None:
     assert command("judged", "-m", "crag_score").code == 3
 
 
+@pytest.mark.slow
 def test_judgements_of_a_file_are_replayed(server: LlmServer) -> None:
     command(*CRAG, "--judge", "openai:m", "-o", "judged")
     assert_fine(command(*CRAG, "--judge", "frozen:judged", "-o", "again"))
@@ -260,6 +265,7 @@ def test_judges_that_need_no_model() -> None:
     assert_refused(command("judge", "crag", "answers", "--judge", "lexical"), "it cannot judge crag")
 
 
+@pytest.mark.slow
 def test_nuggets_from_gold_answers_to_a_score(server: LlmServer) -> None:
     common = ("--questions", "questions", "--judge", "openai:m", "--quiet")
     assert_fine(command("judge", "nuggetize", *common, "-o", "written"))
@@ -297,6 +303,7 @@ def test_a_question_whose_nuggets_failed_is_named(server: LlmServer) -> None:
     assert len(judged("written")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rubric", "options", "measure"),
     [

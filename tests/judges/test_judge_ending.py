@@ -55,6 +55,7 @@ def test_a_server_that_is_not_there_is_told_after_the_first_call(model: str, how
     assert not Path("judged").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--batch",)])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
@@ -157,6 +158,7 @@ def started(*words: str, **how: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([*RAGEVAL, *words], stderr=subprocess.PIPE, text=True, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_ends_a_command_in_good_order(server: LlmServer, number: signal.Signals) -> None:
     held = Held(server, 2)
@@ -190,6 +192,7 @@ def _no_hang_up() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
+@pytest.mark.slow
 def test_who_is_to_survive_the_terminal_does(server: LlmServer) -> None:
     """As `nohup` has it."""
     held = Held(server, 1)
@@ -209,6 +212,7 @@ main(sys.argv[1:], prog_name="rageval")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_second_signal_ends_at_once(server: LlmServer, number: signal.Signals) -> None:
     held = Held(server, 1)
@@ -248,6 +252,7 @@ def test_calls_under_way_land_when_the_job_is_left(tmp_path: Path, monkeypatch: 
         assert (model.calls, store.stats()["replies"], store.stats()["claims"]) == (6, 6, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_a_batch_is_worked_on_loses_nothing(server: LlmServer, number: signal.Signals) -> None:
     server.batches.polls = 10**9

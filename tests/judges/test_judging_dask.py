@@ -29,6 +29,8 @@ from rageval.testing import Asked, LlmServer, Saying, ScriptedModel, openai_erro
 from snippets import ROOT, blocks
 from test_bad_input import Outcome, assert_refused, command
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed", reason="--dask needs the extra 'dask'")
 pytest.importorskip("openai")
 

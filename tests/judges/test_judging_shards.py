@@ -16,6 +16,8 @@ import pytest
 from fair_judge import data_in, fair
 from rageval.testing import Asked, LlmServer, Saying
 
+pytestmark = pytest.mark.slow
+
 ITEMS = 60
 KILLED_AT = 12
 

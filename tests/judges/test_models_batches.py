@@ -430,6 +430,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(("saying", "error"), FAULTS)
 def test_faults_when_handing_over(kind: Make, server: LlmServer, saying: Saying, error: type) -> None:
@@ -442,6 +443,7 @@ def test_faults_when_handing_over(kind: Make, server: LlmServer, saying: Saying,
     assert server.batched == []
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(("saying", "error"), FAULTS)
 def test_faults_when_looking(kind: Make, server: LlmServer, saying: Saying, error: type) -> None:

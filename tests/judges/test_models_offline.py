@@ -197,6 +197,7 @@ def test_what_is_no_spec_of_a_model(name: str) -> None:
         model_named(name)
 
 
+@pytest.mark.slow
 def test_no_sdk_is_loaded_before_a_model_is_asked_for() -> None:
     for sdk in ("openai", "anthropic"):
         pytest.importorskip(sdk)

@@ -223,6 +223,7 @@ BROKEN: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", BROKEN, ids=lambda body: repr(body)[:30])
 def test_a_broken_success_is_worth_another_try(server: LlmServer, model: OpenAIChat, body: Any) -> None:
     server.say(Saying(body=body))

@@ -76,6 +76,7 @@ def data_of(rubric: Rubric, text: str) -> dict[str, Any]:
     return {name: shapes.get(name, text) for name in rubric.file.sees}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(19))
 def test_no_text_up_to_five_pieces_leaves_its_slot_in_any_rubric(
     rubrics: list[Rubric], place: int, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +138,7 @@ def noted(text: str) -> tuple[str, Request]:
     return outcomes[0].detail, seen[1]
 
 
+@pytest.mark.slow
 def test_what_a_reply_said_is_data_when_it_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strings of up to four pieces, quoted in the reason why a reply was no use; keys tell reasons apart."""
     plan = r"(.*)\n\{\"question\".*\}\n\1\n\n(?:.*\n)+\nYour last .* lines (.*) below\..*\n\n\2\n(.*)\n\2"
@@ -185,6 +187,7 @@ def test_the_store_of_the_first_version_holds_what_matters() -> None:
     assert {row.get("attempts", 1) for row in rows} == {1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("batch", [False, True])
 def test_the_fence_that_arrives_is_in_no_data(

@@ -25,6 +25,7 @@ plain = st.recursive(
 objects = st.dictionaries(st.text(max_size=8), plain, max_size=5)
 
 
+@pytest.mark.slow
 @given(objects)
 def test_an_object_is_read_as_it_is(record: dict[str, object]) -> None:
     assert read_object(json.dumps(record)) == (record, False)
@@ -112,6 +113,7 @@ WRAPPED = SOUP | SOUP.map('{{"a": "{}"}}'.format) | SOUP.map("{{'a': '{}'}}".for
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.none() | st.booleans()
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(WRAPPED)
 def test_whatever_is_said_is_read_or_invalid(text: str) -> None:
@@ -131,6 +133,7 @@ def halves_mended(value: object) -> object:
     return json.loads(re.sub("[\ud800-\udfff]", "\ufffd", said))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=8), st.recursive(NUMBERS | st.text(), st.lists, max_leaves=5)))
 def test_python_reads_as_python_does(record: dict[str, object]) -> None:
     for text in (repr(record), repr(record).replace("]", ",\n]"), repr(record).replace(", ", " ,\n\t")):
@@ -193,6 +196,7 @@ def seconds(text: str) -> float:
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDLESS)
 def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None:
     """Sixty-four times if it were quadratic; what is done in a blink needs no comparison."""

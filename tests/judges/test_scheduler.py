@@ -250,6 +250,7 @@ def test_no_quota_ends_the_job_and_what_was_under_way_is_kept(store: Store) -> N
     assert model.calls - before == 160
 
 
+@pytest.mark.slow
 def test_a_provider_that_goes_away_ends_the_job(store: Store) -> None:
     going = ScriptedModel(
         late(lambda request: Transient("m: connection refused") if going.calls >= 100 else request.user)
@@ -389,6 +390,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_store_to_go_on_with(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     with subprocess.Popen(

@@ -69,6 +69,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "store.sqlite"
 
 
+@pytest.mark.slow
 @given(REQUESTS, REPLIES)
 def test_what_is_kept_comes_back_and_goes_from_store_to_store(request: Request, reply: Reply) -> None:
     with Store(":memory:") as store, Store(":memory:") as other:
@@ -142,6 +143,7 @@ def test_a_flipped_bit_costs_one_reply(path: Path) -> None:
         assert store.stats()["damaged"] == 0
 
 
+@pytest.mark.slow
 def test_whatever_bytes_are_overwritten_no_wrong_reply_comes_out(path: Path) -> None:
     dice = random.Random(11)
     requests = many(200)
@@ -337,6 +339,7 @@ except OutputError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits are those of POSIX")
 @pytest.mark.parametrize("limit", ["pages", "file"])
 def test_a_full_disk_ends_the_job_and_spoils_nothing(path: Path, limit: str) -> None:

@@ -55,6 +55,7 @@ def on_call(number: int, what: Callable[[], None]) -> Callable[[Asked], Saying]:
     return say
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [delete, replace])
 @pytest.mark.parametrize("at", [1, 5, COUNT])
 def test_a_store_that_is_gone_ends_the_job_and_what_was_in_it_is_kept(

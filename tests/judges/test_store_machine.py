@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -30,6 +31,8 @@ from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, Lost, Reply, Request
 from rageval.judges.store import INTENDED, Store
 from rageval.testing._sayings import ScriptedModel
+
+pytestmark = pytest.mark.slow
 
 NAME, ENDPOINT = "paid:m", "http://provider"
 FAST: dict[str, Any] = {"poll_every": 0.001, "patience": Patience(first_pause=0.001)}

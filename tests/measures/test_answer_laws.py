@@ -374,6 +374,7 @@ randoms = st.randoms(use_true_random=False)
 policies = st.sampled_from(("skip", "worst", "best"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(rng=randoms, on_missing=policies)
 def test_every_value_equals_the_oracles(kind: str, rng: random.Random, on_missing: str) -> None:
@@ -699,6 +700,7 @@ def values_stay_in_their_range(evaluate: Evaluate, kind: str, rng: random.Random
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in LAWS for kind in OF_KINDS[name]])
 def test_the_laws_hold(name: str, kind: str) -> None:
     for seed in range(CASES):
@@ -735,6 +737,7 @@ FAULTS: dict[str, Evaluate] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_comparing_finds_every_planted_fault(fault: str, seed: int) -> None:
@@ -824,6 +827,7 @@ def test_every_law_can_fail() -> None:
     assert {name for _, _, name in BROKEN_LAWS} == set(LAWS)
 
 
+@pytest.mark.slow
 @given(rng=randoms)
 def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Random) -> None:
     kinds = rng.sample([kind for kind in KINDS if kind != "citations"], 3)

@@ -49,6 +49,7 @@ def test_the_three_document_case() -> None:
     assert value("alpha_ndcg", "a b c", qrels) == pytest.approx(1.0177, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_order_of_nuggets_cannot_decide_a_greedy_tie() -> None:
     sets = {"d0": "234", "d1": "0245", "d2": "124", "d3": "015"}
     found = set()

@@ -331,6 +331,7 @@ def test_the_worse_system_is_worse_on_every_query(inputs: Any, kind: str) -> Non
     assert all(each["better"] == way_of(parse_measure(each["measure"])) for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("baseline", [[], ["--all-pairs"], ["--baseline", "good"], ["--baseline", "bad"]])
 def test_in_json(inputs: Any, kind: str, baseline: list[str]) -> None:
@@ -406,6 +407,7 @@ def cells_of(text: str, style: str) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("style", ["table", "md", "latex"])
 def test_in_text(inputs: Any, kind: str, style: str) -> None:
@@ -427,6 +429,7 @@ def test_in_text(inputs: Any, kind: str, style: str) -> None:
     assert not neither or f"neither high nor low is good: {', '.join(neither)}" in lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_a_report(inputs: Any, kind: str, tmp_path: Path) -> None:
     words, measures = inputs[kind]
@@ -483,6 +486,7 @@ def check_verdicts(report: Mapping[str, Any], text: str) -> None:
         assert [name for name in names.split() if name in ("good", "bad")] == ([tone] if tone else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_gate_looks_the_right_way(inputs: Any, kind: str) -> None:
     """A limit between the two lets the good one through and stops the bad one."""
@@ -524,6 +528,7 @@ global.document = {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["runs", "answers"])
 def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> None:
     """What is won and lost query by query, as the page counts it."""
@@ -562,6 +567,7 @@ def test_in_a_figure() -> None:
     assert _titled("m", "lower", "by this judge") == "m (low is good, by this judge)"
 
 
+@pytest.mark.slow
 def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_path: Path) -> None:
     """A nugget of which `hallucinated` is 1 is marked as wrong, not as fully supported."""
     command("report", *inputs["answers"][0], "-m", "bank_groundedness", "-o", str(tmp_path / "r.html"))

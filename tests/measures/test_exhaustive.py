@@ -18,6 +18,8 @@ from oracle import MEASURES, NOVELTY, RIGHT, VARIANTS, Qrels, Query, Run, dcg, o
 from rageval import alpha_ndcg
 from strategies import ALPHAS
 
+pytestmark = pytest.mark.slow
+
 DOCS, NUGGETS, CUTOFFS = "abc", ("n0", "n1", "n2", "n3"), (1, 2, 3, 4)
 TOLERANCE = 1e-12
 HALF = Fraction(1, 2)

@@ -43,6 +43,7 @@ FALSE: dict[str, dict[str, int | Case]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("measure", run_measures().values(), ids=str)
 def test_the_table(measure: rageval.Measure, name: str) -> None:
@@ -150,6 +151,7 @@ def supported(judged: Judged) -> dict[str, frozenset[str]]:
     return Query({}, judged, 1, RIGHT).supports
 
 
+@pytest.mark.slow
 @given(some_cases, alphas, cutoffs)
 def test_the_cap_holds_on_inputs_made_for_ties(drawn: Case, alpha: str, k: int | None) -> None:
     deepest = k or max(len(supported(judged)) for judged in drawn.qrels.values())
@@ -157,6 +159,7 @@ def test_the_cap_holds_on_inputs_made_for_ties(drawn: Case, alpha: str, k: int |
     assert max(by_query(at(alpha_ndcg(alpha=alpha), k), drawn.run, drawn.qrels).values()) <= cap + SLACK
 
 
+@pytest.mark.slow
 @given(some_cases, alphas, cutoffs)
 def test_the_greedy_order_scores_exactly_1(drawn: Case, alpha: str, k: int | None) -> None:
     oracles = {query: Query({}, judged, 1, RIGHT) for query, judged in drawn.qrels.items()}
@@ -167,6 +170,7 @@ def test_the_greedy_order_scores_exactly_1(drawn: Case, alpha: str, k: int | Non
         assert found == {query: float(bool(docs)) for query, docs in ideal.items()}
 
 
+@pytest.mark.slow
 @given(some_cases, cutoffs)
 def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: Case, k: int | None) -> None:
     counted = {q: {doc: len(n) for doc, n in supported(judged).items()} for q, judged in drawn.qrels.items()}
@@ -174,6 +178,7 @@ def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: Case, k: int
     assert found == pytest.approx(by_query(at(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK)
 
 
+@pytest.mark.slow
 @given(some_cases, alphas)
 def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: Case, alpha: str) -> None:
     found = by_query(alpha_ndcg(alpha=alpha) @ 1, drawn.run, drawn.qrels)
@@ -184,6 +189,7 @@ def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: Cas
         assert found[query] == (first / most if most else 0.0)
 
 
+@pytest.mark.slow
 @given(some_cases)
 def test_alpha_1_with_one_nugget_is_the_discount_of_its_first_document(drawn: Case) -> None:
     qrels = {query: dict([next(iter(judged.items()))]) for query, judged in drawn.qrels.items()}
@@ -197,6 +203,7 @@ def test_alpha_1_with_one_nugget_is_the_discount_of_its_first_document(drawn: Ca
 BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other looks at grades
 
 
+@pytest.mark.slow
 @given(some_cases, cutoffs)
 def test_a_superset_above_its_subset_never_lowers(drawn: Case, k: int | None) -> None:
     before = {query: in_order(Query(docs, {}, 1, RIGHT).ranking) for query, docs in drawn.run.items()}
@@ -216,6 +223,7 @@ def supersets_up(docs: list[str], judged: Judged) -> list[str]:
     return docs
 
 
+@pytest.mark.slow
 @given(some_cases)
 def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: Case) -> None:
     for judged in drawn.qrels.values():
@@ -228,6 +236,7 @@ def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: Case) -
         assert all(later <= earlier + SLACK for earlier, later in pairwise(added))
 
 
+@pytest.mark.slow
 @given(some_cases, st.data())
 def test_any_increasing_map_of_scores_changes_no_digit(drawn: Case, data: st.DataObject) -> None:
     levels = sorted({score for docs in drawn.run.values() for score in docs.values()})

@@ -28,6 +28,8 @@ from rageval.errors import RagevalError
 from rageval.measures import run_measures
 from rageval.scoring._compat import COMPAT
 
+pytestmark = pytest.mark.slow
+
 # Document, score, rank, in the order of the file.
 ROWS: dict[str, list[tuple[str, float, int]]] = {
     "rich": [

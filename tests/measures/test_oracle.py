@@ -13,6 +13,8 @@ from oracle import MEASURES, NOVELTY, evaluate
 from rageval.measures import run_measures
 from strategies import ALPHAS, Case, case, cases, cutoffs
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-12
 
 

@@ -171,6 +171,7 @@ def differ(one: dict[str, float], other: dict[str, float]) -> bool:
     return one.keys() != other.keys() or any(abs(one[query] - other[query]) > TOLERANCE for query in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_comparing_finds_every_planted_fault(fault: str, seed: int) -> None:

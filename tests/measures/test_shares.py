@@ -69,6 +69,7 @@ class TestPooled:
         assert "over" not in evaluate("recall@10", RUN, QRELS).scores[0].signature
         assert str(recall(over="topics")) == "recall"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", oracle.PARTS)
     def test_random_topics_equal_the_oracle(self, name: str) -> None:
         for seed in range(30):
@@ -140,6 +141,7 @@ class TestClaims:
         assert (low, high) == pytest.approx((cuts[0], cuts[-1]), abs=0.015)
         assert bootstrap(recall, shares)[0] > high
 
+    @pytest.mark.slow
     def test_it_holds_the_truth_as_often_as_it_says(self) -> None:
         rng = random.Random(3)
 
@@ -328,6 +330,7 @@ def as_one(rows: list[answer_laws.Row], key: str) -> list[answer_laws.Row]:
 
 
 class TestOfAnswers:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_pool_is_one_query_that_holds_all(self, kind: str) -> None:
         names = [name for name in answer_laws.MEASURES[kind] if rageval.parse_measure(name).gives_shares]

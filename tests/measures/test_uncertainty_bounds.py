@@ -82,6 +82,7 @@ def drawn(seed: int) -> tuple[random.Random, Judged, list[str]]:
     return rng, topic(rng), rng.sample([*"abcde", "u", "v"], rng.randint(2, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REACHED + HELD)
 def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> None:
     tight = 0
@@ -101,6 +102,7 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
     assert tight >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REACHED + HELD)
 def test_differences_lie_within_their_bounds_under_every_common_completion(name: str) -> None:
     for seed in range(10):
@@ -118,6 +120,7 @@ def test_differences_lie_within_their_bounds_under_every_common_completion(name:
             assert (low, high) == pytest.approx((min(gaps), max(gaps)), abs=1e-12), (name, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coverage", "recall", "alpha_dcg", "alpha_ndcg", "alpha_ndcg(ideal=exact)"])
 def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> None:
     """Two queries, completed independently; both verdicts and undecided ones must turn up."""

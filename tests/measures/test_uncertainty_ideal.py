@@ -51,6 +51,7 @@ def test_it_is_the_best_of_all_orders(seed: int) -> None:
             assert found[query] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_all_ways_to_give_three_documents_three_nuggets() -> None:
     """Every assignment at once, a query each: 512 ideals."""
     qrels, run = {}, {}
@@ -80,6 +81,7 @@ def test_where_greedy_is_above_1_exact_is_not(
     assert found[EXACT @ k].value <= 1 + SLACK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_every_law_that_greedy_breaks_for_being_greedy_holds(name: str) -> None:
     """Names of documents, values above 1; what normalising alone breaks stays broken."""
@@ -112,6 +114,7 @@ def test_a_ranking_that_is_not_proved_in_so_many_steps_is_an_error(monkeypatch: 
         rageval.evaluate(EXACT @ 8, run, {"q": judged})
 
 
+@pytest.mark.slow
 def test_a_programme_that_is_too_large_is_refused_before_it_is_solved() -> None:
     rng = random.Random(1)
     judged = {str(n): {f"d{d}": int(rng.random() < 0.1) for d in range(200)} for n in range(100)}

@@ -272,6 +272,7 @@ def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
     code = "import sys; sys.modules['jinja2'] = None\nfrom rageval.cli import main; main()"
     words = ["report", *RUNS, "-m", MEASURES, "-o", str(tmp_path / "r.html")]
@@ -280,6 +281,7 @@ def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
     assert "pip install 'rageval[report]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_page_of_twenty_runs_and_a_thousand_queries_stays_small() -> None:
     rng = np.random.default_rng(7)
     qrels = {f"query-{at:05d}": {"a": 1} for at in range(1000)}
@@ -299,6 +301,7 @@ def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rage
     return replace(scores, run=run, scores=drawn)
 
 
+@pytest.mark.slow
 def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [line for block in blocks("sh", PAGE) for line in block.splitlines() if "pip" not in line]

@@ -16,6 +16,7 @@ from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["score", "compare", "both"])
 def test_a_report_from_the_json_of_earlier_commands_says_the_same(tmp_path: Path, command: str) -> None:
     files = []
@@ -44,6 +45,7 @@ def test_means_alone_make_a_report_too_and_it_says_what_is_lacking(tmp_path: Pat
     assert "score -q --format json" in found["remarks"][0]
 
 
+@pytest.mark.slow
 def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) -> None:
     file = tmp_path / "agreed.json"
     file.write_text(rageval_("agree", CRAG, CRAG, "--format", "json").stdout)

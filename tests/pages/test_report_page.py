@@ -15,6 +15,7 @@ from rageval.pages.page import read_report
 from report_pages import DATA, RUNS, Open, browser_, opened_, pages_, shown, texts, until  # noqa: F401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_opens_without_an_error_or_a_request_and_shows_every_section(
@@ -203,6 +204,7 @@ def test_what_one_earlier_command_said_makes_a_page_of_its_own(
     assert texts(opened(place), "main > section > h2") == [*sections, "Provenance"]
 
 
+@pytest.mark.slow
 def test_values_that_are_not_defined_are_a_dash_and_count_nowhere(tmp_path: Path, opened: Open) -> None:
     records = [
         {"run": run, "measure": "rr", "value": 0.5, "queries": 2, "undefined": 1, "missing": 0}

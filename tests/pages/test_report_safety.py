@@ -11,6 +11,7 @@ from rageval.pages.page import read_report
 from report_pages import ATTACK, HOSTILE, Open, browser_, opened_, pages_, texts, until  # noqa: F401
 
 
+@pytest.mark.slow
 def test_hostile_text_is_shown_and_never_run(pages: dict[str, Path], opened: Open) -> None:
     tab = opened(pages["hostile"])
     queries = len(read_report(pages["hostile"])["queries"]["ids"])
@@ -144,6 +145,7 @@ def test_it_prints_in_light_colours_without_what_only_a_screen_needs(
     assert tab.evaluate("getComputedStyle(document.querySelector('.scroll.tall')).maxHeight") == "none"
 
 
+@pytest.mark.slow
 def test_without_javascript_the_tables_are_there(pages: dict[str, Path], browser: Any) -> None:
     context = browser.new_context(java_script_enabled=False)
     tab = context.new_page()

@@ -70,6 +70,7 @@ def divided(path: Path, engine: Any, smallest: int = 1, **options: Any) -> Divid
     return Divided(path.name, None, path, engine=engine, smallest=smallest, **options)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.sets(st.integers(0, 40)), st.sampled_from([{}, {"intersection": True}, {"judged_only": True}]))
 def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: dict[str, Any]) -> None:
@@ -155,6 +156,7 @@ def test_comments_between_rows_of_a_query_cut_nothing(tmp_path: Path) -> None:
     assert len(engine.units) == 3  # as wide as the engine, and read once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fork", "processes", "spawned", "threads"])
 def test_every_engine_gives_the_same_bits(tmp_path: Path, engine: str) -> None:
     path = tmp_path / "run"
@@ -222,6 +224,7 @@ def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> 
     assert [numbers(scores) for scores in found] == [numbers(evaluator.evaluate(path))] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -287,6 +290,7 @@ def test_a_part_may_be_done_twice(tmp_path: Path) -> None:
     assert str(engine.units[0]).endswith(f"run, bytes 0 to {engine.units[0].stretch.end:,}")
 
 
+@pytest.mark.slow
 def test_more_jobs_print_the_same(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("".join(lines(20_000)).replace("t\n", "t" * 99 + "\n"))

@@ -23,6 +23,8 @@ from rageval.parallel import Divided, _engines, scored
 from rageval.parallel._engines import OnDask
 from test_parallel import MEASURES, QRELS, lines, numbers
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed", reason="--dask needs the extra 'dask'")
 
 

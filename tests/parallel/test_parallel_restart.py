@@ -27,6 +27,8 @@ from test_parallel import MEASURES, QRELS, divided, lines, numbers
 pytest.importorskip("distributed", reason="--dask needs the extra 'dask'")
 from test_parallel_dask import through
 
+pytestmark = pytest.mark.slow
+
 EVALUATOR = rageval.Evaluator(MEASURES, QRELS)
 
 

@@ -23,6 +23,8 @@ from rageval.cli import main
 from rageval.measures import run_measures
 from strategies import ALPHAS, NON_DYADIC, Case, case, cases, mask_case, mask_cases
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-12
 HASH_SEEDS = ("0", "1", "2", "3", "4")
 RUN_ROW, QRELS_ROW = "{0} Q0 {1} 0 {2!r} tag", "{0} {1} {2} {3}"

@@ -283,6 +283,7 @@ def forms(folder: Path, run: dict[str, Any], qrels: dict[str, Any]) -> Iterator[
     yield parts, folder / "qrels"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "rules",

@@ -69,6 +69,7 @@ def over_all_orders(measures: list[str], drawn: Case, **rules: object) -> dict[s
 RULES = [{}, {"depth": 3}, {"judged_only": True}, {"judged_only": True, "depth": 2}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("k", [1, 2, 4, None])
 def test_mean_and_ends_are_those_of_all_orders(k: int | None, rules: dict[str, object]) -> None:
@@ -114,6 +115,7 @@ def test_gains_of_a_group_are_the_formulas(size: int, marked: int, alpha: float)
         assert _group_gains(size, marked, alpha)[place - 1] == pytest.approx(marked / size * mean, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_a_thousand_equal_scores_are_no_trouble() -> None:
     """One big group: the mean of @k is the same whatever the names are, and near what sampling finds."""
     rng = random.Random(3)

@@ -198,6 +198,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bca", "percentile"])
 @pytest.mark.parametrize("name", DRAWN)
 def test_intervals_hold_the_truth_as_often_as_they_say(kind: str, name: str) -> None:
@@ -211,6 +212,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(kind: str, name: str) -> 
     assert 0.95 - allowed <= held <= 0.95 + error
 
 
+@pytest.mark.slow
 def test_narrow_samples_get_wider_intervals_than_the_plain_bootstrap() -> None:
     """Without the correction of the quantiles, 10 normal values hold the truth in about 90 % only."""
     values = np.random.default_rng(12).normal(0, 1, (10, 2000))
@@ -253,6 +255,7 @@ def clustered(rng: np.random.Generator, times: int) -> tuple[Float, Float]:
     return rng.normal(0, 1, (30, times))[unit] + rng.normal(0, 1, (len(unit), times)), unit
 
 
+@pytest.mark.slow
 def test_clusters_keep_intervals_and_tests_honest() -> None:
     times = 1500
     values, unit = clustered(np.random.default_rng(21), times)
@@ -269,6 +272,7 @@ def test_clusters_keep_intervals_and_tests_honest() -> None:
     assert (t_test(column(values)) <= 0.05).mean() > 0.15
 
 
+@pytest.mark.slow
 def test_no_difference_is_found_too_often_where_there_is_none() -> None:
     """False positives of the sign flip: 5 % for values of any shape that is alike in both runs."""
     times = 2000
@@ -283,6 +287,7 @@ def test_no_difference_is_found_too_often_where_there_is_none() -> None:
         assert found >= (0.02 if name == "of_three_values" else 0.05 - error)  # few values tie, and are safe
 
 
+@pytest.mark.slow
 def test_family_wise_error_of_holm_and_max_t() -> None:
     """Six equal runs, 15 pairs: one false alarm at most in 5 % of the families; without adjusting in many."""
     times, runs = 300, 6

@@ -58,6 +58,7 @@ def test_systems_without_labels_between_them_are_refused() -> None:
     assert len(corrected_strengths({(0, 1): pair, (1, 2): pair, (2, 3): pair}, 4)) == 4
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_strengths_whomever_the_judge_favours() -> None:
     rng, strength, times = np.random.default_rng(0), np.array([0.0, 0.4, -0.2, -0.2]), 300
     held = np.zeros(4)

@@ -122,6 +122,7 @@ class TestPairs:
         assert bias_in_pairs(*map(np.array, ([0, 1], [0, 1], [1, 0], [1.0, 1.0]))) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_balanced", [False, True])
 @pytest.mark.parametrize("steps", [0.0, 0.5, 1.0, 5.0])
 def test_intervals_hold_the_bias_of_simulated_judges(

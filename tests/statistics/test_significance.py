@@ -82,6 +82,7 @@ class TestHowManyRunsThereAre:
         columns[:, -1] = columns[:, 0] - 0.584
         return np.round(columns * LARGEST) / LARGEST
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("runs", [2, 3, 32, 33, 60])
     def test_at_the_command_line(self, runs: int, tmp_path: Path) -> None:
         found, _ = command(*files(tmp_path, self.columns(runs)), "--resamples", "100", "--all-pairs")
@@ -90,6 +91,7 @@ class TestHowManyRunsThereAre:
         assert [(pair["verdict"], pair["p"], pair["wins"]) for pair in lost] == [("higher", 2 / 2**25, 25)]
         assert lost[0]["adjusted"] <= len(found["pairs"]) * 2 / 2**25
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("runs", "queries", "adjust"),
         [
@@ -139,6 +141,7 @@ GROWING = st.integers(2, 60).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(GROWING)
 def test_where_every_difference_grows_or_stays_p_does_not(example: tuple[list[int], list[int], int]) -> None:
@@ -156,6 +159,7 @@ def test_where_every_difference_grows_or_stays_p_does_not(example: tuple[list[in
         assert found["run002"].adjusted <= found["run001"].adjusted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [2, 20, 200])
 @pytest.mark.parametrize("queries", [25, 31, 50, 120])
 def test_in_order_among_many_runs_too(runs: int, queries: int) -> None:
@@ -171,6 +175,7 @@ def test_in_order_among_many_runs_too(runs: int, queries: int) -> None:
     assert (np.diff(holm(p)) <= 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_in_order_where_one_way_of_computing_p_ends_and_another_begins(seed: int) -> None:
     """By small steps: from few differences to more, from losses to ties, from a few draws to many."""
@@ -190,6 +195,7 @@ def test_in_order_where_one_way_of_computing_p_ends_and_another_begins(seed: int
     assert (np.diff(p) <= 1e-12 * p[:-1]).all()
 
 
+@pytest.mark.slow
 def test_a_second_look_never_leads_above_the_p_that_a_first_one_leaves_alone() -> None:
     """Else a larger difference, looked at twice, could end above a smaller one, looked at once."""
     columns = np.column_stack((np.random.default_rng(9).normal(0.35, 1, (40, 400)), np.zeros(40)))
@@ -200,12 +206,14 @@ def test_a_second_look_never_leads_above_the_p_that_a_first_one_leaves_alone() -
 
 
 class TestWhatPIs:
+    @pytest.mark.slow
     @settings(max_examples=150, deadline=None)
     @given(st.lists(st.integers(-1000, 1500), min_size=1, max_size=14))
     def test_chernoffs_bound_is_never_too_small(self, differences: list[int]) -> None:
         drawn = np.array(differences) / 1000
         assert _chernoff(drawn[:, None])[0] >= _exact_sign_flip(drawn) * (1 - 1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(8))
     def test_draws_find_what_all_signs_give(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Within five standard errors of so many draws, of which there are more where p is small."""
@@ -223,6 +231,7 @@ class TestWhatPIs:
         assert (drawn.draws[decisive] > 26_000).all()  # 20 of them where p × 66 is 0.05
         assert (drawn.p >= exact)[exact * drawn.draws < 0.1].all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("alpha", [0.05, 0.01, 0.002, 0.0002])
     def test_no_p_comes_up_too_often(self, alpha: float) -> None:
         """No step from one way of computing p to the next makes it too small: 5 % are below 0.05, …"""
@@ -296,6 +305,7 @@ class TestSignsFlippedTogether:
         flipped, shuffled = (compared(columns, adjust=adjust)["run007"] for adjust in ("max_t", "tukey"))
         assert (flipped.verdict, shuffled.verdict) == ("higher", "undecided")
 
+    @pytest.mark.slow
     def test_a_baseline_named_beforehand_is_cheaper(self) -> None:
         columns = near(np.random.default_rng(6).random(30), 12)
         columns[:, 3] += 0.008
@@ -347,6 +357,7 @@ def all_alike(rng: np.random.Generator, queries: int, runs: int) -> Float:
     return drawn
 
 
+@pytest.mark.slow
 def test_false_alarms_among_near_copies() -> None:
     """Shuffling assumes that all runs are distributed alike, and raises three times as many as it says."""
     found = family_wise(near_copies, 10)
@@ -355,6 +366,7 @@ def test_false_alarms_among_near_copies() -> None:
     assert found["max_t"] > found["holm"] / 2
 
 
+@pytest.mark.slow
 def test_false_alarms_among_runs_that_are_alike() -> None:
     found = family_wise(all_alike, 8)
     assert max(found.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)

@@ -99,6 +99,7 @@ class TestNoHallucinationOf25:
 
 
 class TestWhereItEnds:
+    @pytest.mark.slow
     @settings(max_examples=80, deadline=None)
     @given(
         st.integers(2, 40),
@@ -178,6 +179,7 @@ def held(values: Float, truth: float, **options: Any) -> float:
 RARE = [(10, 0.05), (25, 0.05), (50, 0.05), (200, 0.05), (10, 0.2), (25, 0.2), (30, 0.96), (50, 0.96)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("queries", "share"), RARE)
 def test_rare_events_are_covered(queries: int, share: float) -> None:
     """Resampling alone holds 5 % in 39, 73, 91 and 98 % of samples of 10, 25, 50 and 200."""
@@ -186,6 +188,7 @@ def test_rare_events_are_covered(queries: int, share: float) -> None:
     assert held((rng.random((queries, times)) < share).astype(float), share) >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [7, 15, 25, 50])
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.35])
 def test_values_that_seldom_differ_are_covered(queries: int, share: float) -> None:
@@ -214,6 +217,7 @@ class TestPeopleAndJudges:
         assert 0.02 < share["high"] < 0.15
         assert done.stderr.count("coarse: fewer than 6 of people's values differ") == 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("labels", [30, 50, 100, 200])
     @pytest.mark.parametrize("judge", [(1.0, 0.0), (0.95, 0.08)])
     def test_corrected_means_near_the_end_are_covered(self, labels: int, judge: tuple[float, float]) -> None:
@@ -244,6 +248,7 @@ class TestPeopleAndJudges:
         assert few[0].low == 0
         assert all(np.isnan(each.low) for each in agreement(grades, grades, ["q"] * 30, kind))
 
+    @pytest.mark.slow
     def test_agreement_that_seldom_fails_is_covered(self) -> None:
         """Two judges of two labels, half of each, who differ on 4 %: agreement .96, kappa .92."""
         times, rng = 120, np.random.default_rng(3)

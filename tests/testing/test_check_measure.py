@@ -27,6 +27,7 @@ OURS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", OURS, ids=str)
 def test_our_own_pass(measure: rageval.Measure) -> None:
     check_measure(measure, cases=8)
@@ -50,6 +51,7 @@ def retrieved(ranking: Ranking) -> int:
     return ranking.retrieved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [rank_biased, rank_biased @ 2, first_rank, retrieved], ids=str)
 def test_somebody_elses_pass(measure: rageval.Measure) -> None:
     check_measure(measure, cases=20)
@@ -135,6 +137,7 @@ FAULTS: dict[str, tuple[Callable[..., float], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str) -> None:
     function, facts, words = FAULTS[fault]
@@ -183,6 +186,7 @@ def test_a_name_that_is_taken_breaks_a_law_without_any_topic() -> None:
         check_measure(recall)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_example() -> None:
     said = []
     for _ in range(2):

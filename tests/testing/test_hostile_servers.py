@@ -14,6 +14,8 @@ from hostile_servers import KINDS, LIE, alone, items, mixed, outcomes
 from model_checks import environment
 from rageval.testing import Saying
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
