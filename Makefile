@@ -5,10 +5,16 @@ LIES ?= 60
 READERS ?= $(notdir $(patsubst %/,%,$(wildcard tests/corpus/*/)))
 SEED ?= $(shell date +%s)
 
-.PHONY: test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
+PYTEST = python -m pytest -q -n 2
+
+.PHONY: quick test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
+
+# For who mends a typo: about a minute, with the packages of the extra `dev`.
+quick:
+	$(PYTEST) -m 'not slow'
 
 test:
-	python -m pytest -q -n 2
+	$(PYTEST)
 
 check:
 	ruff check .
@@ -19,7 +25,7 @@ check:
 release-check: check sanitize two-readers
 	python -m pytest -q -n 2
 	RAGEVAL_KERNEL=0 python -m pytest -q -n 2
-	python -m pytest -q -n 2 -m faults
+	$(PYTEST) -m faults
 	$(MAKE) machine hostile
 	$(MAKE) fuzz-readers SECONDS=330
 	RAGEVAL_KERNEL=0 $(MAKE) fuzz-readers SECONDS=330
@@ -29,7 +35,7 @@ two-readers:
 	TWO_READERS=20000 python -m pytest -q -n 2 tests/files/test_two_readers.py
 
 faults:
-	python -m pytest -q -n 2 -m faults
+	$(PYTEST) -m faults
 
 fuzz: fuzz-tools fuzz-readers
 
