@@ -99,7 +99,7 @@ def _last_object(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     return [reading.verdict(str(int(found[1])), reason=why[1] if why else None)]
 
 
-def _python_list(text: str) -> list[Any]:
+def _python_list(text: str, most: int | None = None, lenient: bool = False) -> list[Any]:
     """Read the list that the nuggetizer understands, code fences taken off wherever they stand."""
     text = text.replace("```python", "").replace("```", "").strip()
     if len(text) > _LONGEST_LIST:
@@ -108,20 +108,22 @@ def _python_list(text: str) -> list[Any]:
         found = ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise Invalid(f"expected a list as Python writes it, found {text[:80]!r}") from error
-    if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
+    if lenient and isinstance(found, str | dict):  # its letters, or its keys, as the nuggetizer goes over it
+        found = list(found)
+    items: Sequence[Any] = found[:most] if isinstance(found, list | tuple) else [None]
+    if not all(isinstance(item, str) for item in items):
         raise Invalid(f"expected a list of texts, found {text[:80]!r}")
-    return [mended(item) for item in found]
+    return [mended(item) for item in items]
 
 
 def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
-    """Labels in the order in which items were shown, or texts."""
-    found = _python_list(text)
+    """Read labels in the order in which items were shown, or texts."""
     if reading.is_list:
-        return [Verdict(item) for item in found[: reading.scale.most]]
+        return [Verdict(item) for item in _python_list(text, reading.scale.most)]
     if reading.lenient:  # what is too much is dropped, and so is what has no label
-        return [
-            _label_or_worst(label.lower(), reading, name) for name, label in zip(ids, found, strict=False)
-        ]
+        pairs = zip(ids, _python_list(text, len(ids), lenient=True), strict=False)
+        return [_label_or_worst(label.lower(), reading, name) for name, label in pairs]
+    found = _python_list(text)
     if len(found) != len(ids):
         raise Invalid(f"expected {len(ids)} labels, found {len(found)}")
     return [reading.verdict(label.lower(), name) for name, label in zip(ids, found, strict=True)]

@@ -84,7 +84,7 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     most: int = 30
     kept: int = 20
     whole: bool = False
-    unquoted: Literal["refused", "kept"] = "refused"
+    unquoted: Literal["refused", "empty", "kept"] = "refused"
     unfenced: bool = False
     reads: str = SCHEMA
     values: dict[str, str] = {}
@@ -361,7 +361,7 @@ def as_toml(file: RubricFile, heading: Iterable[str] = ()) -> str:
 
 
 def _toml_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def _toml(value: Any) -> str:
@@ -374,7 +374,11 @@ def _toml(value: Any) -> str:
         return json.dumps(value)
     if "\n" in value and "'''" not in value and not _UNPRINTED.search(value) and not value.endswith("'"):
         return f"'''\n{value}'''"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rageval.text import mended
@@ -240,11 +240,12 @@ class RubricScale:
     ranges: Mapping[str, tuple[float, float]]
     most: int = 30  # texts in a list
     whole: bool = False  # numbers are levels, with none between them
+    values: Mapping[str, str] = field(default_factory=dict)  # labels by what is said for them
 
     @property
     def names(self) -> _Ids:
-        """The labels, in the rubric's order."""
-        return tuple(self.labels)
+        """The labels, in the rubric's order, or what is said for them."""
+        return tuple(self.values or self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,8 @@ def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[V
 
 
 def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
-    label = _label_of(item, "label", scale.names)
+    said = _label_of(item, "label", scale.names)
+    label = scale.values.get(said, said)
     return Verdict(name, label, scale.labels[label], _text_of(item, "evidence"), _text_of(item, "reason"))
 
 
@@ -321,7 +323,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """Return a verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _parted(ids)
-    yes, no = scale.names[:2]
+    yes, no, *_ = scale.labels
     verdicts = []
     for document, row in _by_id(_list_of(reply, "documents"), documents, "document").items():
         supported = _list_of(row, "supports")

@@ -275,7 +275,8 @@ def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, A
         is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(
             verdict.evidence or "", data[source]
         )
-        if not is_fine and rubric.file.unquoted == "refused":
+        may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
+        if not is_fine and not may_lack:
             of = f" of {verdict.id}" if verdict.id else ""
             raise Invalid(
                 f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"

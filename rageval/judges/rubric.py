@@ -78,7 +78,9 @@ class Rubric:
     @property
     def scale(self) -> RubricScale:
         """What may be said."""
-        return RubricScale(self.file.labels, self.file.ranges, self.file.most, self.file.whole)
+        return RubricScale(
+            self.file.labels, self.file.ranges, self.file.most, self.file.whole, self.file.values
+        )
 
     @property
     def judged_as(self) -> str:
@@ -104,7 +106,7 @@ class Rubric:
     def request(self, data: Mapping[str, Any], ids: tuple[str, ...] = (), sample: int = 0) -> Request:
         """Make the request that asks this of the data; `ids` are what the reply must echo."""
         step = self._step(data)
-        sees = [*self.file.sees, *(f"step{at + 1}" for at in range(step or len(self.file.prompt.steps)))]
+        sees = [*self.file.sees, *(f"step{at + 1}" for at in range(self._steps_before(step)))]
         lacking = [name for name in sees if name not in data]
         if lacking:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
@@ -199,6 +201,9 @@ class Rubric:
         """Return the step that comes next, None where the verdict is asked for."""
         steps = range(len(self.file.prompt.steps))
         return next((at for at in steps if f"step{at + 1}" not in data), None)
+
+    def _steps_before(self, step: int | None) -> int:
+        return len(self.file.prompt.steps) if step is None else step
 
     def _template(self, step: int | None) -> str:
         return self.file.prompt.template if step is None else self.file.prompt.steps[step]
