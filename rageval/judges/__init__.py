@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.judges._prompts import Mark, as_data
+    from rageval.judges._rubric_file import Prompt, RubricFile
+    from rageval.judges._verdicts import Invalid, Verdict
     from rageval.judges.base import Fatal, Model, Reply, Request, Transient
     from rageval.judges.material import Material, gathered
     from rageval.judges.models import model_named
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 _HOME = {
     **dict.fromkeys(("Fatal", "Model", "Reply", "Request", "Transient"), "base"),
+    **dict.fromkeys(("Invalid", "Verdict"), "_verdicts"),
     **dict.fromkeys(("Mark", "as_data"), "_prompts"),
+    **dict.fromkeys(("Prompt", "RubricFile"), "_rubric_file"),
     "Material": "material",
     "Rubric": "rubric",
     "Settings": "panel",
@@ -34,14 +38,18 @@ _HOME = {
 
 __all__ = [
     "Fatal",
+    "Invalid",
     "Mark",
     "Material",
     "Model",
+    "Prompt",
     "Reply",
     "Request",
     "Rubric",
+    "RubricFile",
     "Settings",
     "Transient",
+    "Verdict",
     "as_data",
     "gathered",
     "judged_by",

@@ -1,0 +1,88 @@
+"""What the page about rubrics shows, beside a server on this machine; its tables leave nothing out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fair_judge import said, write_lines
+from rageval.cli.rubrics import _SOURCES
+from rageval.judges._parsers import READS
+from rageval.judges._rubric_file import RubricFile
+from rageval.judges._templates import ITEMS, WAYS
+from rageval.judges.importing import SOURCES
+from rageval.judges.rubric import rubric_named, rubric_names
+from rageval.testing import Asked, LlmServer, Saying
+from snippets import ROOT, blocks, python_mistake
+
+PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")
+
+
+def brief(asked: Asked) -> Saying:
+    """Near where a number is asked for, else brief for whoever is asked about."""
+    if "##final score" in asked.body["messages"][-1]["content"]:
+        return said(asked, "##final score: 2")
+    return said(asked, '{"evidence": "", "reason": "r", "label": "brief"}')
+
+
+def test_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")
+    write_lines(passages=[{"id": "d1", "text": "Near."}], questions=[{"query_id": "q", "question": "?"}])
+    for name in ("passages", "questions"):
+        Path(name).rename(f"{name}.jsonl")
+    Path("run.trec").write_text("q Q0 d1 1 1 r\n")
+    Path("rageval").write_text(f'#!/bin/sh\nexec {sys.executable} -m rageval "$@"\n')
+    Path("rageval").chmod(0o755)
+    own = {"PYTHONPATH": str(ROOT), "RAGEVAL_STORE": "store.sqlite", "OPENAI_API_KEY": "sk-" + "0" * 30}
+    own["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    with LlmServer(brief) as server:
+        environment = os.environ | own | {"OPENAI_BASE_URL": server.openai}
+        for kind, text in re.findall(r"^```(sh|toml|yaml)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+            if kind != "sh":
+                Path(text.split()[1]).write_text(text)
+                continue
+            for line in text.splitlines():
+                done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True)
+                assert done.returncode == 0, (line, done.stderr)
+    assert "+unfenced" in Path("near.jsonl").read_text()
+    assert '"brief"' in Path("brief.jsonl").read_text()
+
+
+@pytest.mark.parametrize("block", blocks("python", PAGE))
+def test_its_code_runs(block: str) -> None:
+    assert python_mistake(block) is None
+
+
+def test_its_tables_leave_nothing_out() -> None:
+    names = [field.name for field in msgspec.structs.fields(RubricFile) if field.name != "lenient"]
+    told = [*names, *READS, *WAYS, ITEMS, *SOURCES]
+    assert [name for name in told if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
+        name for name in ("follows", "departs", "prompt") if f"`{name}`" not in PAGE
+    ]
+    assert tuple(SOURCES) == _SOURCES
+
+
+def test_whatever_an_original_is_of_stands_beside_it() -> None:
+    """Every rubric of ours on whose scale an imported prompt judges has its row among the differences."""
+    scales = {"relevance", "nugget-assignment", "nugget-importance", "crag-auto", "liverag", "criterion"}
+    scales |= {"citation-support", "pairwise", "listwise", "crag", "nuggetize-iterative"}
+    assert scales <= set(rubric_names())
+    assert [name for name in scales if f"| `{name}` |" not in PAGE] == []
+
+
+def test_what_it_says_to_have_changed_has() -> None:
+    changed = (ROOT / "tests/golden/store-0.1/rubrics").iterdir()
+    said_there = PAGE.partition("What changed since 0.1")[2]
+    assert {f"`{path.stem}`" for path in changed} <= set(re.findall(r"`[\w-]+`", said_there))
+
+
+def test_ours_all_have_a_fence() -> None:
+    assert not any(rubric_named(name).file.unfenced for name in rubric_names())
+    assert {rubric_named(name).file.reads for name in rubric_names()} == {"schema"}
