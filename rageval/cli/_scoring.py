@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.cli._inputs import Inputs, judgements, run_sources
@@ -87,7 +87,7 @@ def _beside_people(
     found: _ScoredRuns, evaluator: Evaluator, options: dict[str, Any], reading: Reading
 ) -> _ScoredRuns:
     """Return the runs with what people said of the same documents, if --gold says it."""
-    if not _is_gold_given(options):
+    if not is_gold_given(options):
         return found
     from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
 
@@ -97,7 +97,7 @@ def _beside_people(
     return found._replace(results=results, said=[*found.said, *said])
 
 
-def _is_gold_given(options: dict[str, Any]) -> bool:
+def is_gold_given(options: Mapping[str, Any]) -> bool:
     """Return whether people's labels were given; refuse what is about them where they were not."""
     if not options["gold"] and (options["gold_chosen"] or options["population"] != "kind"):
         raise UsageError(
@@ -264,7 +264,7 @@ def scored_answers(
         chosen, grades, AnswerRules(options["on_missing"], groups, weights, options["compat"])
     )
     said = list(_of_answers(results, grades))
-    if not _is_gold_given(options):
+    if not is_gold_given(options):
         return results, said
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.gold import beside_answers, drawn, gold_of_answers

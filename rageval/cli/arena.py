@@ -11,8 +11,8 @@ import click
 
 from rageval.cli._options import Command, end_if_biased, shared
 from rageval.cli._output import beneath, csv_line, md_lines, on_terminal, print_lines, table_lines
-from rageval.errors import InputError
-from rageval.scoring.scores import NOT_IN_IT, basis_of
+from rageval.errors import InputError, UsageError
+from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, NOT_IN_IT, basis_of
 from rageval.showing import latex_lines
 from rageval.text import visible
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _Grid = list[list[str]]
 _STYLES = ("table", "md", "latex", "csv", "json")
+_SAID = {
+    BY_THIS_JUDGE: f"{BY_THIS_JUDGE}: {NOT_IN_IT}",
+    BY_PEOPLE: "corrected by people's labels; 'judge' is the strength that the judge alone says",
+}
 
 
 @click.command(cls=Command)
@@ -44,6 +48,9 @@ _STYLES = ("table", "md", "latex", "csv", "json")
     help="Of rankings whose places are not 1 to N: leave out the ranking, all of its query, or refuse.",
 )
 @shared("--max-bias")
+@shared("--gold", help="What people said of some of the same pairs: corrects the strengths.")
+@shared("--gold-chosen")
+@shared("--population")
 def arena(
     files: tuple[str, ...],
     style: str | None,
@@ -52,6 +59,7 @@ def arena(
     nuggets: Any,
     invalid: str,
     max_bias: float | None,
+    **people: Any,
 ) -> None:
     """Rank systems by judgements that compare their answers.
 
@@ -64,7 +72,9 @@ def arena(
     rageval arena judged.jsonl
     rageval arena judged.jsonl --matrix --format md
     rageval arena judged.jsonl --max-bias 0.5
+    rageval arena judged.jsonl --gold human.jsonl
     """
+    from rageval.cli._scoring import is_gold_given
     from rageval.comparison.positions import positions_of
     from rageval.scoring.answers import read_judgements
 
@@ -73,13 +83,18 @@ def arena(
         click.echo(f"rageval: {remark}", err=True)
     _say_what_failed(grades, invalid)
     positions = positions_of(grades)
-    if matrix:
+    basis = basis_of(grades.judges.words)
+    if is_gold_given(people):
+        if matrix or compat:
+            raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
+        grid, labels = _by_people(grades, people, nuggets), 1
+        basis = BY_PEOPLE
+    elif matrix:
         grid, labels = _matrix(grades, invalid), 1
     elif compat:
         grid, labels = _elo(grades), 1
     else:
         grid, labels = _standing(grades, positions, invalid), 1
-    basis = basis_of(grades.judges.words)
     print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv"), basis))
     _say_of_places(positions)
     end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], max_bias)
@@ -130,6 +145,27 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
         *([s.system, *map(_shown, (s.strength, s.low, s.high, s.win_rate)), str(s.games)] for s in found),
     ]
     return _with_corrected(grid, {s.system: s.corrected for s in found if s.corrected is not None})
+
+
+def _by_people(grades: JudgementTable, options: Mapping[str, Any], nuggets: Any) -> _Grid:
+    """Return strengths that people's comparisons correct, and say which pairs have too few of these."""
+    from rageval.comparison.arena import has_rankings
+    from rageval.comparison.arena_gold import strengths_by_people
+    from rageval.scoring.answers import read_judgements
+    from rageval.scoring.gold import drawn, gold_of_answers
+
+    if has_rankings(grades):
+        raise UsageError("--gold corrects comparisons of two; of rankings: compare -m rank_score --gold")
+    files = list(options["gold"])
+    gold = gold_of_answers(read_judgements(files, nuggets=nuggets), files, drawn(options["gold_chosen"]))
+    found, said = strengths_by_people(grades, gold, population=options["population"])
+    for remark in said:
+        click.echo(f"rageval: {remark}", err=True)
+    rows = [
+        [s.system, *map(_shown, (s.strength, s.low, s.high, s.judged)), str(s.games), str(s.labels)]
+        for s in found
+    ]
+    return [["system", "strength", "low", "high", "judge", "games", "labels"], *rows]
 
 
 def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
@@ -203,7 +239,7 @@ def _lines(grid: _Grid, labels: int, style: str, basis: str) -> Iterator[str]:
     else:
         draw = {"md": md_lines, "latex": latex_lines, "table": table_lines}[style]
         yield from draw(grid, labels)
-        yield from beneath([f"{basis}: {NOT_IN_IT}"] if basis else [], style)
+        yield from beneath([_SAID[basis]] if basis else [], style)
 
 
 def _number(cell: str) -> str | float | None:

@@ -20,7 +20,8 @@ _STYLES = ("table", "md", "csv", "json")
 
 @click.command(cls=Command)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
-@shared("--gold", multiple=True, required=True)
+@shared("--gold", required=True, help="What people said of some of the answers.")
+@shared("--gold-chosen")
 @shared("--measure", required=True, help="What to measure.")
 @shared("--answers", help="The answers, for measures that need them.")
 @shared("--nuggets")
@@ -44,6 +45,7 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     from rageval.comparison.correcting import correct as corrected
     from rageval.comparison.correcting import remarks
     from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
+    from rageval.scoring.gold import drawn, gold_of_answers
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])
@@ -51,7 +53,8 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
     gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
     rules = AnswerRules(options["on_missing"])
-    found = corrected(measures, judgements, gold, rules, options["level"], options["population"])
+    draw = gold_of_answers(gold, list(options["gold"]), drawn(options["gold_chosen"])).draw
+    found = corrected(measures, judgements, gold, rules, options["level"], options["population"], draw)
     for remark in [*judgements.remarks, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if on_terminal() else "csv")

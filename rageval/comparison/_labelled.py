@@ -6,9 +6,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.errors import InputError, TooFewLabels
+from rageval.errors import TooFewLabels
 from rageval.files.plans import LabelPlan, Look
-from rageval.scoring.gold import Draw, People
+from rageval.scoring.gold import Draw, People, chances_of
 from rageval.scoring.scores import Score
 from rageval.statistics import LEVEL
 from rageval.statistics.correction import FEWEST, Corrected, corrected
@@ -137,15 +137,8 @@ def _not_looked_at(score: Score, plan: LabelPlan, look: Look, labelled: int) -> 
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
     """Return the values with what labels make of them, or why they make nothing."""
-    chosen = None
-    if draw.chances is not None:
-        unknown = [found.queries[at] for at in found.people if found.queries[at] not in draw.chances]
-        if unknown:
-            raise InputError(
-                f"{draw.name}: nothing says how likely {len(unknown):,} labelled queries were to be chosen,"
-                f" such as {visible(unknown[0])!r}; expected a line for each"
-            )
-        chosen = [draw.chances.get(query, 1.0) for query in found.queries]
+    labelled = [found.queries[at] for at in found.people]
+    chosen = chances_of(draw, found.queries, labelled)
     level, population, of_query = LEVEL, "kind", None
     if settings is not None:
         level, population, of_query = settings.level, settings.population, settings.clusters

@@ -21,6 +21,7 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.answers import AnswerRules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
+from rageval.scoring.gold import Draw, chances_of, refuse_the_judge
 from rageval.scoring.scores import Score
 from rageval.statistics.bootstrap import Limits, ranges_of
 from rageval.statistics.correction import Population, corrected
@@ -69,13 +70,16 @@ def correct(
     rules: AnswerRules,
     level: float = 0.95,
     population: Population = "kind",
+    draw: Draw | None = None,
 ) -> list[CorrectedMeasure]:
     """Correct every measure of every system that people looked at.
 
     The mean is that of queries of this `kind`, or of this very `set`. People need not have judged every
     query, nor every nugget of an answer; what they did not judge is no evidence. An answer that they judged
-    in part counts by that part, or, by a measure that needs the whole of it, not at all.
+    in part counts by that part, or, by a measure that needs the whole of it, not at all. `draw` says how what
+    people judged was chosen.
     """
+    refuse_the_judge(judged, gold)
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
     for measure in measures:
@@ -88,7 +92,9 @@ def correct(
         if scores.run in people:
             pairs = zip(scores.scores, people[scores.run].scores, strict=True)
             found += [
-                _corrected(scores.run, one, other, shared, level, population)._replace(missing=one.missing)
+                _corrected(scores.run, one, other, shared, level, population, draw or Draw())._replace(
+                    missing=one.missing
+                )
                 for one, other in pairs
             ]
     if not any(each.checked for each in found):
@@ -107,7 +113,13 @@ def _failed(*both: JudgementTable) -> str:
 
 
 def _corrected(
-    run: str, one: Score, other: Score, shared: _Shared, level: float, population: Population
+    run: str,
+    one: Score,
+    other: Score,
+    shared: _Shared,
+    level: float,
+    population: Population,
+    draw: Draw,
 ) -> CorrectedMeasure:
     parts = shared.parts(one.measure, run)
     values = _defined(one)
@@ -131,16 +143,26 @@ def _corrected(
         partly=len(parts.partly),
         used=of_parts,
     )
+    if draw.compares:
+        names = " and ".join(sorted(map(visible, draw.compares)))
+        return found._replace(refused=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+    if of_parts and draw.chances is not None:
+        return found._replace(refused="people judged parts of answers, which no stated chances go with")
     try:
         if of_parts:
             return _from_parts(found, values, parts, level, limits)
-        return _from_whole(found, values, said, level, limits)
+        return _from_whole(found, values, said, level, limits, chances_of(draw, values, said))
     except TooFewLabels as refused:
         return found._replace(refused=str(refused))
 
 
 def _from_whole(
-    found: CorrectedMeasure, values: _Values, said: _Values, level: float, limits: Limits | None
+    found: CorrectedMeasure,
+    values: _Values,
+    said: _Values,
+    level: float,
+    limits: Limits | None,
+    chosen: Sequence[float] | None,
 ) -> CorrectedMeasure:
     """Correct by answers that people judged wholly."""
     places = {query: at for at, query in enumerate(values)}
@@ -153,6 +175,7 @@ def _from_whole(
         level=level,
         population="set" if found.population == "set" else "kind",
         span=high - low if math.isfinite(high - low) else float(scale.span[0]),
+        chosen=chosen,
         within=(low, high),
     )
     return found._replace(

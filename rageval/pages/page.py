@@ -175,7 +175,7 @@ def _said_of_people(cells: Iterable[_Record]) -> str:
         return ""
     return (
         f"Corrected by people's labels, which alone decide what is claimed: {', '.join(names)}. Beside stands"
-        " what the judge alone says."
+        " what the judge alone says, and how many labels without a judge these are worth."
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,6 +120,19 @@ def drawn(chosen: Any = None, limits: Limits = DEFAULT) -> Draw:
     return Draw(how=f"stated@{sha}", chances=_checked(read_weights(chosen, limits), name_of(chosen)))
 
 
+def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) -> list[float] | None:
+    """Return every query's chance to be chosen, None if they were alike; each labelled one must have one."""
+    if draw.chances is None:
+        return None
+    unknown = [query for query in labelled if query not in draw.chances]
+    if unknown:
+        raise InputError(
+            f"{draw.name}: nothing says how likely {len(unknown):,} labelled queries were to be chosen,"
+            f" such as {visible(unknown[0])!r}; expected a line for each"
+        )
+    return [draw.chances.get(query, 1.0) for query in queries]
+
+
 def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
     for query, chance in chances.items():
         if not 0 < chance <= 1:
@@ -195,9 +208,7 @@ def beside_answers(
     people = gold.answers
     if people is None:
         raise UsageError(f"{gold.draw.name}: holds judgements of documents; expected some of answers")
-    _refuse_same([*map(str, judged.judges.words)], people.judges.words, people.name)
-    if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
-        raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
+    refuse_the_judge(judged, people)
     found = []
     for scores in results:
         with_people = (
@@ -215,6 +226,13 @@ def beside_answers(
         )
     said = [*_said_of(gold.draw, people.judges.words), *_strange(people, judged)]
     return found, [*said, *_partly_said(found)]
+
+
+def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
+    """Refuse labels of which the judge is the author: they tell nothing of its errors."""
+    _refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
+    if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
+        raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
 
 
 def _answers_in(table: JudgementTable) -> Iterator[tuple[str, str]]:
@@ -268,11 +286,10 @@ def _seen(
 
 def _strange(people: JudgementTable, judged: JudgementTable) -> Iterator[str]:
     """Say which queries and systems people labelled that the judge knows nothing of."""
-    for what, theirs, ours in (
-        ("systems", people.runs, judged.runs),
-        ("queries", people.queries, judged.queries),
-    ):
-        strange = [word for word in theirs.words if word not in ours]
+    labelled = zip(*_answers_in(people), strict=True)
+    known = judged.runs, judged.queries
+    for what, theirs, ours in zip(("systems", "queries"), map(dict.fromkeys, labelled), known, strict=True):
+        strange = [word for word in theirs if word not in ours]
         if strange:
             number = f"{visible(people.name)}: {len(strange):,} {what}"
             yield f"{number} are not among the judged ones: {_some(strange)}"

@@ -549,3 +549,300 @@ def test_the_same_ranking_needs_no_labels(tmp_path: Path) -> None:
     (tmp_path / "copy.run").write_text(Path(runs[0]).read_text())
     (pair,) = compared(runs[0], tmp_path / "copy.run", model, "--gold", people, measure="nDCG@5")["pairs"]
     assert pair["verdict"] == "identical"
+
+
+# --- answers side by side
+
+
+def battles(
+    judge: str, queries: Sequence[str], chances: dict[tuple[str, str], float], seed: int
+) -> list[Row]:
+    """Comparisons of each pair, of which the first wins by chance."""
+    rng, found = random.Random(seed), []
+    for query in queries:
+        for (one, other), chance in chances.items():
+            won = rng.random() < chance
+            for run, label in ((one, "win" if won else "loss"), (other, "loss" if won else "win")):
+                place = {"query_id": query, "run_id": run, "aspect": f"{one}-{other}", "label": label}
+                found.append({**place, "judge": judge, "rubric": "pairwise"})
+    return found
+
+
+LIKED = {("a", "b"): 0.8, ("a", "c"): 0.8, ("b", "c"): 0.5}
+TRUE = {("a", "b"): 0.35, ("a", "c"): 0.35, ("b", "c"): 0.5}
+
+
+def test_the_arena_ranks_by_what_people_say(tmp_path: Path) -> None:
+    said = write(tmp_path / "judged.jsonl", battles("openai:model", QUERIES, LIKED, 1))
+    people = write(tmp_path / "people.jsonl", battles("person:ann", QUERIES[:60], TRUE, 2))
+    alone = json.loads(command("arena", said, "--format", "json").stdout)
+    assert (alone[0]["system"], alone[0]["basis"]) == ("a", "by this judge")
+    found = json.loads(command("arena", said, "--gold", people, "--format", "json").stdout)
+    assert found[-1]["system"] == "a"
+    assert {row["basis"] for row in found} == {"people's labels"}
+    assert [row["labels"] for row in found] == [60, 60, 60]
+    judged = {row["system"]: row["strength"] for row in alone}
+    assert {row["system"]: row["judge"] for row in found} == pytest.approx(judged, abs=1e-4)
+    assert all(row["low"] < row["strength"] < row["high"] for row in found)
+    for style in ("table", "md", "latex", "csv"):
+        text = command("arena", said, "--gold", people, "--format", style).stdout
+        assert "by this judge" not in text
+        assert "people's labels" in text
+
+
+def test_the_share_of_wins_of_a_pair_is_the_corrected_mean(tmp_path: Path) -> None:
+    """Two systems: the difference of strengths is the log odds of the corrected share of wins."""
+    from rageval.statistics.correction import corrected
+
+    pair = {("a", "b"): 0.8}
+    said, people = battles("m", QUERIES, pair, 1), battles("person:a", QUERIES[:60], {("a", "b"): 0.4}, 2)
+    worth = {"win": 0.5, "loss": -0.5}
+    judged = [worth[each["label"]] for each in said if each["run_id"] == "a"]
+    labels = {
+        at: worth[each["label"]] for at, each in enumerate(each for each in people if each["run_id"] == "a")
+    }
+    share = 0.5 + corrected(judged, labels, paired=True, clusters=QUERIES).value
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", people), "--format", "json"]
+    strength = {row["system"]: row["strength"] for row in json.loads(command("arena", *words).stdout)}
+    assert strength["a"] - strength["b"] == pytest.approx(math.log(share / (1 - share)), abs=2e-4)
+
+
+def test_pairs_that_people_did_not_compare_are_left_out_or_refused(tmp_path: Path) -> None:
+    said = write(tmp_path / "j", battles("m", QUERIES, LIKED, 1))
+    some = {pair: chance for pair, chance in TRUE.items() if "c" not in pair}
+    few = battles("person:a", QUERIES[:10], TRUE, 2)
+    done = command("arena", said, "--gold", write(tmp_path / "few", few), code=2)
+    assert "people judged 10 of 120 (20 are needed)" in done.stderr
+    island = write(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
+    assert "join 2 of 3 systems" in command("arena", said, "--gold", island, code=2).stderr
+    path = {pair: chance for pair, chance in TRUE.items() if pair != ("b", "c")}
+    done = command(
+        "arena", said, "--gold", write(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2))
+    )
+    assert "b and c: left out: people judged 0 of 120" in done.stderr
+    assert "leave out --matrix" in command("arena", said, "--gold", island, "--matrix", code=2).stderr
+
+
+# --- slices
+
+
+def sliced(*words: object) -> list[dict[str, Any]]:
+    done = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json")
+    return [
+        {"run": each["run"], **part} for each in json.loads(done.stdout)["results"] for part in each["slices"]
+    ]
+
+
+def test_slices_are_corrected_by_their_own_labels(files: list[str]) -> None:
+    said, people = judged()
+    found = {(each["run"], each["name"]): each for each in sliced(*files)}
+    kept = {row["query_id"] for row in said if row["domain"] == "a"}
+    labelled = [each for each in first(people, drawn(60)) if each["query_id"] in kept]
+    alone = rageval.evaluate_answers(
+        "crag_score", [each for each in said if each["domain"] == "a"], gold=labelled, gold_chosen="uniform"
+    )
+    cell = rageval.compare(alone).cell("ours", "crag_score")
+    part = found["ours", "a"]
+    assert (part["value"], part["low"], part["high"]) == pytest.approx((cell.value, cell.low, cell.high))
+    assert (part["labels"], part["basis"]) == (cell.labels, "people's labels")
+    assert part["judged"] == pytest.approx(cell.judged)
+
+
+@pytest.mark.parametrize(("number", "has_interval"), [(9, False), (10, True), (14, True), (15, True)])
+def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
+    tmp_path: Path, number: int, has_interval: bool
+) -> None:
+    said, people = judged()
+    a = [query for query in QUERIES if int(query[1:]) % 2 == 0]
+    b = [query for query in QUERIES if int(query[1:]) % 2]
+    labelled = first(people, [*a[:number], *b[:30]])
+    words = [
+        write(tmp_path / "j", said),
+        "--gold",
+        write(tmp_path / "g", labelled),
+        "--gold-chosen",
+        "uniform",
+    ]
+    part = next(each for each in sliced(*words) if (each["run"], each["name"]) == ("ours", "a"))
+    assert (part["value"] is not None, part["low"] is not None) == (has_interval, has_interval)
+    assert part["labels"] == number
+
+
+def test_gold_without_slices_is_sent_to_the_right_door(files: list[str]) -> None:
+    assert "rageval correct, or compare" in command("score", *files, "-m", "crag_score", code=2).stderr
+
+
+# --- plans
+
+
+def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
+    """A plan to compare two systems, and what a person says who follows it."""
+    said, people = judged()
+    for each, truth in zip(said, people, strict=True):
+        if each["query_id"] < "q040":  # the same answer by both
+            each["label"] = truth["label"] = "perfect"
+    answers = write(
+        tmp_path / "answers.jsonl",
+        [
+            {
+                **{"query_id": each["query_id"], "run_id": each["run_id"], "question": "Which?"},
+                "answer": "the same" if each["query_id"] < "q040" else f"as {each['run_id']} says",
+            }
+            for each in said
+        ],
+    )
+    path, plan = write(tmp_path / "judged.jsonl", said), tmp_path / "ask.jsonl"
+    asked = write(tmp_path / "q", [{"query_id": q, "question": "Which?", "answer": "That."} for q in QUERIES])
+    command("label-plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words)
+    head, *order = map(json.loads, plan.read_text().splitlines())
+    labels = [{**each, "plan": head["sha"]} for query in order for each in first(people, [query["query_id"]])]
+    return path, plan, labels
+
+
+def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Path) -> None:
+    path, plan, labels = planned(tmp_path, "--compare", "ours", "theirs")
+    gold = write(tmp_path / "people.jsonl", labels)
+    found = compared(path, "--gold", gold, "--gold-chosen", plan, "--baseline", "theirs")
+    sha = json.loads(plan.read_text().splitlines()[0])["sha"]
+    assert f"|labels:40|chosen:plan@{sha[:8]}|" in found["signature"]
+    (pair,) = found["pairs"]
+    assert (pair["labels"], pair["queries"]) == (40, N)
+    said = [json.loads(line) for line in path.read_text().splitlines()]
+    rest = [each for each in said if each["query_id"] >= "q040"]
+    alone = rageval.evaluate_answers("crag_score", rest, gold=labels, gold_chosen="uniform")
+    differing = rageval.compare(alone, baseline="theirs").pairs[0]
+    assert pair["difference"] == pytest.approx(differing.difference * 80 / 120, abs=1e-12)
+    assert [cell["value"] for cell in found["values"]] == [None, None]
+    done = command("correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
+    assert "the labels were drawn to compare ours and theirs, and tell nothing of a mean" in done.stderr
+
+
+def test_labels_outside_a_plan_are_refused(tmp_path: Path) -> None:
+    path, plan, labels = planned(tmp_path)
+    words = ["compare", path, "-m", "crag_score", "--gold-chosen", plan, "--gold"]
+    command(*words, write(tmp_path / "some", labels[:60]))
+    done = command(*words, write(tmp_path / "passed", labels[10:]), code=2)
+    assert "were passed over" in done.stderr
+    stranger = {**labels[0], "query_id": "q999"}
+    assert (
+        "are not in the plan"
+        in command(*words, write(tmp_path / "other", [*labels, stranger]), code=2).stderr
+    )
+    other = [{**each, "plan": "f" * 64} for each in labels]
+    assert (
+        "is a label of the plan ffffffff, not of"
+        in command(*words, write(tmp_path / "of", other), code=2).stderr
+    )
+
+
+def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
+    path, _, labels = planned(tmp_path)
+    gold = write(tmp_path / "people.jsonl", labels)
+    for words in (
+        ["compare", path, "-m", "crag_score"],
+        ["correct", path, "-m", "crag_score"],
+        ["score", path, "-m", "crag_score", "--by", "domain"],
+        ["report", path, "-m", "crag_score", "-o", tmp_path / "page.html"],
+    ):
+        assert "expected that plan, too" in command(*words, "--gold", gold, code=2).stderr
+        command(*words, "--gold", gold, "--gold-chosen", "uniform")
+
+
+# --- the page
+
+
+def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> None:
+    said, people = judged()
+    evil = "<script>alert(1)</script>"
+    said[0] |= {"label": "perfect", "evidence": evil, "reason": "it is so"}
+    people[0] |= {"label": "incorrect", "reason": evil, "judge": "person:ann"}
+    second = [{**each, "judge": "person:bob"} for each in first(people, drawn(30, 9))]
+    answers = [
+        {
+            "query_id": each["query_id"],
+            "run_id": each["run_id"],
+            "question": "?",
+            "answer": f"{evil} of {each['run_id']}",
+        }
+        for each in said
+    ]
+    questions = [
+        {"query_id": query, "question": f"What is {query}? {evil}", "domain": "ab"[at % 2]}
+        for at, query in enumerate(QUERIES)
+    ]
+    labelled = first(people, ["q000", *drawn(60)])
+    people_said = {each["query_id"] for each in [*labelled, *second]}
+    page = tmp_path / "page.html"
+    command(
+        *("report", write(tmp_path / "j", said), "-m", "crag_score", "--by", "domain", "-o", page),
+        *("--gold", write(tmp_path / "g", labelled), "--gold", write(tmp_path / "b", second)),
+        *("--questions", write(tmp_path / "q", questions), "--answers", write(tmp_path / "a", answers)),
+    )
+    html = page.read_text()
+    body = (
+        html[html.index("<body>") : html.index('<script type="application/json"')]
+        if ('<script type="application/json"' in html)
+        else html[html.index("<body>") :]
+    )
+    assert evil not in html
+    assert "by this judge" not in body[: body.index('<section id="provenance"')]
+    assert "Corrected by people&#39;s labels, which alone decide what is claimed: crag_score." in body
+    found = json.loads(command("report", "show", page, "--format", "json").stdout)
+    heads = [(pair["judge"], pair["other"]) for pair in found["judging"]]
+    assert heads == [
+        ("openai:model", "person:ann"),
+        ("openai:model", "person:bob"),
+        ("person:ann", "person:bob"),
+    ]
+    assert "kappa" in found["judging"][2]["coefficients"]
+    gaps = [each["gap"] for each in found["judging"][0]["listed"]]
+    assert gaps == sorted(gaps, reverse=True)
+    worst = next(
+        each for each in found["judging"][0]["listed"] if each["query"] == "q000" and each["run"] == "ours"
+    )
+    assert worst["judge"] == {"label": "perfect", "evidence": evil, "reason": "it is so"}
+    assert worst["other"] == {"label": "incorrect", "reason": evil}
+    assert worst["answer"] == f"{evil} of ours"
+    assert found["queries"]["texts"]["q000"].startswith("What is q000?")
+    compared_there = found["comparison"]["pairs"][0]
+    (pair,) = compared(tmp_path / "j", "--gold", tmp_path / "g", "--gold", tmp_path / "b")["pairs"]
+    assert (compared_there["difference"], compared_there["verdict"]) == (pair["difference"], pair["verdict"])
+    cells = {cell["run"]: cell for cell in found["cells"]}
+    assert (cells["ours"]["labels"], cells["ours"]["basis"]) == (len(people_said), "people's labels")
+    assert {each["basis"] for each in found["slices"]} == {"people's labels"}
+
+
+def test_the_page_of_runs_shows_people_beside_the_model(tmp_path: Path) -> None:
+    runs, model, people = of_runs(tmp_path)
+    command("report", *runs, model, "-m", "nDCG@5", "--gold", people, "-o", tmp_path / "page.html")
+    found = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
+    (pair,) = found["judging"]
+    assert pair["compared"] == 50 * 6
+    assert found["comparison"]["pairs"][0]["labels"] == 50
+
+
+def test_one_system_alone_is_corrected_on_its_page(tmp_path: Path) -> None:
+    said, people = judged(systems=("ours",))
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(people, drawn(60)))]
+    command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html")
+    found = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
+    (cell,) = found["cells"]
+    (row_,) = json.loads(command("correct", *words, "-m", "crag_score", "--format", "json").stdout)["results"]
+    assert cell["value"] == pytest.approx(row_["value"], abs=1e-12)
+    assert (cell["low"], cell["high"]) == pytest.approx((row_["low"], row_["high"]), abs=1e-12)
+
+
+# --- the law
+
+
+def test_a_lenient_judge_makes_no_winner_of_equal_systems() -> None:
+    """Twenty contests of equally good systems, of which the judge likes one: people do not."""
+    by_judge = by_people = 0
+    for seed in range(20):
+        said, people = judged(seed=seed, lenient=0.5)
+        scores = rageval.evaluate_answers("crag_score", said, gold=first(people, drawn(60, seed)))
+        alone = rageval.evaluate_answers("crag_score", said)
+        by_judge += rageval.compare(alone).pairs[0].is_significant
+        by_people += rageval.compare(scores).pairs[0].is_significant
+    assert by_judge >= 18
+    assert by_people <= 1
