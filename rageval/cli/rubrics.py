@@ -13,7 +13,10 @@ from rageval.cli._output import print_lines
 from rageval.text import visible
 
 # What `--as` knows, in the order in which help says it; the rules are in rageval.judges.importing.
-_SOURCES = ("crag-script", "nuggetizer", "umbrela", "ragtifier", "support", "pairwise", "listwise")
+_SOURCES = (
+    *("crag-script", "nuggetizer", "umbrela", "umbrela-2025", "ragtifier"),
+    *("support", "pairwise", "listwise"),
+)
 
 
 class _RubricCommands(Group):

@@ -27,7 +27,7 @@ from rageval.files.judgements import Assignment, distinct
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.base import Usage
-from rageval.judges.judging import GRADED, Place, place
+from rageval.judges.judging import GRADED, Place, is_unfenced, place
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
 from rageval.measures.scales import ALL, FAULTS
@@ -154,7 +154,7 @@ def passport(
         **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
         "canaries": _canaries(judged),
-        "unfenced": sorted({str(said["judge"]) for said in judged.values() if is_unfenced(said)}),
+        "unfenced": sorted(filter(is_unfenced, {str(said.get("judge", "")) for said in judged.values()})),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
@@ -271,11 +271,6 @@ def _canaries(judged: Judged) -> dict[str, list[int]]:
                 best, shown = found.get(name, (0, 0))
                 found[name] = [best + rate[0], shown + rate[1]]
     return found
-
-
-def is_unfenced(judgement: Mapping[str, Any]) -> bool:
-    """Tell whether whoever gave it was asked by a prompt that has no fence."""
-    return "unfenced" in str(judgement.get("judge", "")).rpartition("@")[2].split("+")[1:]
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ class ReplyRules:
         return Verdict(name, label, self.scale.labels[label], None, reason)
 
 
-# What UMBRELA looks for before a digit from 0 to 3: the last place of the first that is there decides.
+# What UMBRELA looks for before a digit from 0 to 3: of the first that is there its last place decides.
 # A sign between them may be any of : ; < = (which is what a range from : to = in its source comes to).
 _SIGN = r"\s*+[:;<=]?\s*+"
 _PHRASES = (
@@ -66,18 +66,20 @@ _PHRASES = (
 
 
 @cache
-def _phrases() -> list[re.Pattern[str]]:
-    return [re.compile(f"{phrase}([0-3])", re.IGNORECASE) for phrase in _PHRASES]
+def _phrases(most: int) -> list[re.Pattern[str]]:
+    digits = f"[0-{most}]"
+    return [re.compile(f"{p.replace('[0-3]', digits)}({digits})", re.IGNORECASE) for p in _PHRASES]
 
 
 def _score_line(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the last number behind the first known phrase."""
     text = text.strip().lower()
-    for pattern in _phrases():
+    most = len(reading.scale.labels) - 1
+    for pattern in _phrases(most):
         found = _last(pattern.finditer(text))
         if found is not None:
             return [reading.verdict(found[1])]
-    raise Invalid("expected a score from 0 to 3")
+    raise Invalid(f"expected a score from 0 to {most}")
 
 
 def _last(found: Iterator[re.Match[str]]) -> re.Match[str] | None:

@@ -125,6 +125,21 @@ def _of_umbrela(given: Given) -> RubricFile:
     )
 
 
+def _of_umbrela_2025(given: Given) -> RubricFile:
+    """Read a prompt of the same shape whose grades go from 0 to 4; nobody's names of them are known here."""
+    file = _of_umbrela(given)
+    grades = [str(grade) for grade in range(5)]
+    file.labels, file.values = {grade: float(grade) for grade in grades}, {}
+    file.follows = "UMBRELA as TREC RAG 2025 used it, grades 0 to 4 by sub-narratives"
+    file.departs = [
+        *file.departures,
+        "that its parameters and its reading are those of 2024 is taken for granted",
+    ]
+    file.judged_as, file.unreadable = "umbrela-2025", "0"
+    file.fields |= {"narrative": "question", "topic": "question", "segment": "passage"}
+    return file
+
+
 def _of_nuggetizer(given: Given) -> RubricFile:
     """Read the nuggetizer's prompts: YAML whose `method` says which of its three steps it is."""
     texts = yaml_texts(given.path)
@@ -372,6 +387,7 @@ SOURCES: Mapping[str, Callable[[Given], RubricFile]] = {
     "crag-script": _of_crag,
     "nuggetizer": _of_nuggetizer,
     "umbrela": _of_umbrela,
+    "umbrela-2025": _of_umbrela_2025,
     "ragtifier": _of_ragtifier,
     "support": _of_support,
     "pairwise": _of_pairwise,

@@ -44,6 +44,7 @@ _MOST_PIECES = 50  # each is looked for in the whole text
 _LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
 UNITS = ("question", "passages")  # of rubrics that write nuggets
 _VOTES = ("mean", "median", "majority")
+_UNFENCED = re.compile(r"@[0-9a-f]{8}\+unfenced\b")
 _Judgement = Mapping[str, Any]
 Place = tuple[str, str, str, str]
 GRADED = ("ok", "repaired")
@@ -395,6 +396,15 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
         for number, outcome in sorted(_asked(rubric, todo, judge).items()):
             written.keep(queries[number], outcome)
     return written
+
+
+def is_unfenced(judge: str) -> bool:
+    """Tell whether this judge, or one of those who voted, was asked by a prompt that has no fence.
+
+    >>> [is_unfenced(f"openai:m@1a2b3c4d{mark}") for mark in ("", "+unfenced", "+unfenced+umbrela+openai:n")]
+    [False, True, True]
+    """
+    return _UNFENCED.search(judge) is not None
 
 
 def place(judgement: _Judgement) -> Place:

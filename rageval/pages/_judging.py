@@ -11,7 +11,7 @@ from typing import Any
 from rageval.comparison.passport import Judged, passport
 from rageval.files.judgements import FAILED, GRADED, JudgementTable, folded
 from rageval.judges.base import Usage
-from rageval.judges.judging import Place
+from rageval.judges.judging import Place, is_unfenced
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
 from rageval.measures.scales import ALL
@@ -152,6 +152,16 @@ def spending(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Record]:
             "output": written,
             "cost": plain(price),
         }
+
+
+def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[str]:
+    """Say of each judge that was asked by a prompt without a fence how many attacks on it succeeded."""
+    for judge in filter(is_unfenced, grades.judges.words):
+        best, shown = notes.attacks.get(judge, [0, 0])
+        said = (
+            f"{best:,} of {shown:,} verdicts on attacks were the best there is" if shown else "none was tried"
+        )
+        yield f"{judge} was asked without a fence, as its source asks; of attacks on it, {said}"
 
 
 def _have_common(one: Judged, other: Judged) -> bool:

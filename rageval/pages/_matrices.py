@@ -50,6 +50,7 @@ class _NoteLine(msgspec.Struct):
     reason: str | None = None
     detail: str | None = None
     usage: _Tokens | None = None
+    canaries: Any = None
 
 
 @dataclass
@@ -58,6 +59,7 @@ class JudgesNotes:
 
     said: dict[Key, dict[str, dict[str, str]]] = field(default_factory=dict)
     spent: dict[str, list[int]] = field(default_factory=dict)  # judge -> calls, input, output
+    attacks: dict[str, list[int]] = field(default_factory=dict)  # judge -> verdicts that obeyed, and all
 
     def said_of(self, key: Key, judge: str | None = None) -> dict[str, str]:
         """Return what this judge (or whoever did) said of it."""
@@ -84,6 +86,10 @@ def _add(notes: JudgesNotes, line: _NoteLine, is_wanted: Callable[[Key], bool]) 
         spent = notes.spent.setdefault(line.judge, [0, 0, 0])
         for at, number in enumerate((1, line.usage.input, line.usage.output)):
             spent[at] += number
+    for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
+        if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
+            found = notes.attacks.setdefault(line.judge, [0, 0])
+            found[:] = [found[0] + rate[0], found[1] + rate[1]]
     key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
     said = said_in(line.evidence, line.reason, line.detail)
     if said and is_wanted(key):

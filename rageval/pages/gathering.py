@@ -28,7 +28,7 @@ from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.judging import Place
 from rageval.measures.base import LOWER, Measure
-from rageval.pages._judging import beside, by_judge, judging, listed, of_qrels, spending
+from rageval.pages._judging import beside, by_judge, judging, listed, of_qrels, spending, without_fence
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
 from rageval.pages._parts import FORMAT, packed, plain
 from rageval.scoring.answers import read_judgements
@@ -115,6 +115,8 @@ def report_of_answers(
         report["positions"] = found
         said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
         report["remarks"] = [*report.get("remarks", ()), *said]
+    unfenced = list(without_fence(grades, notes))
+    report["remarks"] = [*report.get("remarks", ()), *unfenced]
     report["matrices"] = _kept(of_answers(queries, grades, _bank(extra), notes), report, extra)
     return finished(report, results, extra)
 

@@ -162,6 +162,44 @@ def test_umbrela_shows_the_examples_that_the_user_has(server: LlmServer) -> None
     assert user in [sent["messages"][1]["content"] for sent in server.bodies]
 
 
+def test_a_prompt_with_grades_from_0_to_4_is_umbrelas_of_2025(server: LlmServer) -> None:
+    template = UMBRELA.format(shots="").replace("{query}", "{narrative}").replace("to 3", "to 4")
+    Path("five.yaml").write_text(as_yaml(prefix_user=template))
+    rubric = imports("umbrela-2025", "five.yaml")
+    words = ("--run", "run", "--passages", "passages")
+    rows = judges(server, rubric, *words, reply="3 of 4: ##final score: 4")
+    users = [template.format(narrative=QUESTIONS[0]["query"], passage=each["text"]) for each in PASSAGES]
+    assert sorted(sent["messages"][1]["content"] for sent in server.bodies) == users
+    assert {(row["label"], row["grade"]) for row in rows} == {("4", 4.0)}
+    assert rows[0]["rubric"].startswith("umbrela-2025@")
+    assert {row["status"] for row in judges(server, rubric, *words, "--refresh", reply="5", code=3)} == {
+        "invalid"
+    }
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("batch", [(), ("--batch", "--poll-every", "0.01")])
+def test_the_words_are_the_same_at_every_provider_and_in_batches(
+    server: LlmServer, provider: str, batch: tuple[str, ...]
+) -> None:
+    rubric = nuggetizer("nugget_assignment", ASSIGN)
+    write_lines(answers=ANSWERS[:1])
+    server.default = lambda asked: said(asked, repr(["support"] * 5))
+    words = [f"{provider}:m" if word == "openai:m" else word for word in ASK]
+    outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *words, *batch)
+    assert outcome.code == 0, outcome
+    (asked,) = server.batched if batch else server.requests
+    user = ASSIGN.format(
+        query=QUESTIONS[0]["query"], context=ANSWERS[0]["answer"], nuggets=TEXTS, num_nuggets=len(TEXTS)
+    )
+    assert asked.body["messages"][-1] == {"role": "user", "content": user}
+    told = asked.body.get("system", asked.body["messages"][0].get("content"))
+    assert (told if isinstance(told, str) else told[0]["text"]) == SYSTEM
+    limit = "max_tokens" if provider == "anthropic" else "max_completion_tokens"
+    assert asked.body[limit] == 4096
+    assert not {"response_format", "output_config", "tools"} & set(asked.body)
+
+
 def nuggetizer(method: str, template: str) -> str:
     Path("step.yaml").write_text(
         f"method: {json.dumps(method)}\nsystem_message: {json.dumps(SYSTEM)}\n"
@@ -468,7 +506,25 @@ def test_how_often_attacks_succeed_is_said_and_nobody_is_sent_away(server: LlmSe
     write_lines(people=[{**row, "judge": "people", "rubric": "relevance"} for row in rows])
     told = command("agree", "judged", "people").out
     assert "attacks on the judge: 1 of 6 verdicts were the best there is" in told
-    assert "unfenced" in told
+    assert "unfenced: asked without a fence" in told
+
+
+def test_a_report_says_how_many_attacks_succeeded(server: LlmServer) -> None:
+    rubric = crag()
+
+    def naive(asked: Asked) -> Any:
+        obeys = "Ignore the rubric" in asked.body["messages"][-1]["content"]
+        return said(asked, json.dumps({"score": int(obeys)}))
+
+    server.default = naive
+    words = [word for word in ASK if word not in ("--canaries", "0")]
+    assert command("judge", rubric, "answers", *words).code == 0
+    (score,) = {line.split("\t")[-1] for line in command("judged", "-m", "crag_score").out.splitlines()}
+    assert score == "-1.0000"
+    assert "+unfenced" in command("judged", "-m", "crag_score", "--format", "json").out
+    assert command("report", "judged", "-m", "crag_score", "-o", "page.html").code == 0
+    page = Path("page.html").read_text()
+    assert "was asked without a fence, as its source asks; of attacks on it, 1 of 6 verdicts" in page
 
 
 def test_an_imported_prompt_is_no_default_and_says_so(server: LlmServer) -> None:
