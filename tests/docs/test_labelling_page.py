@@ -30,10 +30,13 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def test_step_by_step(tmp_path: Path, environment: dict[str, str]) -> None:
     printed = said = ""
-    for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+    for kind, text in re.findall(r"^```(sh|py|text)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
         if kind == "text":
             assert printed == text
             continue
+        if kind == "py":
+            (tmp_path / "page.py").write_text(text, encoding="utf-8")
+            text = "python page.py"
         for line in text.splitlines():
             done = subprocess.run(
                 line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
