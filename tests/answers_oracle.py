@@ -357,6 +357,13 @@ def length(part: Part, rule: str) -> Value:
     return part.length(rule)
 
 
+def citations(part: Part, count: str) -> Value:
+    if part.answer is None:
+        return None
+    found = [document for _, cited in part.answer for document in cited]
+    return Fraction(len({document for document in found if document} if count == "distinct" else found))
+
+
 def bank_precision(part: Part) -> Value:
     return mean([1 - grade for grade in grades(part.known(REDUNDANT))], part.rules)
 
@@ -390,7 +397,16 @@ MEASURES: dict[str, Callable[..., Value]] = {
     for function in (
         *(nugget_recall, nugget_density, nugget_f, rubric_score, crag_score, crag_share, correctness),
         *(correctness_share, faithfulness, faithfulness_share, citation_precision, citation_recall),
-        *(rank_score, win_rate, length, bank_precision, bank_recall, bank_groundedness, audit_share),
+        *(
+            rank_score,
+            win_rate,
+            length,
+            citations,
+            bank_precision,
+            bank_recall,
+            bank_groundedness,
+            audit_share,
+        ),
         *(lexical_recall, token_f1),
     )
 }

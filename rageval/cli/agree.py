@@ -85,6 +85,9 @@ def _lines(found: Passport, style: str) -> Iterator[str]:
     yield ""
     yield from draw(list(_by_label(found.as_dict())), 1)
     yield ""
+    if found.facts["by_system"]:
+        yield from draw(list(_by_system(found.facts["by_system"])), 1)
+        yield ""
     if found.facts["positions"] and found.facts["positions"]["lists"]:
         yield from draw(list(_by_place(found.facts["positions"]["lists"])), 0)
         yield ""
@@ -108,6 +111,14 @@ def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
     yield ["label", "judge", "gold", "agreement"]
     for label, shares in facts["by_label"].items():
         yield [visible(label), *(f"{shares[name]:.3f}" for name in ("judge", "gold", "agreement"))]
+
+
+def _by_system(facts: Mapping[str, Any]) -> Iterator[list[str]]:
+    names = ("accuracy", "precision", "recall", "f1")
+    yield ["system", "compared", *names]
+    for system, found in facts.items():
+        numbers = (f"{found[name]:.3f}" for name in names)
+        yield [visible(system), f"{found['compared']:,}", *numbers]
 
 
 def _by_place(places: list[dict[str, Any]]) -> Iterator[list[str]]:

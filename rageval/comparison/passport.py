@@ -23,17 +23,17 @@ from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.jsonl import first_record, read_batches, read_records
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
-from rageval.files.judgements import Assignment, distinct
+from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.base import Usage
 from rageval.judges.judging import GRADED, Place, is_unfenced, place
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
-from rageval.measures.scales import ALL, FAULTS
+from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.showing import Displayed, Grid
-from rageval.statistics.agreement import Agreement, agreement, levels_of, table_of
+from rageval.statistics.agreement import Agreement, agreement, correctness, levels_of, table_of
 from rageval.statistics.samples import Float
 from rageval.text import problem_of_id
 
@@ -150,6 +150,7 @@ def passport(
         **_failures(judged),
         "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
+        "by_system": _by_system(both, sides),
         **_alike(sides, both, good * one, good * other, measure, nuggets),
         **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
@@ -199,6 +200,29 @@ def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]
         }
         for at, label in enumerate(labels)
     }
+
+
+_ACCURATE = {"perfect": "accurate", "acceptable": "accurate"}
+
+
+def _by_system(both: list[Place], sides: list[list[Any]]) -> dict[str, dict[str, Any]]:
+    """Return how right CRAG's automatic judge is of each system's answers, as its paper has it.
+
+    Of people's four labels perfect and acceptable are accurate. {} where the labels are others.
+    """
+    labels = [
+        [_ACCURATE.get(label, label) for label in (folded(str(said.get("label"))) for said in side)]
+        for side in sides
+    ]
+    known = sorted({label for side in labels for label in side})
+    if not set(known) <= set(CRAG.labels):
+        return {}
+    number = {label: at for at, label in enumerate(known)}
+    tables: dict[str, Float] = {}
+    for key, mine, theirs in zip(both, *labels, strict=True):
+        table = tables.setdefault(key[1], np.zeros((len(known), len(known))))
+        table[number[mine], number[theirs]] += 1
+    return {run: {"compared": int(t.sum()), **correctness(t)._asdict()} for run, t in tables.items()}
 
 
 def _alike(

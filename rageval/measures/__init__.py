@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.measures._citations import citation_precision, citation_recall
+    from rageval.measures._citations import citation_precision, citation_recall, citations
     from rageval.measures._crag import crag_score, crag_share
     from rageval.measures._liverag import correctness, correctness_share, faithfulness, faithfulness_share
     from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
@@ -34,7 +34,7 @@ _OF_ANSWERS = {
     **dict.fromkeys(("correctness", "correctness_share", "faithfulness", "faithfulness_share"), "_liverag"),
     **dict.fromkeys(("citation_precision", "citation_recall"), "_citations"),
     **dict.fromkeys(("rank_score", "win_rate"), "_preferences"),
-    "length": "_words",
+    **{"length": "_words", "citations": "_citations"},
     **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_quality"),
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
 }
@@ -53,6 +53,7 @@ __all__ = [
     "builtin",
     "citation_precision",
     "citation_recall",
+    "citations",
     "correctness",
     "correctness_share",
     "coverage",

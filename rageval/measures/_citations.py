@@ -1,4 +1,4 @@
-"""Measures of citations: does what is cited support what is said (TREC RAG)."""
+"""Measures of citations: how many there are, does what is cited support what is said (TREC RAG)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,39 @@ from typing import Literal
 
 from rageval.errors import InputError, UsageError
 from rageval.measures.assessment import Assessment, Judgement, mean, share
-from rageval.measures.base import measure
+from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import CITATION
 from rageval.text import visible
 
 # without the answers, one that cites nothing looks like one that nobody judged
 _GIVE_THE_ANSWERS = "an answer that cites nothing has nothing to judge: give the answers (--answers FILE)"
+
+
+@measure(better=NEITHER)
+def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distinct") -> float:
+    """How much an answer cites: the documents, or all citations.
+
+    Formula:
+        citations = |documents that any sentence cites|, or Σ over sentences of |its citations|
+
+    Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
+
+    Parameters:
+        count: documents, each once (`distinct`), or `all` citations, also those that lead nowhere
+
+    >>> import rageval
+    >>> said = [{"text": "Yes.", "citations": ["d1", "d2"]}, {"text": "Indeed.", "citations": ["d1"]}]
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": said, "references": ["d1", "d2"]}]
+    >>> scores = rageval.evaluate_answers("citations, citations(count=all)", answers=answers)["r"]
+    >>> [score.value for score in scores.values()]
+    [2.0, 3.0]
+    """
+    answer.require_answers()
+    if answer.cited is None:
+        return math.nan
+    found = [doc for cited in answer.cited for doc in cited]
+    return float(len(found) if count == "all" else len(set(found) - {None}))
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)

@@ -329,3 +329,30 @@ def components(values: Float, repeated: bool = False) -> Components:
     return Components(
         max(between - rest, 0.0) / judges, max(of_judges - rest, 0.0) / queries, rest, queries, judges
     )
+
+
+class Correctness(NamedTuple):
+    """How right a judge is: the share of its verdicts, and over labels precision, recall and their F1.
+
+    Means over the labels that gold has; a label that the judge never gives has precision 0.
+    """
+
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+
+
+def correctness(table: Float) -> Correctness:
+    """Return it from counts of (judge's label, gold's label).
+
+    >>> correctness(np.array([[2.0, 1.0], [0.0, 1.0]]))
+    Correctness(accuracy=0.75, precision=0.8333333333333333, recall=0.75, f1=0.7333333333333334)
+    """
+    mine, theirs, both = table.sum(axis=1), table.sum(axis=0), table.diagonal()
+    there = theirs > 0
+    means = [
+        float(np.divide(both, whole, out=np.zeros(len(both)), where=whole > 0)[there].mean())
+        for whole in (mine, theirs, (mine + theirs) / 2)
+    ]
+    return Correctness(float(both.sum() / table.sum()), *means)

@@ -23,6 +23,7 @@ MEANT = {
     "judged": "",  # a word
     "p": "",  # of a test
     "length": "",  # of a text
+    "citations": "",  # of a sentence
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge

@@ -43,6 +43,7 @@ CITATION_RECALLS = [f"citation_recall(citations={which})" for which in ("first",
 LEVELS = [f"correctness_share(level={level})" for level in (-1, 0, 1, 2)]
 LEVELS += [f"faithfulness_share(level={level})" for level in (-1, 0, 1)]
 LENGTHS = [f"length(rule={rule})" for rule in ("nfkc", "split", "nonspace", "characters")]
+COUNTS = ["citations", "citations(count=all)"]
 MEASURES: dict[str, list[str]] = {
     "nuggets": [
         *RECALLS,
@@ -53,7 +54,7 @@ MEASURES: dict[str, list[str]] = {
     "crag": ["crag_score", "crag_share", *SHARES],
     "liverag": ["correctness", "faithfulness", *LEVELS],
     "citations": [*PRECISIONS, *CITATION_RECALLS],
-    "cited answers": [*PRECISIONS, *CITATION_RECALLS, *LENGTHS],
+    "cited answers": [*PRECISIONS, *CITATION_RECALLS, *LENGTHS, *COUNTS],
     "rankings": ["rank_score", "rank_score(invalid=query)"],
     "games": ["win_rate"],
     "quality": ["bank_precision", "bank_recall", "bank_groundedness"],
@@ -519,7 +520,10 @@ def shares_of_whole_levels_sum_to_1(evaluate: Evaluate, kind: str, rng: random.R
 
 
 # Of a label in the middle neither end is the most there can be: what that does is pinned elsewhere.
-MONOTONE = {kind: [name for name in names if "length" not in name] for kind, names in MEASURES.items()} | {
+OF_TEXTS = ("length", "citations")  # which no judgement changes
+MONOTONE = {
+    kind: [name for name in names if not name.startswith(OF_TEXTS)] for kind, names in MEASURES.items()
+} | {
     "crag": ["crag_score", "crag_share", "crag_share(label=perfect)", "crag_share(label=incorrect)"],
     "liverag": ["correctness", "faithfulness", LEVELS[0], LEVELS[3], LEVELS[4], LEVELS[6]],
     "audits": ["audit_share(label=relevant)", "audit_share(label=non_relevant)"],
@@ -563,7 +567,7 @@ def completions(row: Row, kind: str) -> list[Row]:
 def to_skip_is_to_drop_the_rows(evaluate: Evaluate, kind: str, rng: random.Random) -> bool:
     drawn = table(rng, kind)
     dropped = replace(drawn, rows=[row for row in drawn.rows if not failed(row)])
-    measures = [name for name in MEASURES[kind] if not name.startswith("length")]
+    measures = [name for name in MEASURES[kind] if not name.startswith(OF_TEXTS)]
     if len(set(map(spoken_for, dropped.rows))) < len(set(map(spoken_for, drawn.rows))):
         return True  # somebody has nothing left to say
     before, after = evaluate(measures, drawn, "skip"), evaluate(measures, dropped, "skip")
@@ -686,6 +690,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "rubric_score": (-float("inf"), 1),
     "nugget_density": (0, float("inf")),
     "length": (0, float("inf")),
+    "citations": (0, float("inf")),
 }
 
 
@@ -839,7 +844,7 @@ def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Rando
         return
     rng.shuffle(rows)
     for kind in kinds:
-        measures = [name for name in MEASURES[kind] if not name.startswith("length")]
+        measures = [name for name in MEASURES[kind] if not name.startswith(OF_TEXTS)]
         alone = package(measures, replace(tables[kind], answers=answers))
         together = package(measures, Table(rows, answers))
         for key, found in alone.items():

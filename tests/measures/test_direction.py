@@ -51,7 +51,7 @@ RISING = {
     *("bank_precision", "bank_recall", "bank_groundedness", "lexical_recall", "token_f1"),
 }
 FALLING = {"hole"}
-NEITHER = {"length"}
+NEITHER = {"length", "citations"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     "crag_share": (
         "label",
@@ -252,7 +252,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name)])
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
-    citations = [measure for measure in averaged if measure.name.startswith("citation")]
+    citations = [measure for measure in averaged if measure.name.startswith("citation_")]
     others = [measure for measure in averaged if measure not in citations]
     return {
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
