@@ -114,11 +114,10 @@ def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _by_system(facts: Mapping[str, Any]) -> Iterator[list[str]]:
-    names = ("accuracy", "precision", "recall", "f1")
-    yield ["system", "compared", *names]
+    yield ["system", *next(iter(facts.values()))]
     for system, found in facts.items():
-        numbers = (f"{found[name]:.3f}" for name in names)
-        yield [visible(system), f"{found['compared']:,}", *numbers]
+        number, *shares = found.values()
+        yield [visible(system), f"{number:,}", *(f"{share:.3f}" for share in shares)]
 
 
 def _by_place(places: list[dict[str, Any]]) -> Iterator[list[str]]:
