@@ -14,14 +14,17 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import contests
 import significance
 from rageval.statistics.agreement import agreement
 from rageval.statistics.correction import Corrected, corrected, max_t
@@ -412,6 +415,35 @@ def of_numbers(replays: int) -> Iterator[Found]:
     )
 
 
+def of_doors(replays: int) -> Iterator[Found]:
+    """Contests of equal systems at every door of the program, with people's labels and without."""
+    found: dict[str, list[float]] = {}
+    contests_of = {"report": max(replays // 25, 1)}
+    for kind, doors in contests.DOORS.items():
+        for door in doors:
+            for with_gold in (True, False):
+                number = contests_of.get(door, max(replays // 10, 1)) // (1 if with_gold else 5) or 1
+                found.setdefault(f"{door}{'' if with_gold else ', by the judge alone'}", []).append(
+                    _at_a_door(kind, door, number, with_gold)
+                )
+    for row, values in found.items():
+        known = [value for value in values if not math.isnan(value)]
+        limits = NONE if "alone" in row else Limits((0, 0.13), (0, 0.065))
+        if known:
+            yield Found(f"wrong of what equals are said to be: {row}", "40 of 120", known, limits)
+
+
+def _at_a_door(kind: str, door: str, number: int, with_gold: bool) -> float:
+    wrong = of = 0
+    for seed in range(number):
+        with tempfile.TemporaryDirectory() as folder:
+            asked = contests.asked(Path(folder), kind, door, seed, with_gold)
+        if not asked.is_said:
+            raise SystemExit(f"{door}, {kind}, seed {seed}: a claim does not say what it rests on")
+        wrong, of = wrong + asked.wrong, of + asked.of
+    return wrong / of if of else math.nan
+
+
 def peers(replays: int) -> Iterator[Found]:
     """The same cells by ppi_py and truescore: normal quantile, λ within 0 … 1, no floor."""
     ways: dict[str, Callable[[Float, Float, int], tuple[float, float]]] = {}
@@ -463,7 +495,7 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
     "intervals": intervals, "set": of_the_set, "none": no_difference, "widths": widths, "seldom": seldom,
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "looks": looks,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
-    "numbers": of_numbers, "lenient": lenient, "peers": peers,
+    "numbers": of_numbers, "doors": of_doors, "lenient": lenient, "peers": peers,
 }  # fmt: skip
 
 

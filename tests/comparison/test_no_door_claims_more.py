@@ -1,0 +1,43 @@
+"""Equal systems at every door of the program: nothing is claimed more often than the level allows.
+
+The judge favours the first system in every contest of benchmarks/contests.py, which holds more of them; here
+each door sees enough contests for a door that trusts the judge to be caught.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+if not BENCHMARKS.is_dir():
+    pytest.skip("the benchmarks are not here", allow_module_level=True)
+sys.path.append(str(BENCHMARKS))
+import contests  # noqa: E402
+
+ALL = [(kind, door) for kind, doors in contests.DOORS.items() for door in doors]
+FEW = {"report": 2}
+
+
+@pytest.mark.parametrize(("kind", "door"), ALL)
+def test_with_labels_no_more_is_claimed_than_the_level_allows(kind: str, door: str, tmp_path: Path) -> None:
+    """Of five contests (ten to twenty-five intervals) two claims would come once in fifty times."""
+    number = FEW.get(door, 5)
+    found = [contests.asked(tmp_path, kind, door, seed, True) for seed in range(number)]
+    of = sum(each.of for each in found)
+    assert sum(each.wrong for each in found) <= max(1, 0.2 * of)
+    assert sum(each.refused for each in found) == 0
+    assert all(each.is_said for each in found)
+
+
+@pytest.mark.parametrize(("kind", "door"), ALL)
+def test_without_labels_every_claim_is_by_this_judge(kind: str, door: str, tmp_path: Path) -> None:
+    assert contests.asked(tmp_path, kind, door, 0, False).is_said
+
+
+@pytest.mark.parametrize("kind", ["labels", "nuggets", "runs"])
+def test_the_judge_would_have_claimed_a_winner(kind: str, tmp_path: Path) -> None:
+    """So that the contests can tell a door that corrects from one that does not."""
+    assert sum(contests.asked(tmp_path, kind, "compare", seed, False).wrong for seed in range(5)) >= 4
