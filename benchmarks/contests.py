@@ -24,7 +24,7 @@ Generator = np.random.Generator
 Row = dict[str, Any]
 QUERIES, LABELLED = 120, 40
 LABELS = {1.0: "perfect", 0.5: "acceptable", 0.0: "missing", -1.0: "incorrect"}
-RANKINGS = "precision@5"  # the measure of rankings
+RANKINGS = "p@5"  # the measure of rankings
 CLAIMS = ("higher", "lower", "better", "worse")
 
 
