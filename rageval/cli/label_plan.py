@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rageval.files.plans import LabelPlan
     from rageval.judges.material import Material
     from rageval.judges.rubric import Rubric
+    from rageval.scoring.gold import Draw
+    from rageval.scoring.qrels import Qrels
+    from rageval.scoring.scores import Scores
 
 _DEPTH = 10
 
@@ -27,6 +30,15 @@ _DEPTH = 10
 @output_option("-o", "--output", metavar="FILE.jsonl", help="The plan.")
 @click.option("--overwrite", is_flag=True, help="Replace a plan that is there.")
 @click.option("-n", "--number", type=click.IntRange(1), metavar="N", help="How many queries to label.")
+@click.option(
+    "--width",
+    type=click.FloatRange(0, min_open=True),
+    metavar="W",
+    help="As many as an interval of ± W by --measure needs, in place of a number; from a --pilot.",
+)
+@click.option(
+    "--pilot", multiple=True, metavar="LABELS.jsonl", help="30 labels or more, drawn before in the same way."
+)
 @click.option(
     "--compare",
     type=(str, str),
@@ -64,6 +76,7 @@ def label_plan(words: tuple[str, ...], **options: Any) -> None:
     \b
     rageval label-plan judged.jsonl -n 100 --answers answers.jsonl --questions crag.jsonl -o ask.jsonl
     rageval label-plan judged.jsonl --compare ours theirs -n 100 --answers answers.jsonl -o ask.jsonl
+    rageval label-plan judged.jsonl --width 0.05 --pilot labels.jsonl -m crag_score -o more.jsonl
     rageval label-plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
     rageval label-plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
@@ -91,19 +104,90 @@ def _planned(words: tuple[str, ...], options: dict[str, Any]) -> tuple[LabelPlan
         raise UsageError(f"{', '.join(map(visible, inputs.measures))}: a measure is named with -m")
     until, measure = _claim(options["until"], options["compare"]), _measure(options)
     compare = options["compare"] or until
+    _refuse_contradictions(options)
     population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
-    if options["number"] is None:
-        raise UsageError("expected -n N, how many queries to label")
+    pilot = _pilot(inputs, population, compare, options) if options["pilot"] else None
     aim = Aim(
-        options["number"],
+        pilot.number if pilot else options["number"],
         options["seed"],
         measure=measure,
         compare=compare,
         until=until,
         level=options["level"],
+        width=options["width"],
         depth=None if inputs.answers else options["depth"] or _DEPTH,
     )
-    return plan(population, aim, rubric, material), population
+    found = plan(population, aim, rubric, material)
+    return (found.extending(pilot.plan, pilot.queries) if pilot else found), population
+
+
+def _refuse_contradictions(options: dict[str, Any]) -> None:
+    if (options["number"] is None) == (options["width"] is None):
+        raise UsageError("expected -n N, how many queries to label, or --width W with --pilot LABELS.jsonl")
+    if bool(options["pilot"]) != (options["width"] is not None) or (
+        options["pilot"] and not options["measures"]
+    ):
+        raise UsageError(
+            "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE; all of them"
+        )
+
+
+class _Pilot(NamedTuple):
+    """What labels that were given before say: how many are needed, and which plan they were of."""
+
+    number: int
+    plan: str
+    queries: frozenset[str]
+
+
+def _pilot(
+    inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: dict[str, Any]
+) -> _Pilot:
+    from rageval.comparison.planning import labels_for
+    from rageval.files.plans import plans_of_labels
+    from rageval.measures.parsing import parse_measures
+    from rageval.scoring.gold import UNIFORM, Draw
+
+    (measure,) = parse_measures([options["measures"]])
+    files = list(options["pilot"])
+    beside = _answers_beside if inputs.answers else _runs_beside
+    results, queries = beside(inputs, measure, files, Draw(how=UNIFORM), options)
+    scores = {found.run: found.scores[0] for found in results}
+    chosen = [scores[system] for system in population.systems if system in scores]
+    number = labels_for(options["width"], chosen, compare, population.same, options["level"])
+    plans = {plan for file in files for _, plan in plans_of_labels(file)}
+    return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(queries))
+
+
+def _answers_beside(
+    inputs: Inputs, measure: Any, files: list[str], draw: Draw, options: dict[str, Any]
+) -> tuple[list[Scores], list[str]]:
+    """Return the scores of answers with people's values, and the queries that these labelled."""
+    from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers, read_judgements
+    from rageval.scoring.gold import beside_answers, gold_of_answers
+
+    known = {"answers": options["answers"], "nuggets": options["nuggets"]}
+    judged, people = read_judgements(inputs.answers, **known), read_judgements(files, **known)
+    results = evaluate_all(measures_of_answers([measure]), judged, AnswerRules("skip"))
+    queries = {str(line.query_id) for _, line in people.each()}
+    return beside_answers(results, judged, gold_of_answers(people, files, draw))[0], sorted(queries)
+
+
+def _runs_beside(
+    inputs: Inputs, measure: Any, files: list[str], draw: Draw, options: dict[str, Any]
+) -> tuple[list[Scores], list[str]]:
+    """Return the scores of runs with those by people's judgements, and the queries that these labelled."""
+    from rageval.scoring.evaluation import Evaluator
+    from rageval.scoring.gold import beside_runs, gold_of_documents
+    from rageval.scoring.sources import RunSource, read_run
+
+    evaluator = Evaluator([measure], _qrels(inputs))
+    runs = [read_run(run) for run in inputs.runs]
+    sources = [RunSource(run.name, run) for run in runs]
+    gold = gold_of_documents(files, draw)
+    results = [evaluator.evaluate(source) for source in sources]
+    queries = {query for qrels in gold.documents.values() for query in qrels.query_ids}
+    return beside_runs(results, sources, evaluator, gold)[0], sorted(queries)
 
 
 def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -156,12 +240,9 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: dict[s
 def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: dict[str, Any]) -> _Planned:
     from rageval.comparison.planning import of_runs
     from rageval.judges.rubric import rubric_named
-    from rageval.scoring.sources import read_qrels, read_run
+    from rageval.scoring.sources import read_run
 
-    if len(inputs.qrels) != 1:
-        raise UsageError(f"expected one file of judgements (4 columns), found {len(inputs.qrels)}")
-    (source,) = inputs.qrels
-    qrels = source.load() if hasattr(source, "load") else read_qrels(source)
+    qrels = _qrels(inputs)
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options["rubric"] or ("nugget-support" if named else "relevance"))
     runs = [read_run(run) for run in inputs.runs]
@@ -170,6 +251,16 @@ def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: dict[str,
         return found, rubric, None
     asked = {(query, ask.item_id): None for query, asks in found.asks.items() for ask in asks}
     return found, rubric, _material(options, asked)
+
+
+def _qrels(inputs: Inputs) -> Qrels:
+    from rageval.scoring.sources import read_qrels
+
+    if len(inputs.qrels) != 1:
+        raise UsageError(f"expected one file of judgements (4 columns), found {len(inputs.qrels)}")
+    (source,) = inputs.qrels
+    found: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
+    return found
 
 
 def _material(options: dict[str, Any], candidates: Iterable[tuple[str, str]]) -> Material:
@@ -197,6 +288,13 @@ def _said(found: LabelPlan, population: Population) -> Iterable[str]:
         yield f"{len(population.same):,} queries have the same answers by both, and need no label"
     if population.left_out:
         yield f"{population.left_out:,} queries lack a system, or a verdict, and are left out"
+    if found.width is not None:
+        yield f"so many are needed for ± {found.width:g} by {found.measure}"
+        yield (
+            "the pilot's labels are among them: import them into the new page"
+            if found.extends
+            else "the pilot's labels do not begin this order (another seed, or no plan), and do not count"
+        )
     if found.looks:
         yield f"looks at {', '.join(map(str, found.looks))} labelled queries"
     if not any(query.contexts for query in found.asked):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import TooFewLabels
-from rageval.files.plans import LabelPlan, Look
+from rageval.files.plans import Look
 from rageval.scoring.gold import Draw, People, chances_of
 from rageval.scoring.scores import Score
 from rageval.statistics import LEVEL
@@ -105,17 +105,8 @@ def corrected_pair(
     seen = both if look is None else both & set(look.queries)
     labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in seen}
     found = Labelled(queries, judged, labels, look=look)
-    if draw.compares and draw.compares != set(names):
-        compared = " and ".join(sorted(map(visible, draw.compares)))
-        return found._replace(why=f"the labels were drawn to compare {compared}, and no others")
-    if (
-        look is not None
-        and draw.plan is not None
-        and (why := _not_looked_at(one, draw.plan, look, draw.labelled))
-    ):
+    if why := _no_labels(draw, names, one, len(labels)):
         return found._replace(why=why)
-    if len(labels) < FEWEST:
-        return found._replace(why=f"people judged {len(labels):,} of both (≥ {FEWEST} needed)")
     limits = one.measure.limits
     low, high = limits or _seen(judged, labels)
     width = high - low
@@ -126,13 +117,19 @@ def corrected_pair(
     return _estimated(found, draw, settings, how)
 
 
-def _not_looked_at(score: Score, plan: LabelPlan, look: Look, labelled: int) -> str:
-    """Return why a plan that looks at its labels says nothing of a measure, or nothing yet."""
-    if str(score.measure) != plan.measure:
-        return f"the plan decides by {plan.measure}, and looks at nothing else"
-    if not look.number:
-        return f"people labelled {labelled:,} queries of the plan, which looks at them from {look.next} on"
-    return ""
+def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> str:
+    """Return why labels say nothing of a pair by this measure, or nothing yet."""
+    look = draw.look
+    if draw.compares and draw.compares != set(names):
+        compared = " and ".join(sorted(map(visible, draw.compares)))
+        return f"the labels were drawn to compare {compared}, and no others"
+    if look is not None and draw.plan is not None and str(score.measure) != draw.plan.measure:
+        return f"the plan decides by {draw.plan.measure}, and looks at nothing else"
+    if look is not None and not look.number:
+        return (
+            f"people labelled {draw.labelled:,} queries of the plan, which looks at them from {look.next} on"
+        )
+    return f"people judged {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
 
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
+from rageval.comparison._labelled import corrected_pair, corrected_score
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementTable
@@ -23,8 +24,9 @@ from rageval.measures.scales import SUPPORT
 from rageval.records import Answer
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
+from rageval.scoring.scores import Score
 from rageval.statistics.correction import FEWEST
-from rageval.statistics.planning import look_sizes
+from rageval.statistics.planning import labels_needed, look_sizes
 from rageval.text import visible
 
 LOOKS = 4  # of a plan that may stop early, after a quarter of the labels, a half, …
@@ -187,6 +189,39 @@ def _of_documents(
     for doc in sorted({doc for top in tops for doc in top[query]}):
         for nugget in nuggets:
             yield Ask(DOCUMENTS, doc, nugget)
+
+
+def labels_for(
+    width: float,
+    scores: Sequence[Score],
+    compare: tuple[str, str] | None,
+    same: Collection[str] = (),
+    level: float = 0.95,
+) -> int:
+    """Return how many queries to label for an interval of ± `width`, from people's labels of a pilot.
+
+    The `scores` have people's values beside the judge's: those of two systems that are compared, or of all.
+    """
+    if compare is not None:
+        one, other = scores
+        found = [corrected_pair(one, other, compare, None)]
+    else:
+        found = [corrected_score(score, None) for score in scores]
+    needed = []
+    for each in found:
+        if each.found is None:
+            raise UsageError(f"--pilot: {each.why}")
+        alike = {at for at, query in enumerate(each.queries) if query in same}
+        labels = {at: value for at, value in each.people.items() if at not in alike}
+        how = {"paired": compare is not None, "level": level, "span": each.how["span"]}
+        number = labels_needed(each.judged, labels, width, same=alike, **how)
+        if number is None:
+            raise UsageError(
+                f"impossible: N is too small: {len(each.judged):,} queries can never give ± {width:g};"
+                " expected a larger --width, or more queries"
+            )
+        needed.append(number)
+    return max(needed)
 
 
 def draw(population: Population, aim: Aim) -> list[str]:

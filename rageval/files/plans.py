@@ -135,6 +135,12 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         queries = self.order[: self.looks[number - 1]] if number else ()
         return Look(number, len(self.looks), queries, next(iter(self.looks[number:]), None))
 
+    def extending(self, pilot: str, labelled: Collection[str]) -> LabelPlan:
+        """Return the plan as one that extends the plan of a `pilot`, if it begins with what was labelled."""
+        if not pilot or sorted(labelled) != sorted(self.order[: len(labelled)]):
+            return self
+        return sealed(msgspec.structs.replace(self, extends=pilot))
+
     def drawn(self, labelled: Collection[str], name: str) -> tuple[str, ...]:
         """Return the queries that a file of labels covers: the beginning of the order, else `InputError`.
 
@@ -192,6 +198,16 @@ def is_plan(source: Source, limits: Limits = DEFAULT) -> bool:
     """Return whether this is a plan, by its first line."""
     record = first_record(start_of(source, limits))
     return record is not None and str(record.get("plan", "")).startswith(FORMAT.partition("/")[0])
+
+
+def plans_of_labels(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, str]]:
+    """Yield (line, sha) of every label in a file that says which plan it is of; qrels say nothing."""
+    record = first_record(start_of(source, limits))
+    if record is None or "plan" not in record:
+        return
+    for line, label in read_records(source, dict[str, Any], "labels", limits):
+        if label.get("plan"):
+            yield line, str(label["plan"])
 
 
 def read_plan(source: Source, limits: Limits = DEFAULT) -> LabelPlan:

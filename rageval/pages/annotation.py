@@ -67,6 +67,7 @@ def to_label(plan: LabelPlan, annotator: str) -> Record:
     order = sha256(as_line(asks).encode()).hexdigest()[:16]
     return {
         "plan": plan.sha,
+        "extends": plan.extends,
         "annotator": annotator,
         "order": order,
         "version": __version__,

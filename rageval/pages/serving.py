@@ -64,7 +64,7 @@ class LabelFile:
         if not isinstance(record, dict):
             raise InputError(f"{where}: expected a label, found {type(record).__name__}")
         place = tuple(str(record.get(key)) for key in _KEYS)
-        if place not in self._places or record.get("plan") != self.plan.sha:
+        if place not in self._places or record.get("plan") not in self.plan.known:
             raise InputError(f"{where}: expected a label of this plan")
         if record.get("annotator") != self.annotator or record.get("status") not in _STATUSES:
             raise InputError(f"{where}: expected a label of {visible(self.annotator)}, ok or refused")

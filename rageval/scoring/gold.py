@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import as_line, first_record, read_records
+from rageval.files.jsonl import as_line, first_record
 from rageval.files.judgements import JudgementLine, JudgementTable, add_file
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again, name_of, start_of
-from rageval.files.plans import LabelPlan, Look, is_plan, read_plan
+from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.umbrela import read_umbrela
 from rageval.measures.base import Measure
@@ -164,17 +164,13 @@ def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
     for source in sources:
         if not isinstance(source, str | os.PathLike) or not can_read_again(source):
             continue
-        record = first_record(start_of(source, limits))
-        if record is None or "plan" not in record:
-            continue
-        for line, label in read_records(source, dict[str, Any], "labels", limits):
-            plan = str(label.get("plan", ""))
-            if plan and draw.how == UNSAID:
+        for line, plan in plans_of_labels(source, limits):
+            if draw.how == UNSAID:
                 raise UsageError(
                     f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; expected"
                     f" that plan, too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they are"
                 )
-            if plan and draw.plan is not None and plan not in draw.plan.known:
+            if draw.plan is not None and plan not in draw.plan.known:
                 raise InputError(
                     f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}, not of"
                     f" {draw.plan.sha[:8]}, which was given"

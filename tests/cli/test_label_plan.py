@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
+from rageval.scoring.answers import evaluate_answers
+from rageval.statistics.planning import labels_needed
 from snippets import ROOT
 
 SAMPLES = ROOT / "examples/data/answers"
@@ -293,3 +295,113 @@ def test_what_cannot_be_planned_says_why(
     assert message in done.stderr
     assert "Traceback" not in done.output
     assert not (tmp_path / "ask.jsonl").exists()
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> tuple[Path, Path, LabelPlan]:
+    """A judge's labels of 1,000 questions, and people's of 40 that a plan drew: these are stricter."""
+    said = ("perfect", "acceptable", "missing", "incorrect")
+    rows = [
+        {"query_id": f"q{at:03d}", "run_id": run, "rubric": "crag", "judge": "openai:m"}
+        | {"label": said[(at * (1 + (run == "b"))) % 4]}
+        for at in range(1000)
+        for run in "ab"
+    ]
+    judged = lines(tmp_path / "judged.jsonl", rows)
+    plan = planned(tmp_path, judged, "-n", 40)
+    labels = [
+        row | {"judge": "person:kim", "plan": plan.sha, "label": "incorrect" if at % 7 < 3 else row["label"]}
+        for at, row in enumerate(row for row in rows if row["query_id"] in plan.order)
+    ]
+    return judged, lines(tmp_path / "labels.jsonl", labels), plan
+
+
+def test_a_pilot_says_how_many_labels_a_width_needs(
+    tmp_path: Path, pilot: tuple[Path, Path, LabelPlan]
+) -> None:
+    judged, labels, first = pilot
+    words = (judged, "-m", "crag_score", "--pilot", labels, "--width")
+    means = evaluate_answers("crag_score", [str(labels)])
+    judges = evaluate_answers("crag_score", [str(judged)])
+    numbers = []
+    for name in "ab":
+        queries = sorted(judges[name]["crag_score"].by_query)
+        values = [judges[name]["crag_score"].by_query[query] for query in queries]
+        people = {
+            at: means[name]["crag_score"].by_query[q] for at, q in enumerate(queries) if q in first.order
+        }
+        numbers.append(labels_needed(values, people, 0.1, paired=False, span=2.0))
+    found = planned(tmp_path, *words, 0.1)
+    assert len(found.asked) == max(number for number in numbers if number)
+    assert 40 < len(found.asked) < 1000
+    assert (found.width, found.extends, found.order[:40]) == (0.1, first.sha, first.order)
+    assert not planned(tmp_path, *words, 0.1, "--seed", 1).extends
+    assert len(planned(tmp_path, *words, 0.1, "--compare", "a", "b").asked) != len(found.asked)
+    done = run(*words, 0.001, "-o", tmp_path / "none.jsonl", code=2)
+    assert "impossible: N is too small: 1,000 queries can never give ± 0.001" in done.stderr
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_labels_of_the_pilot_are_labels_of_the_plan_that_extends_it(
+    tmp_path: Path, pilot: tuple[Path, Path, LabelPlan]
+) -> None:
+    judged, labels, _ = pilot
+    words = ("compare", judged, "-m", "crag_score", "--gold", labels, "--format", "json", "--gold-chosen")
+    planned(tmp_path, judged, "-m", "crag_score", "--pilot", labels, "--width", 0.1)
+    done = CliRunner().invoke(main, [*map(str, words), str(tmp_path / "ask.jsonl")])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["pairs"][0]["labels"] == 40
+    planned(tmp_path, judged, "-n", 300)
+    done = CliRunner().invoke(main, [*map(str, words), str(tmp_path / "ask.jsonl")])
+    assert done.exit_code == 2
+    assert "is a label of the plan" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--width", "0.1"], "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE"),
+        (["--width", "0.1", "--pilot", "labels.jsonl"], "--width W needs --pilot LABELS.jsonl"),
+        (["-n", "5", "--pilot", "labels.jsonl", "-m", "crag_score"], "--width W needs --pilot"),
+        (["-n", "5", "--width", "0.1"], "expected -n N, how many queries to label, or --width W"),
+        (["--width", "0", "--pilot", "labels.jsonl", "-m", "crag_score"], "0"),
+        (
+            ["--width", "0.1", "--pilot", "few.jsonl", "-m", "crag_score"],
+            "--pilot: people judged 10 of it (≥ 20 needed)",
+        ),
+        (
+            ["--width", "0.1", "--pilot", "some.jsonl", "-m", "crag_score"],
+            "the pilot has 25 labels (30 are needed)",
+        ),
+    ],
+)
+def test_a_width_needs_a_pilot_that_is_large_enough(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    pilot: tuple[Path, Path, LabelPlan],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [json.loads(line) for line in pilot[1].read_text().splitlines()]
+    lines(tmp_path / "few.jsonl", rows[:20])
+    lines(tmp_path / "some.jsonl", rows[:50])
+    monkeypatch.chdir(tmp_path)
+    assert message in run("judged.jsonl", *words, "-o", "new.jsonl", code=2).stderr
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_a_pilot_of_documents(tmp_path: Path) -> None:
+    judged, people = [], []
+    for at in range(300):
+        judged += [f"q{at} 0 d{rank} {int((at + rank) % 3 == 0)}\n" for rank in range(4)]
+        if at % 7 == 0:
+            people += [f"q{at} 0 d{rank} {int((at + rank) % 3 == 0 and at % 2)}\n" for rank in range(4)]
+    (tmp_path / "qrels").write_text("".join(judged))
+    (tmp_path / "people.qrels").write_text("".join(people))
+    (tmp_path / "run").write_text(
+        "".join(f"q{at} Q0 d{r} {r + 1} {9 - r} r\n" for at in range(300) for r in range(4))
+    )
+    words = (tmp_path / "run", tmp_path / "qrels", "-m", "P@4", "--pilot", tmp_path / "people.qrels")
+    found = planned(tmp_path, *words, "--width", 0.03)
+    assert 43 < len(found.asked) < 300
+    assert found.measure == "p@4"

@@ -482,3 +482,36 @@ def test_documents_of_runs_are_labelled_in_an_order_that_tells_nothing(tmp_path:
     assert (agreement["compared"], agreement["bias"]) == (7, 0)
     for name in ("zanzibar", "quagmire"):
         assert name not in page.read_text(encoding="utf-8")
+
+
+def test_labels_of_a_pilot_go_into_the_page_of_the_plan_that_extends_it(tmp_path: Path, opened: Open) -> None:
+    tab = opened(page_of(tmp_path, 40))
+    for key in "1234" * 20:
+        tab.keyboard.press(key)
+    exported(tab, tmp_path / "labels.jsonl")
+    plan_of(tmp_path, 400)  # other questions, and another order
+    words = [
+        "judged.jsonl",
+        "--compare",
+        *NAMES,
+        "--answers",
+        "answers.jsonl",
+        "--questions",
+        "questions.jsonl",
+    ]
+    written(tmp_path, "label-plan", *words, "-n", "40", "--overwrite", "-o", "ask.jsonl")
+    again = opened(written(tmp_path, "annotate", "ask.jsonl", "--annotator", "kim", "-o", "label.html"))
+    for key in "1434" * 20:
+        again.keyboard.press(key)
+    exported(again, tmp_path / "pilot.jsonl")
+    words += ["-m", "crag_score", "--pilot", str(tmp_path / "pilot.jsonl"), "--width", "0.35"]
+    written(tmp_path, "label-plan", *words, "--overwrite", "-o", "ask.jsonl")
+    page = written(tmp_path, "annotate", "ask.jsonl", "--annotator", "kim", "-o", "label.html")
+    last = opened(page)
+    last.set_input_files("#file", str(tmp_path / "labels.jsonl"))
+    until(last, "!document.getElementById('trouble').hidden")
+    assert "is a label of another plan" in last.text_content("#trouble")
+    last.set_input_files("#file", str(tmp_path / "pilot.jsonl"))
+    until(last, "document.getElementById('count').textContent.startsWith('80 of ')")
+    assert int(last.text_content("#count").split()[2]) > 80
+    assert len({one["plan"] for one in exported(last, tmp_path / "all.jsonl")}) == 1

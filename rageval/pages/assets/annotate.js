@@ -186,7 +186,7 @@ function parsed(line, at) {
   } catch {
     throw new Error(`line ${at}: expected a label as this page exports it, found no JSON`);
   }
-  if (judgement === null || judgement.plan !== data.plan) throw new Error(`line ${at}: is a label of another plan`);
+  if (judgement === null || !judgement.plan || ![data.plan, data.extends].includes(judgement.plan)) throw new Error(`line ${at}: is a label of another plan`);
   if (judgement.annotator !== data.annotator) {
     throw new Error(`line ${at}: is a label of ${judgement.annotator}, and this page is for ${data.annotator}`);
   }
