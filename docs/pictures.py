@@ -1,11 +1,13 @@
 """Makes the pictures of the page about labels: `python docs/pictures.py`, with Chromium and Playwright.
 
-They are taken of the pages that the commands on docs/labelling.md make.
+They are taken of what the commands on docs/labelling.md make: two pages to label on, and the report.
 """
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,6 +21,7 @@ DATA = ROOT / "examples/data/labelling"
 IMAGES = ROOT / "docs/images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SHOWN = {"width": 1000, "height": 700}
+REPORTED = {"width": 1000, "height": 1000}
 NARROW = {"width": 400, "height": 830}
 
 
@@ -52,11 +55,24 @@ def pages(folder: Path) -> tuple[Path, Path]:
     return found[0], found[1]
 
 
+def report_of(folder: Path) -> Path:
+    """Let the script that plays a person label, and make the report."""
+    judged, plan, labels = (folder / name for name in ("judged.jsonl", "ask.jsonl", "kim.jsonl"))
+    words = ("--answers", DATA / "answers.jsonl", "--questions", DATA / "questions.jsonl")
+    run("label-plan", judged, "--compare", "plain", "hedging", *words, "-n", 60, "--overwrite", "-o", plan)
+    person = [sys.executable, str(DATA / "person.py"), str(plan), "kim"]
+    labels.write_text(subprocess.run(person, capture_output=True, text=True, check=True).stdout)
+    gold = ("--gold", labels, "--gold-chosen", plan, *words)
+    run("report", judged, "-m", "crag_score", *gold, "-o", folder / "report.html")
+    return folder / "report.html"
+
+
 def take() -> None:
     """Label a little by keyboard, and take the pictures."""
     path = next(filter(None, map(shutil.which, BROWSERS)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
         label, pair = pages(Path(folder))
+        report = report_of(Path(folder))
         browser = started.chromium.launch(executable_path=path)
         for page, name, keys, size, scheme in (
             (label, "label.png", "14114", SHOWN, "light"),
@@ -67,6 +83,13 @@ def take() -> None:
             for key in keys:
                 tab.keyboard.press(key)
             tab.screenshot(path=IMAGES / name)
+        tab = browser.new_context(viewport=REPORTED).new_page()
+        tab.goto(report.as_uri())
+        tab.locator("#comparisons").screenshot(path=IMAGES / "label-claim.png")
+        tab.evaluate("window.scrollTo(0, 0)")
+        place = tab.locator("#judges").bounding_box()
+        clip = {**place, "height": min(place["height"], 900)}
+        tab.screenshot(path=IMAGES / "label-report.png", clip=clip, full_page=True)
         browser.close()
 
 
