@@ -39,7 +39,7 @@ MOVED: dict[str, dict[str, str]] = {
     "rageval.uncertainty.soft": {"soft_scores": "rageval.scoring.soft:soft_scores"},
     "rageval.validation": {},
     "rageval.validation.tracks": {"track_named": "rageval.checking.tracks:track_named"},
-    "rageval.validation.validating": {"validate": "rageval.checking.answers:validate"},
+    "rageval.validation.validating": {"validate": "rageval.checking:validate"},
 }
 
 

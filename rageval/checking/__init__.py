@@ -11,39 +11,56 @@ Both give `Findings`, a table in a terminal and in a notebook. Nothing is import
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rageval.checking.findings import Finding, Findings, counted
+from rageval.checking.findings import Finding, Findings, Validation, counted
 
 if TYPE_CHECKING:
+    from rageval.checking.tracks import Track
+    from rageval.files.trec import Reading
     from rageval.typing import FileLike
 
 __all__ = ["Finding", "Findings", "diagnose", "validate"]
 
 
-def validate(source: FileLike, track: str, *, topics: FileLike | None = None) -> Findings:
+def validate(
+    source: FileLike, track: str | Track, topics: FileLike | Mapping[str, str] | None = None
+) -> Findings:
     """Return what the track (such as `rag25`, or `run` for runs) would refuse in a file.
 
-    `topics` is a file with the questions: answers to others are findings, and so are those that lack one.
+    `topics` are the questions, a file or `{id: text}`: answers to others are findings, and so are those that
+    lack one.
 
     >>> import io
     >>> validate(io.BytesIO(b"q1 Q0 d1 1 0.9 r\\nq1 Q0 d1 2 0.8 r\\n"), "run").errors
     1
     """
-    from rageval.checking.answers import validate as validate_answers
-    from rageval.checking.runs import validate_run
-    from rageval.checking.tracks import track_named
     from rageval.files.opening import name_of
     from rageval.files.questions import read_questions
 
-    known = None if topics is None else {each.query_id: each.text for each in read_questions(topics)}
-    if track == "run":
-        found = validate_run(source, known)
-    else:
-        found = validate_answers(source, track_named(track), known)
-    name = name_of(source)
+    if topics is not None and not isinstance(topics, Mapping):
+        topics = {each.query_id: each.text for each in read_questions(topics)}
+    found, name = validation(source, track, topics), name_of(source)
     return Findings([each._replace(source=name) for each in found], str(found.tally))
+
+
+def validation(
+    source: FileLike,
+    track: str | Track,
+    topics: Mapping[str, str] | None = None,
+    reading: Reading | None = None,
+) -> Validation:
+    """Return the findings of `validate` one by one, however many there are."""
+    from rageval.checking._answers import validate_answers
+    from rageval.checking._runs import validate_run
+    from rageval.checking.tracks import track_named
+    from rageval.files.trec import PLAIN
+
+    how = reading or PLAIN
+    if track == "run":
+        return validate_run(source, topics, how)
+    return validate_answers(source, track_named(track), topics, how.limits)
 
 
 def diagnose(

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rageval.checking._answers import diagnose_answers
 from rageval.checking._judgements import (
     diagnose_assignments,
     diagnose_judgements,
@@ -18,9 +19,8 @@ from rageval.checking._judgements import (
     different_banks,
 )
 from rageval.checking._rows import Known, named, once, refusals
-from rageval.checking.answers import diagnose_answers
+from rageval.checking._runs import diagnose_run
 from rageval.checking.findings import ERROR, WARNING, Finding
-from rageval.checking.runs import diagnose_run
 from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.limits import DEFAULT, Limits

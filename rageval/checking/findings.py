@@ -11,6 +11,36 @@ from rageval.showing import Displayed, Grid, frame
 if TYPE_CHECKING:
     import pandas
 
+
+class Validation:
+    """The findings of a file, counted as they are iterated over, which goes on where it stopped."""
+
+    def __init__(self, found: Iterator[Finding], tally: Tally) -> None:
+        self._found, self.tally = found, tally
+        self.errors = self.warnings = 0
+
+    def __iter__(self) -> Iterator[Finding]:
+        for finding in self._found:
+            self.errors += finding.level == ERROR
+            self.warnings += finding.level == WARNING
+            yield finding
+
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        return summed_up(self.errors, self.warnings, str(self.tally))
+
+
+class Tally:
+    """How much was looked at."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.count = what, 0
+
+    def __str__(self) -> str:
+        return counted(self.count, self.what)
+
+
 ERROR, WARNING, FIXED = "error", "warning", "fixed"
 
 

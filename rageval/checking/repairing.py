@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
+from rageval.checking._answers import numbered_lines
 from rageval.checking._rules import document_cited, known_documents, shown
-from rageval.checking.answers import numbered_lines
 from rageval.checking.findings import FIXED, Finding
-from rageval.checking.tracks import Allowed, Track
+from rageval.checking.tracks import Allowed, Track, track_named
 from rageval.counting import RULES
 from rageval.errors import UsageError
 from rageval.files.limits import DEFAULT, Limits
@@ -148,12 +148,15 @@ def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
     return changed
 
 
-def write_repaired(source: Source, out: Path, track: Track, limits: Limits = DEFAULT) -> Iterator[Finding]:
+def write_repaired(
+    source: Source, out: Path, track: str | Track, limits: Limits = DEFAULT
+) -> Iterator[Finding]:
     """Write the copy while the changes are iterated over; put it in its place after the last of them."""
-    if track.bounds is None:
-        raise UsageError(f"--fix: nothing of {track.title} can be repaired without inventing something")
+    rules = track_named(track)
+    if rules.bounds is None:
+        raise UsageError(f"--fix: nothing of {rules.title} can be repaired without inventing something")
     with whole_file(out) as stream:
         for number, line in numbered_lines(source, limits):
-            content, changes = _repaired(line, track.bounds) if line.strip() else (line, [])
+            content, changes = _repaired(line, rules.bounds) if line.strip() else (line, [])
             stream.write(content + b"\n")
             yield from (Finding(number, FIXED, change) for change in changes)

@@ -274,8 +274,10 @@ _LIVERAG = Track("liverag", "LiveRAG answers", "liverag", _RULES_LIVERAG, _watch
 _TRACKS = {track.name: track for track in (_RAG24, _RAG25, _RAG26, _LIVERAG)}
 
 
-def track_named(name: str) -> Track:
-    """Return the track of this name."""
+def track_named(name: str | Track) -> Track:
+    """Return the track of this name; a track as it is."""
+    if isinstance(name, Track):
+        return name
     if name not in _TRACKS:
         raise UsageError(f"track {name!r}: expected one of {', '.join([*_TRACKS, 'run'])}")
     return _TRACKS[name]

@@ -15,7 +15,6 @@ from rageval.errors import FAULTS, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.checking.answers import Validation
     from rageval.checking.findings import Finding
     from rageval.files.trec import Reading
 
@@ -43,12 +42,14 @@ def validate(
     rageval validate run.trec --track run
     """
 
+    from rageval.checking import validation
+
     reading = reading_of(options["comments"], options["limits"])
     known = _topics(topics, reading) if topics else None
     if out is not None:
         _fix(file, out, track, reading)
         file = str(out)
-    found = _validation(file, track, known, reading)
+    found = validation(file, track, known, reading)
     print_lines(_lines(found, file))
     for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
         pass
@@ -59,7 +60,6 @@ def validate(
 def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
     """Write the repaired copy, and say what was changed."""
     from rageval.checking.repairing import write_repaired
-    from rageval.checking.tracks import track_named
 
     if track == "run":
         raise UsageError("--fix: nothing of a run can be repaired without inventing something")
@@ -67,21 +67,10 @@ def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
         raise UsageError("--fix -: findings go to standard output, expected a file to write to")
     if os.path.exists(out) and not os.path.isfile(out):
         raise UsageError(f"--fix {visible(str(out))}: is read again, expected an ordinary file")
-    changes = write_repaired(file, out, track_named(track), reading.limits)
+    changes = write_repaired(file, out, track, reading.limits)
     print_lines(_lines(changes, file))
     for _ in changes:  # the copy is whole only after the last of them
         pass
-
-
-def _validation(file: str, track: str, topics: dict[str, str] | None, reading: Reading) -> Validation:
-    if track == "run":
-        from rageval.checking.runs import validate_run
-
-        return validate_run(file, topics, reading)
-    from rageval.checking.answers import validate as validate_answers
-    from rageval.checking.tracks import track_named
-
-    return validate_answers(file, track_named(track), topics, reading.limits)
 
 
 def _topics(source: Any, reading: Reading) -> dict[str, str]:

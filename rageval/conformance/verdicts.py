@@ -1,20 +1,31 @@
-"""Each vector put to rageval and to the peers, what comes of it, and that as a table for people."""
+"""Each vector put to rageval and to the peers, what comes of it, and that as a table for people.
+
+And a differential fuzzer: random inputs to rageval and to a peer, until they disagree or time is up. They
+are such that a peer ought to give our numbers, plainly or by its own rules (`--compat`). What disagrees is
+made as small as it goes and handed over as a golden vector.
+"""
 
 from __future__ import annotations
 
 import math
+import random
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, product
 from string import ascii_lowercase
 from typing import NamedTuple
 
+import msgspec
+
 from rageval.conformance._asking import PeerProcess, PeerReply
-from rageval.conformance._reasons import reasons_of
-from rageval.conformance._vectors import AnswerVector, Expected, Found, RunVector, Values
+from rageval.conformance._reasons import reasons_of, topics_in
+from rageval.conformance._vectors import AnswerVector, Expected, Found, QrelsRow, RunRow, RunVector, Values
+from rageval.conformance.drawing import case
 from rageval.conformance.peers import peer_named
 from rageval.conformance.peers._base import Peer
 from rageval.errors import RagevalError
+from rageval.measures import run_measures
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
 from rageval.version import __version__
@@ -58,26 +69,26 @@ def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
         for vector in vectors:
             if not set(vector.options) <= set(peer.options):
                 continue
-            known = [measure for measure in vector.expected if has(peer, measure)]
+            known = [measure for measure in vector.expected if _has(peer, measure)]
             together = isinstance(vector, RunVector) and vector.together
             for measures in [known] if together and known else [[measure] for measure in known]:
                 reply = process.ask(measures, vector)
                 for measure in () if reply.lacks else measures:
-                    yield verdict(name, peer, vector, measure, reply)
+                    yield _verdict(name, peer, vector, measure, reply)
 
 
-def has(peer: Peer, name: str) -> bool:
+def _has(peer: Peer, name: str) -> bool:
     """Tell whether a peer computes this measure of ours."""
     measure = parse_measure(name)
     return isinstance(measure, Measure) and peer.has(measure)
 
 
-def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerReply) -> ToolVerdict:
+def _verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerReply) -> ToolVerdict:
     """Return what comes of a reply. A topic for which rageval knows the tool's rule excuses nothing else."""
     if reply.values is None:
         return ToolVerdict(name, measure, vector.name, FAILS, reply.failure)
     said, expected = reply.values[measure], vector.expected[measure]
-    reasons = reasons_of(name, parse_measure(measure).name, topics_of(vector, measure))
+    reasons = reasons_of(name, parse_measure(measure).name, _topics_of(vector, measure))
     if not isinstance(expected, str):
         if _same(said, expected, peer.tolerance):
             return ToolVerdict(name, measure, vector.name, AGREES, values=said)
@@ -88,7 +99,7 @@ def verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerRepl
     return ToolVerdict(name, measure, vector.name, DIFFERS if why else WRONG, why, said)
 
 
-def topics_of(vector: Vector, measure: str) -> list[str]:
+def _topics_of(vector: Vector, measure: str) -> list[str]:
     """Return what makes an input special: its own topics, and those of the cut-off."""
     k = parse_measure(measure).k
     of_cutoff = ["deep"] if k and k > _DEEPEST else ["first"] if k == 1 else []
@@ -236,3 +247,138 @@ def _means(tool: str, kind: str, why: str) -> str:
         options = " ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in given)
         return f"{why} ({options} says the same)"
     return why
+
+
+_QUERIES = 12  # cases a vector, so that a question is worth its way
+_CUTOFFS = (1, 2, 3, 5, 10, 20, None)
+_ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)  # with others, rounding decides which documents are tied in the ideal
+_MEASURES = 4  # asked of each vector
+
+
+class _Difference(NamedTuple):
+    """What somebody has to look at: the smallest input found, and what the peer says of it."""
+
+    verdict: ToolVerdict
+    vector: RunVector
+
+
+class _Fuzzed(NamedTuple):
+    """One vector's worth of work: how many values were compared, and what disagreed."""
+
+    values: int
+    differences: list[_Difference]
+
+
+def fuzz(name: str, seconds: float, seed: int = 0) -> Iterator[_Fuzzed]:
+    """Compare with a peer for so long, or a little longer. The same seed draws the same inputs."""
+    peer, until = peer_named(name), time.monotonic() + seconds
+    with PeerProcess(name) as process:
+        for number in count():
+            if time.monotonic() > until:
+                return
+            vector = _drawn(random.Random(f"{seed}/{number}"), peer)
+            yield _Fuzzed(
+                len(vector.expected) * _QUERIES,
+                [
+                    _smallest(process, peer, name, vector, measure)
+                    for measure in _wrong(process, peer, name, vector)
+                ],
+            )
+
+
+def _drawn(rng: random.Random, peer: Peer) -> RunVector:
+    """Draw queries that the run has, with something relevant, tied or not, and some measures of the peer."""
+    run: list[RunRow] = []
+    qrels: list[QrelsRow] = []
+    single, tied, spam = (rng.random() < share for share in (0.2, 0.5, 0.2))
+    for number in range(_QUERIES):
+        query, (scores, judged) = f"{number}.q", _query(rng)
+        scores = scores if tied else dict(zip(scores, rng.sample(range(999), len(scores)), strict=True))
+        run += [(query, doc, _score(rng, score, single)) for doc, score in scores.items()]
+        qrels += [
+            (query, nugget, doc, grade if spam else max(0, grade))
+            for nugget, docs in judged.items()
+            for doc, grade in docs.items()
+        ]
+    topics = [*(["single"] if single else []), *topics_in(run, qrels)]
+    measures = [measure for measure in _measures(rng) if _has(peer, measure)][:_MEASURES]
+    vector = RunVector("fuzzed", "drawn at random", run, qrels, {}, topics)
+    return _with_values(vector, measures)
+
+
+def _query(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str, int]]]:
+    while True:
+        found = case(rng)
+        for query, judged in found.qrels.items():
+            relevant = any(grade > 0 for docs in judged.values() for grade in docs.values())
+            if relevant and query in found.run:
+                return found.run[query], judged
+
+
+def _score(rng: random.Random, score: float, single: bool) -> float:
+    """Return the score; or one that differs from another in bits that not every tool looks at."""
+    return 1000 + score + rng.random() / 1e5 if single else float(score)
+
+
+def _measures(rng: random.Random) -> list[str]:
+    found = []
+    for measure in run_measures().values():
+        chosen = measure(normalise="independent") if "normalise" in measure.declared else measure
+        if "alpha" in measure.declared:
+            chosen = chosen(alpha=rng.choice(_ALPHAS))
+        k = rng.choice(_CUTOFFS) if measure.takes_k else None
+        found.append(str(chosen if k is None else chosen @ k))
+    rng.shuffle(found)
+    return found
+
+
+def _with_values(vector: RunVector, measures: Sequence[str]) -> RunVector:
+    """Return the vector with what rageval says; a refusal would be a difference, too."""
+    found = vector.found(measures) if measures else {}
+    values = {name: said if not isinstance(said, Exception) else str(said) for name, said in found.items()}
+    return msgspec.structs.replace(vector, expected=values)
+
+
+def _wrong(process: PeerProcess, peer: Peer, name: str, vector: RunVector) -> list[str]:
+    """Return the measures on which the peer disagrees, or fails and nobody knows why."""
+    asked = [(measure, process.ask([measure], vector)) for measure in vector.expected]
+    verdicts = [_verdict(name, peer, vector, measure, reply) for measure, reply in asked if not reply.lacks]
+    return [found.measure for found in verdicts if found.verdict == WRONG or _is_odd(found, vector)]
+
+
+def _is_odd(found: ToolVerdict, vector: RunVector) -> bool:
+    topics = _topics_of(vector, found.measure)
+    return found.verdict == FAILS and not reasons_of(found.tool, parse_measure(found.measure).name, topics)
+
+
+def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, measure: str) -> _Difference:
+    """Return the same difference with fewer queries, then with fewer rows."""
+
+    def still_wrong(smaller: RunVector) -> bool:
+        return bool(
+            smaller.run and smaller.qrels and _wrong(process, peer, name, _with_values(smaller, [measure]))
+        )
+
+    for query in {row[0] for row in vector.qrels}:
+        alone = msgspec.structs.replace(
+            vector,
+            run=[row for row in vector.run if row[0] == query],
+            qrels=[row for row in vector.qrels if row[0] == query],
+        )
+        if still_wrong(alone):
+            vector = alone
+            break
+    for field in ("run", "qrels"):
+        vector = _fewer(vector, field, still_wrong)
+    vector = _with_values(vector, [measure])
+    return _Difference(_verdict(name, peer, vector, measure, process.ask([measure], vector)), vector)
+
+
+def _fewer(vector: RunVector, field: str, still_wrong: Callable[[RunVector], bool]) -> RunVector:
+    """Without each row that is not needed."""
+    for row in list(getattr(vector, field)):
+        rows = [other for other in getattr(vector, field) if other != row]
+        smaller = msgspec.structs.replace(vector, **{field: rows})
+        if still_wrong(smaller):
+            vector = smaller
+    return vector

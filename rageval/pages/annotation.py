@@ -32,7 +32,7 @@ _STEPS = 5  # of a range that has no whole numbers
 _MOST_STEPS = 9  # as many as there are digits to press
 _SALTS = 2**32
 _LONGEST_NAME = 60
-Record = dict[str, Any]
+_Record = dict[str, Any]
 
 
 def page_to_label(plan: LabelPlan, annotator: str, served: bool = False) -> str:
@@ -43,14 +43,14 @@ def page_to_label(plan: LabelPlan, annotator: str, served: bool = False) -> str:
     parts = {
         "policy": policy([script], style, *more),
         "style": style,
-        "data": as_block({**to_label(plan, annotator), "served": served}),
+        "data": as_block({**_to_label(plan, annotator), "served": served}),
         "script": script,
     }
     # Each part is put in once, so that nothing in a text can be taken for the place of another.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset(_TEMPLATE))
 
 
-def to_label(plan: LabelPlan, annotator: str) -> Record:
+def _to_label(plan: LabelPlan, annotator: str) -> _Record:
     """Return what the page holds: what is asked in which order, and what may be said."""
     if problem_of_id(annotator) or len(annotator) > _LONGEST_NAME or not annotator.isprintable():
         name = visible(annotator)[:80]
@@ -82,14 +82,14 @@ def to_label(plan: LabelPlan, annotator: str) -> Record:
     }
 
 
-def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> Iterator[Record]:
+def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> Iterator[_Record]:
     """Yield what is asked, in this annotator's order; `contexts` takes in the texts as they appear."""
     firsts = _balanced(len(plan.systems), len(plan.asked), rng)
     flips = _balanced(2, sum(len(query.asks) for query in plan.asked), rng)
     for number, (query, first) in enumerate(zip(plan.asked, firsts, strict=True), 1):
         for ask in _within(query, plan.systems, first, rng):
             context = query.contexts[ask.context or 0]
-            place: Record = {"query_id": query.query_id, "item_id": ask.item_id}
+            place: _Record = {"query_id": query.query_id, "item_id": ask.item_id}
             if ask.pair is not None:
                 shown = ask.pair[::-1] if flips.pop() else ask.pair
                 if shown != ask.pair:
@@ -144,7 +144,7 @@ def _steps(low: float, high: float, whole: bool = False) -> list[float]:
     return [high - (high - low) * step / (_STEPS - 1) for step in range(_STEPS)]
 
 
-def _seal(asks: Sequence[Record], rng: random.Random) -> None:
+def _seal(asks: Sequence[_Record], rng: random.Random) -> None:
     """Put in place of each place its sealed form, all of the same length."""
     texts = [json.dumps(ask.pop("place"), ensure_ascii=False).encode() for ask in asks]
     longest = max(map(len, texts), default=0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval.checking._runs import validate_run
 from rageval.checking.diagnosing import diagnose
-from rageval.checking.runs import validate_run
 from rageval.files.limits import DEFAULT
 from rageval.judges.rubric import rubric_named
 from test_bad_input import HOSTILE, assert_refused, command

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.checking.answers import validate
+from rageval.checking._answers import validate_answers
 from rageval.checking.repairing import _repaired
 from rageval.checking.tracks import track_named
 from test_bad_input import HOSTILE, Outcome, command
@@ -525,7 +525,7 @@ VALUES = st.recursive(
 def test_no_record_breaks_the_rules(track: str, records: list[Json]) -> None:
     lines = [json.dumps(found).encode() for found in records]
     rules = track_named(track)
-    assert all(finding.message for finding in validate(io.BytesIO(b"\n".join(lines)), rules))
+    assert all(finding.message for finding in validate_answers(io.BytesIO(b"\n".join(lines)), rules))
     for line in lines:
         if rules.bounds:
             fixed, _ = _repaired(line, rules.bounds)
@@ -541,7 +541,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         for at in range(2000):
             stream.write(line.replace(b'"narrative_id": "1"', b'"narrative_id": "%d"' % at))
     tracemalloc.start()
-    found = validate(str(tmp_path / "file"), track_named("rag26"))
+    found = validate_answers(str(tmp_path / "file"), track_named("rag26"))
     assert list(found) == []
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

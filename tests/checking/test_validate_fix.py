@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.checking.answers import validate
+from rageval.checking._answers import validate_answers
 from rageval.checking.repairing import _repaired
 from rageval.checking.tracks import Allowed, track_named
 from rageval.files.answers import read_answers
@@ -282,7 +282,9 @@ def test_citations_lead_where_they_led(track: str, references: list[str], senten
         docs = list(dict.fromkeys(doc for doc in old.citations if doc is not None))
         assert (new.text, new.citations) == (old.text, tuple(docs[: bounds(track).citations]))
     left = [
-        found.message for found in validate(io.BytesIO(again), track_named(track)) if found.level == "error"
+        found.message
+        for found in validate_answers(io.BytesIO(again), track_named(track))
+        if found.level == "error"
     ]
     assert left == []
 

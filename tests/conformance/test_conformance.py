@@ -24,7 +24,6 @@ from rageval.conformance import (
     AnswerVector,
     RunVector,
     answer_vectors,
-    fuzzing,
     run_vectors,
     verdicts,
 )
@@ -38,9 +37,9 @@ from rageval.conformance.verdicts import (
     DIFFERS,
     FAILS,
     WRONG,
+    _verdict,
     of_peer,
     of_rageval,
-    verdict,
 )
 from rageval.measures import builtin
 from rageval.measures.parsing import parse_measure
@@ -133,7 +132,7 @@ class TestVerdicts:
     TIED = VECTORS["ties"]
 
     def of(self, reply: PeerReply, vector: RunVector = TIED, name: str = "ranx", **changes: Any) -> str:
-        return verdict(name, peer(**changes), vector, "recall@1", reply).verdict
+        return _verdict(name, peer(**changes), vector, "recall@1", reply).verdict
 
     def test_the_same_value(self) -> None:
         assert self.of(said(0.0)) == AGREES
@@ -222,7 +221,7 @@ class TestFuzzing:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
     def test_nothing_differs(self, name: str) -> None:
-        done = list(islice(fuzzing.fuzz(name, 3600, seed=1), 4))
+        done = list(islice(verdicts.fuzz(name, 3600, seed=1), 4))
         assert sum(one.values for one in done) > 100
         assert [difference for one in done for difference in one.differences] == []
 
@@ -242,7 +241,7 @@ class TestFuzzing:
             }
 
         monkeypatch.setattr(RunVector, "found", wrong)
-        differences = (one for done in fuzzing.fuzz("pytrec_eval", 3600) for one in done.differences)
+        differences = (one for done in verdicts.fuzz("pytrec_eval", 3600) for one in done.differences)
         found = next(differences)
         assert found.verdict.measure == "rr"
         assert len(found.vector.run) == 2
@@ -255,7 +254,7 @@ class TestFuzzing:
         import random
 
         tool = peer_named("pyndeval")
-        one, two, other = (fuzzing._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
+        one, two, other = (verdicts._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
         assert one == two != other
 
     @pytest.mark.parametrize("line", PINNED.read_text(encoding="utf-8").splitlines())

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from labelling import ANSWERS, NAMES, made, plan_of, written
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
-from rageval.pages.annotation import _mixed, places_of, to_label
+from rageval.pages.annotation import _mixed, _to_label, places_of
 from snippets import ROOT
 
 SAMPLES = ROOT / "examples/data/answers"
@@ -59,7 +59,7 @@ def test_neither_systems_nor_judges_nor_verdicts_are_in_the_page(tmp_path: Path)
 
 
 def test_what_is_sealed_says_nothing_by_its_length_and_opens_to_every_place_once(plan: LabelPlan) -> None:
-    found = to_label(plan, "a")
+    found = _to_label(plan, "a")
     assert len({len(ask["sealed"]) for ask in found["asks"]}) == 1
     assert len({ask["sealed"] for ask in found["asks"]}) == 50
     places = [opened(ask) for ask in found["asks"]]
@@ -73,17 +73,17 @@ def test_what_is_sealed_says_nothing_by_its_length_and_opens_to_every_place_once
 def test_queries_come_in_the_order_of_the_plan_and_systems_first_equally_often(plan: LabelPlan) -> None:
     firsts = {}
     for name in "abcde":
-        places = [opened(ask) for ask in to_label(plan, name)["asks"]]
+        places = [opened(ask) for ask in _to_label(plan, name)["asks"]]
         assert tuple(place["query_id"] for place in places[::2]) == plan.order
         assert tuple(place["query_id"] for place in places[1::2]) == plan.order
         firsts[name] = tuple(place["run_id"] for place in places[::2])
         assert sorted(Counter(firsts[name]).values()) == [12, 13]
     assert len(set(firsts.values())) == 5  # an order of one's own
-    assert to_label(plan, "a") == to_label(plan, "a")
+    assert _to_label(plan, "a") == _to_label(plan, "a")
 
 
 def test_of_a_pair_each_is_a_equally_often_and_texts_go_with_their_systems(tmp_path: Path) -> None:
-    found = to_label(read_plan(str(plan_of(tmp_path, 24, "pairwise"))), "a")
+    found = _to_label(read_plan(str(plan_of(tmp_path, 24, "pairwise"))), "a")
     places = [opened(ask) for ask in found["asks"]]
     assert sorted(Counter(place["shown"][0] for place in places).values()) == [12, 12]
     for ask, place in zip(found["asks"], places, strict=True):
@@ -94,7 +94,7 @@ def test_of_a_pair_each_is_a_equally_often_and_texts_go_with_their_systems(tmp_p
 
 
 def test_nuggets_stay_together_with_the_answer_they_are_looked_for_in(tmp_path: Path) -> None:
-    found = to_label(read_plan(str(plan_of(tmp_path, 5, "nugget-assignment"))), "a")
+    found = _to_label(read_plan(str(plan_of(tmp_path, 5, "nugget-assignment"))), "a")
     assert len(found["asks"]) == 5 * 2 * 3
     contexts = [ask["context"] for ask in found["asks"]]
     assert contexts == sorted(contexts)
@@ -105,9 +105,9 @@ def test_nuggets_stay_together_with_the_answer_they_are_looked_for_in(tmp_path: 
 
 
 def test_labels_are_listed_best_first_whatever_their_names(plan: LabelPlan, tmp_path: Path) -> None:
-    names = [label for label, _ in to_label(plan, "a")["labels"]]
+    names = [label for label, _ in _to_label(plan, "a")["labels"]]
     assert names == ["perfect", "acceptable", "missing", "incorrect"]
-    assert "missing: gives no answer" in to_label(plan, "a")["instructions"].splitlines()[4]
+    assert "missing: gives no answer" in _to_label(plan, "a")["instructions"].splitlines()[4]
 
 
 def test_two_thousand_items_make_a_page_of_reasonable_size(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from rageval.checking._rows import Known, in_query, once
 from rageval.checking._rules import Record, Topics, error, shown
-from rageval.checking.findings import ERROR, WARNING, Finding, counted, summed_up
+from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
 from rageval.checking.tracks import Track
 from rageval.files.answers import FORMS
 from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, stretches
@@ -19,36 +19,7 @@ from rageval.files.opening import Source
 _Lines = Iterator[tuple[int, bytes]]
 
 
-class Validation:
-    """The findings of a file, counted as they are iterated over, which goes on where it stopped."""
-
-    def __init__(self, found: Iterator[Finding], tally: Tally) -> None:
-        self._found, self.tally = found, tally
-        self.errors = self.warnings = 0
-
-    def __iter__(self) -> Iterator[Finding]:
-        for finding in self._found:
-            self.errors += finding.level == ERROR
-            self.warnings += finding.level == WARNING
-            yield finding
-
-    @property
-    def summary(self) -> str:
-        """The counts in words."""
-        return summed_up(self.errors, self.warnings, str(self.tally))
-
-
-class Tally:
-    """How much was looked at."""
-
-    def __init__(self, what: str) -> None:
-        self.what, self.count = what, 0
-
-    def __str__(self) -> str:
-        return counted(self.count, self.what)
-
-
-def validate(
+def validate_answers(
     source: Source, track: Track, topics: Topics | None = None, limits: Limits = DEFAULT
 ) -> Validation:
     """Return the findings of a file of answers; memory grows with the topics, not with the file."""

@@ -21,8 +21,7 @@ from rageval.checking._rows import (
     together,
 )
 from rageval.checking._rules import Topics, error, warning
-from rageval.checking.answers import Tally, Validation
-from rageval.checking.findings import ERROR, WARNING, Finding, counted
+from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation, counted
 from rageval.errors import InputError
 from rageval.files.opening import Source, can_read_again, name_of, quoted
 from rageval.files.trec import PLAIN, RUN, Columns, Reading
