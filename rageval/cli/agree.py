@@ -65,11 +65,13 @@ def agree(
     rageval agree umbrela.qrels nist.qrels --weights quadratic
     rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     """
-    from rageval.comparison.passport import passport, read
+    from rageval.comparison.passport import between, passport, read, read_people, together
 
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
-    found = passport(read(judged, named), read(gold, named), weights, measures, lengths, nuggets)
+    people = read_people(gold, named)
+    theirs, among = together(people), between(people, weights)
+    found = passport(read(judged, named), theirs, weights, measures, lengths, nuggets, among)
     style = style or ("table" if on_terminal() else "md")
     print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
@@ -147,6 +149,13 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"systems by {facts['ranked_by']}: tau_b {facts['tau_b']:.3f}, tau_AP {facts['tau_ap']:.3f}"
             + (f", mean tau_b of a query {facts['tau_per_topic']:.3f}" if facts["topics"] else "")
+        )
+    for pair in facts["annotators"]:
+        numbers = (pair[name] for name in ("kappa", "low", "high"))
+        kappa, low, high = ("-" if number is None else f"{number:.3f}" for number in numbers)
+        yield (
+            f"{visible(pair['one'])} and {visible(pair['other'])}, whose majority is gold, agree with kappa"
+            f" {kappa} [{low}, {high}] on {pair['compared']:,} judgements"
         )
     yield from _leanings(facts)
     if facts["failed"]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from operator import itemgetter
 from typing import Any
 
@@ -27,7 +28,7 @@ from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.base import Usage
-from rageval.judges.judging import GRADED, Place, is_unfenced, place
+from rageval.judges.judging import GRADED, Place, is_unfenced, place, voted
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
 from rageval.measures.scales import ALL, CRAG, FAULTS
@@ -35,7 +36,7 @@ from rageval.records import Qrel
 from rageval.showing import Displayed, Grid
 from rageval.statistics.agreement import Agreement, agreement, correctness, levels_of, table_of
 from rageval.statistics.samples import Float
-from rageval.text import problem_of_id
+from rageval.text import problem_of_id, visible
 
 Judged = Mapping[Place, Mapping[str, Any]]
 _USUAL = (("item_id", "answer"), ("aspect", "0"), ("status", "ok"))  # where a line does not say it
@@ -96,6 +97,51 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     says whether the second column of qrels names a nugget (None: where it looks so).
     """
     found: dict[Place, Mapping[str, Any]] = {}
+    for where, key, judgement in _checked(source, nuggets_in_qrels):
+        if key in found:
+            raise InputError(
+                f"{where}: judged before by {found[key].get('judge', '')!r}; expected one judge a file"
+            )
+        found[key] = judgement
+    return found
+
+
+def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[str, Judged]:
+    """Return the judgements of a file by whose they are; who judges the same twice is refused."""
+    found: dict[str, dict[Place, Mapping[str, Any]]] = {}
+    for where, key, judgement in _checked(source, nuggets_in_qrels):
+        own = found.setdefault(str(judgement.get("judge", "")), {})
+        if key in own:
+            raise InputError(f"{where}: was judged before by {visible(str(judgement.get('judge', '')))!r}")
+        own[key] = judgement
+    return dict(found)
+
+
+def together(people: Mapping[str, Judged]) -> Judged:
+    """Return what most of several people say of each thing; where no more than half do, nothing is said."""
+    if len(people) == 1:
+        return next(iter(people.values()))
+    said = (judgement for own in people.values() for judgement in own.values())
+    return {place(judgement): judgement for judgement in voted(said, "majority")}
+
+
+def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, Any]]:
+    """Return how far each two people agree who judged the same: kappa, its interval, how many."""
+    found = []
+    for (one, mine), (other, theirs) in combinations(people.items(), 2):
+        both = [key for key in mine if key in theirs and _is_graded(mine[key]) and _is_graded(theirs[key])]
+        if not both:
+            continue
+        first, second = (np.array([_grade(said[key]) for key in both]) for said in (mine, theirs))
+        known = agreement(first, second, [key[0] for key in both], kind)
+        each = next(coefficient for coefficient in known if coefficient.name == "kappa")
+        kappa = {"kappa": _plain(each.value), "low": _plain(each.low), "high": _plain(each.high)}
+        found.append({"one": one, "other": other, "compared": len(both), **kappa})
+    return found
+
+
+def _checked(source: Source, nuggets_in_qrels: bool | None) -> Iterator[tuple[str, Place, Mapping[str, Any]]]:
+    """Yield where a judgement stands, what it is about, and the judgement."""
     ids: set[str] = set()  # those that were looked at: most come again and again
     for where, judgement in _judgements_in(source, nuggets_in_qrels):
         for name, usual in _USUAL:
@@ -110,12 +156,7 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
                 if problem := problem_of_id(name):
                     raise InputError(f"{where}: expected {problem}")
                 ids.add(name)
-        if key in found:
-            raise InputError(
-                f"{where}: judged before by {found[key].get('judge', '')!r}; expected one judge a file"
-            )
-        found[key] = judgement
-    return found
+        yield where, key, judgement
 
 
 def passport(
@@ -125,11 +166,13 @@ def passport(
     measure: str | None = None,
     lengths: Mapping[tuple[str, str], float] | None = None,
     nuggets: Any = None,
+    people: Sequence[Mapping[str, Any]] = (),
 ) -> Passport:
     """Return how far the judge agrees with gold on what both judged.
 
     Systems are ranked by `measure`, for which `nuggets` know importance and weights, or by their mean grade;
-    `lengths` are those of the answers, by query and system, for seeing whether the judge leans on them.
+    `lengths` are those of the answers, by query and system, for seeing whether the judge leans on them;
+    `people` is how far those who made gold agree with one another, see `between`.
     """
     shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
     compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
@@ -155,6 +198,7 @@ def passport(
         **_leanings(judged, both, good * (one - other), lengths),
         **_spent(judged),
         "canaries": _canaries(judged),
+        "annotators": list(people),
         "unfenced": sorted(filter(is_unfenced, {str(said.get("judge", "")) for said in judged.values()})),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)

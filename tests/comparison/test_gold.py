@@ -846,3 +846,34 @@ def test_a_lenient_judge_makes_no_winner_of_equal_systems() -> None:
         by_people += rageval.compare(scores).pairs[0].is_significant
     assert by_judge >= 18
     assert by_people <= 1
+
+
+# --- how far people agree with one another
+
+
+def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
+    """Of 40 answers both call 10 right and 10 wrong more than they would by chance: 30 alike, kappa 0.5."""
+    labels = [("perfect", "perfect")] * 15 + [("incorrect", "incorrect")] * 15
+    labels += [("perfect", "incorrect")] * 5 + [("incorrect", "perfect")] * 5
+    people = [
+        {"query_id": query, "run_id": "ours", "label": label, "judge": who, "rubric": "crag"}
+        for query, both in zip(QUERIES, labels, strict=False)
+        for who, label in zip(("person:ann", "person:bob"), both, strict=True)
+    ]
+    said = [row(query, "ours", 1.0, "m") for query in QUERIES[:40]]
+    words = ["agree", write(tmp_path / "j", said), write(tmp_path / "people", people)]
+    facts = json.loads(command(*words, "--format", "json").stdout)
+    (pair,) = facts["annotators"]
+    assert (pair["one"], pair["other"], pair["compared"]) == ("person:ann", "person:bob", 40)
+    assert pair["kappa"] == pytest.approx(0.5)
+    assert pair["low"] < 0.5 < pair["high"]
+    assert facts["compared"] == 30  # on the others there is no majority
+    for style in ("table", "md"):
+        text = command(*words, "--format", style).stdout.replace("\\", "")
+        assert "agree with kappa 0.500" in text
+    command("agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
+    twice = write(tmp_path / "twice", [*people, people[0]])
+    assert (
+        "twice:81: was judged before by 'person:ann'"
+        in command("agree", tmp_path / "j", twice, code=2).stderr
+    )
