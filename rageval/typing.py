@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     MeasureLike: TypeAlias = str | Measure | ForeignMeasure | ir_measures.Measure
     MeasuresLike: TypeAlias = MeasureLike | Iterable[MeasureLike]
     FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+    ChosenLike: TypeAlias = str | os.PathLike[str] | Mapping[str, float]
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
     JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Iterable[FileLike]
@@ -164,7 +165,7 @@ class CompareOptions(RunOptions, ComparisonOptions, total=False):
     """The options of `compare` for runs: those of `evaluate`, and those of a comparison."""
 
     gold: QrelsLike | None
-    gold_chosen: Any
+    gold_chosen: ChosenLike | None
 
 
 class JudgeOptions(TypedDict, total=False):

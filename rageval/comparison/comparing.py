@@ -54,7 +54,7 @@ from rageval.statistics.significance import skewness
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.typing import MeasuresLike, QrelsLike, RunLike, RunOptions
+    from rageval.typing import ChosenLike, MeasuresLike, QrelsLike, RunLike, RunOptions
 
 _FEW = 10
 _MANY = 200  # units; with more, skewness matters little
@@ -295,7 +295,7 @@ def compare_runs(
     qrels: QrelsLike,
     settings: Settings | None = None,
     gold: QrelsLike | None = None,
-    gold_chosen: Any = None,
+    gold_chosen: ChosenLike | None = None,
     **rules: Unpack[RunOptions],
 ) -> Comparison:
     """Score runs and compare them.

@@ -26,7 +26,15 @@ from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval.typing import AnswerOptions, FileLike, JudgementsLike, MeasuresLike, NuggetsLike, RecordsLike
+    from rageval.typing import (
+        AnswerOptions,
+        ChosenLike,
+        FileLike,
+        JudgementsLike,
+        MeasuresLike,
+        NuggetsLike,
+        RecordsLike,
+    )
 
 _ON_MISSING = ("error", "skip", "worst", "best")
 COMPAT = ("nuggetizer", "crag")
@@ -79,7 +87,7 @@ def evaluate_answers(
     answers: RecordsLike | Iterable[FileLike] | None = None,
     nuggets: NuggetsLike | None = None,
     gold: JudgementsLike | None = None,
-    gold_chosen: Any = None,
+    gold_chosen: ChosenLike | None = None,
     **rules: Unpack[AnswerOptions],
 ) -> dict[str, Scores]:
     """Score judged answers.

@@ -35,7 +35,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
-    from rageval.typing import Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
+    from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _ZERO_REL = ("zero", "skip", "nan")
 EXPECTED = "expected"
@@ -478,7 +478,7 @@ def evaluate(  # type: ignore[overload-overlap]  # text is one run, though a seq
     *,
     executor: Executor | None = None,
     gold: QrelsLike | None = None,
-    gold_chosen: Any = None,
+    gold_chosen: ChosenLike | None = None,
     **rules: Unpack[RunOptions],
 ) -> Scores: ...
 
@@ -491,7 +491,7 @@ def evaluate(
     *,
     executor: Executor | None = None,
     gold: QrelsLike | None = None,
-    gold_chosen: Any = None,
+    gold_chosen: ChosenLike | None = None,
     **rules: Unpack[RunOptions],
 ) -> dict[str, Scores]: ...
 
@@ -503,7 +503,7 @@ def evaluate(
     *,
     executor: Executor | None = None,
     gold: QrelsLike | None = None,
-    gold_chosen: Any = None,
+    gold_chosen: ChosenLike | None = None,
     **rules: Unpack[RunOptions],
 ) -> Scores | dict[str, Scores]:
     """Score a run, or several, against judgements.

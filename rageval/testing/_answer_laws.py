@@ -36,7 +36,7 @@ _WEIGHTS = (1, 2, 0.5, -1)
 _LENGTHS = dict.fromkeys(("nfkc", "split", "nonspace", "characters"), 10.0)
 
 
-class Judged(NamedTuple):
+class AnswerCase(NamedTuple):
     """A case: judgements, the answers they are of, and the scales that the measure asked for."""
 
     rows: tuple[Row, ...]
@@ -44,7 +44,7 @@ class Judged(NamedTuple):
     scales: tuple[Scale, ...]
 
 
-Law = Callable[[Measure, Judged, random.Random], bool]
+Law = Callable[[Measure, AnswerCase, random.Random], bool]
 LAWS: dict[str, Law] = {}
 
 
@@ -99,7 +99,7 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
     return tuple(asked.scales)
 
 
-def drawn(measure: Measure, rng: random.Random) -> Judged:
+def drawn(measure: Measure, rng: random.Random) -> AnswerCase:
     """Return a table of what a measure asks for, some of it failed, and answers to most queries."""
     scales = asked_for(measure, rng)
     systems = ["ours", "theirs", "=1+1"][: rng.randint(1, 3)]
@@ -112,7 +112,7 @@ def drawn(measure: Measure, rng: random.Random) -> Judged:
         said = {"query_id": query, "rubric": scale.rubrics[0]} | ({"judge": judge} if judge else {})
         rows += [said | row for row in _DRAW.get(scale, _of_aspects)(scale, systems, query, answers, rng)]
     rng.shuffle(rows)
-    return Judged(tuple(rows), tuple(answers), scales)
+    return AnswerCase(tuple(rows), tuple(answers), scales)
 
 
 def _answer(run: str, query: str, rng: random.Random) -> Row:
@@ -201,7 +201,7 @@ def _judgement(scale: Scale, row: Row) -> Judgement:
     )
 
 
-def without_one(case: Judged) -> Iterator[Judged]:
+def without_one(case: AnswerCase) -> Iterator[AnswerCase]:
     """Yield the case without each row, and without each answer."""
     for at in range(len(case.rows)):
         yield case._replace(rows=case.rows[:at] + case.rows[at + 1 :])
@@ -209,12 +209,12 @@ def without_one(case: Judged) -> Iterator[Judged]:
         yield case._replace(answers=case.answers[:at] + case.answers[at + 1 :])
 
 
-def by_answer(measure: Measure, case: Judged, end: End = "skip") -> dict[tuple[str, str], float]:
+def by_answer(measure: Measure, case: AnswerCase, end: End = "skip") -> dict[tuple[str, str], float]:
     """Return the value of every system's answer to every query; inf where it is undefined."""
     return _by_answer(measure, scored([measure], case, end))
 
 
-def scored(measures: Sequence[Measure], case: Judged, end: End = "skip") -> Mapping[str, Scores]:
+def scored(measures: Sequence[Measure], case: AnswerCase, end: End = "skip") -> Mapping[str, Scores]:
     """Return every system's scores; what is missing is left out, or taken for the worst or the best."""
     return evaluate_answers(list(measures), list(case.rows), answers=list(case.answers), on_missing=end)
 
@@ -235,7 +235,7 @@ def _never_worse(measure: Measure, good: Mapping[Any, float], bad: Mapping[Any, 
 
 
 @law
-def is_between_its_limits(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def is_between_its_limits(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """From the least to the greatest value that it declares as its `limits`."""
     low, high = measure.limits or (-math.inf, math.inf)
     values = [value for value in by_answer(measure, case).values() if value != math.inf]
@@ -243,16 +243,18 @@ def is_between_its_limits(measure: Measure, case: Judged, rng: random.Random) ->
 
 
 @law
-def the_order_of_judgements_changes_no_digit(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def the_order_of_judgements_changes_no_digit(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Nor does that of the answers: a sum is the exact one, rounded once (`math.fsum`)."""
     rows, answers = list(case.rows), list(case.answers)
     rng.shuffle(rows)
     rng.shuffle(answers)
-    return by_answer(measure, Judged(tuple(rows), tuple(answers), case.scales)) == by_answer(measure, case)
+    return by_answer(measure, AnswerCase(tuple(rows), tuple(answers), case.scales)) == by_answer(
+        measure, case
+    )
 
 
 @law
-def names_change_nothing(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Of systems, queries and judges, and of aspects where any will do."""
     names: dict[tuple[str, str], str] = {}
 
@@ -264,7 +266,7 @@ def names_change_nothing(measure: Measure, case: Judged, rng: random.Random) -> 
                 names[key, row[key]] = f"{rng.choice('zyx')}{len(names)}"
         return row | {key: names[key, row[key]] for key in keys if key in row}
 
-    new = Judged(tuple(map(renamed, case.rows)), tuple(map(renamed, case.answers)), case.scales)
+    new = AnswerCase(tuple(map(renamed, case.rows)), tuple(map(renamed, case.answers)), case.scales)
     before, after = by_answer(measure, case), by_answer(measure, new)
     return all(
         _alike(value, after[names["run_id", run], names["query_id", query]])
@@ -282,19 +284,19 @@ def _alike(one: float, other: float) -> bool:
 
 
 @law
-def each_query_is_scored_alone(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def each_query_is_scored_alone(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     together = by_answer(measure, case)
     for query in sorted({query for _, query in together}):
         rows = tuple(row for row in case.rows if row["query_id"] == query)
         answers = tuple(row for row in case.answers if row["query_id"] == query)
-        alone = by_answer(measure, Judged(rows, answers, case.scales))
+        alone = by_answer(measure, AnswerCase(rows, answers, case.scales))
         if any(together.get(key) != value for key, value in alone.items()):
             return False
     return True
 
 
 @law
-def it_is_the_same_beside_other_measures(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def it_is_the_same_beside_other_measures(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Beside one that asks for the same judgements, those that failed too."""
 
     @declared(better=NEITHER)
@@ -307,7 +309,7 @@ def it_is_the_same_beside_other_measures(measure: Measure, case: Judged, rng: ra
 
 @law
 def a_judgement_that_failed_is_as_one_that_was_left_out(
-    measure: Measure, case: Judged, rng: random.Random
+    measure: Measure, case: AnswerCase, rng: random.Random
 ) -> bool:
     """Missing, and no grade: where other judgements of the answer are left, theirs is the value."""
     if set(case.scales) & _DRAW.keys():
@@ -323,7 +325,7 @@ def _whose(row: Row) -> tuple[str, ...]:
 
 
 @law
-def where_nothing_is_judged_it_is_undefined(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def where_nothing_is_judged_it_is_undefined(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """NaN, not 0: nobody said that the answer is bad."""
     if not case.scales or CITATION in case.scales:
         return True  # what an answer cites, or how long it is, is known without any judgement
@@ -335,7 +337,7 @@ def where_nothing_is_judged_it_is_undefined(measure: Measure, case: Judged, rng:
 
 @law
 def what_is_missing_taken_for_the_best_is_never_worse_than_for_the_worst(
-    measure: Measure, case: Judged, rng: random.Random
+    measure: Measure, case: AnswerCase, rng: random.Random
 ) -> bool:
     """In the way that it declares (`better`)."""
     best, worst = (by_answer(measure, case, end) for end in _ENDS)
@@ -344,7 +346,7 @@ def what_is_missing_taken_for_the_best_is_never_worse_than_for_the_worst(
 
 @law
 def the_best_judgements_are_never_worse_than_the_worst(
-    measure: Measure, case: Judged, rng: random.Random
+    measure: Measure, case: AnswerCase, rng: random.Random
 ) -> bool:
     """All that is said of an answer as good as can be against all as bad, in the way that is `better`."""
     if POSITION in case.scales:
@@ -353,7 +355,7 @@ def the_best_judgements_are_never_worse_than_the_worst(
     return _never_worse(measure, best, worst)
 
 
-def _all_taken_for(case: Judged, end: End) -> Judged:
+def _all_taken_for(case: AnswerCase, end: End) -> AnswerCase:
     rows = []
     for row in case.rows:
         scale = _scale_of(row, case.scales)
@@ -371,7 +373,7 @@ def _scale_of(row: Row, scales: Sequence[Scale]) -> Scale:
 
 
 @law
-def what_weighs_nothing_changes_nothing(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def what_weighs_nothing_changes_nothing(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Of a measure that declares what each judgement `weighs`; a weight below 0 is a fault's, and counts."""
     weighs = measure.about.weighs
     if weighs is None:
@@ -389,7 +391,7 @@ def what_weighs_nothing_changes_nothing(measure: Measure, case: Judged, rng: ran
 
 
 @law
-def it_is_the_share_of_the_labels_it_declares(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def it_is_the_share_of_the_labels_it_declares(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Of a measure that declares which `labels` it counts."""
     labels = measure.about.labels
     if labels is None or len({row.get("judge") for row in case.rows}) > 1:
@@ -404,12 +406,12 @@ def it_is_the_share_of_the_labels_it_declares(measure: Measure, case: Judged, rn
 
 
 @law
-def parses_back(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def parses_back(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     return is_spelled_as_it_prints(measure)
 
 
 @law
-def a_pooled_share_is_between_the_shares(measure: Measure, case: Judged, rng: random.Random) -> bool:
+def a_pooled_share_is_between_the_shares(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Σ parts / Σ wholes of shares that have a whole."""
     if not measure.gives_shares:
         return True

@@ -20,7 +20,7 @@ from rageval.measures import run_measures
 from rageval.measures.base import HIGHER, NEITHER, POOL, Measure
 from rageval.scoring.evaluation import evaluate
 from rageval.testing import _answer_laws
-from rageval.testing._answer_laws import Judged
+from rageval.testing._answer_laws import AnswerCase
 
 Law = Callable[[Measure, Case, random.Random], bool]
 LAWS: dict[str, Law] = {}
@@ -159,16 +159,16 @@ class _Runs(_Trial):
 class _Answers(_Trial):
     laws = _answer_laws.LAWS
 
-    def draw(self, rng: random.Random) -> Judged:
+    def draw(self, rng: random.Random) -> AnswerCase:
         return _answer_laws.drawn(self.measure, rng)
 
-    def without_one(self, case: Judged) -> Iterator[Judged]:
+    def without_one(self, case: AnswerCase) -> Iterator[AnswerCase]:
         return _answer_laws.without_one(case)
 
-    def values(self, case: Judged) -> Mapping[tuple[str, str], float]:
+    def values(self, case: AnswerCase) -> Mapping[tuple[str, str], float]:
         return _answer_laws.by_answer(self.measure, case)
 
-    def shown(self, case: Judged) -> list[str]:
+    def shown(self, case: AnswerCase) -> list[str]:
         return [f"judged = {list(case.rows)}", f"answers = {list(case.answers)}"]
 
 

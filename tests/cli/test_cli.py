@@ -163,6 +163,7 @@ def test_jobs_change_nothing() -> None:
 
 @pytest.mark.parametrize("provider", ["pytrec_eval", "pyndeval"])
 def test_a_provider_of_ir_measures_agrees(provider: str) -> None:
+    pytest.importorskip(provider)
     measure = "ndcg@10" if provider == "pytrec_eval" else "alpha_ndcg@10"
     assert value(*ONE, "-m", measure, "--provider", provider) == pytest.approx(
         value(*ONE, "-m", measure), abs=1e-9
@@ -246,7 +247,7 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
 
 
 def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
-    import ir_datasets
+    ir_datasets = pytest.importorskip("ir_datasets")
     from ir_datasets.formats import BaseQrels, TrecSubQrel
 
     class Diversity(BaseQrels):

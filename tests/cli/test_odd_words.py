@@ -312,7 +312,7 @@ def test_a_long_list_of_measures_is_a_list() -> None:
 
 
 def test_a_parquet_file_with_a_column_twice_is_refused(tmp_path: Path) -> None:
-    import pyarrow
+    pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     column = pyarrow.array(["q0"])

@@ -111,6 +111,7 @@ class TestPeers:
         assert idle <= {"deep", "judged_only"}  # refused, which is said in the tool's own words
 
     def test_names_of_tools(self) -> None:
+        pytest.importorskip("pyndeval")
         assert set(installed()) >= {"ir_measures", "pyndeval", "pytrec_eval"}
 
 
@@ -195,6 +196,7 @@ class TestAsking:
         assert self.ask().failure == "ValueError: no"
 
     def test_a_question_that_cannot_be_put(self) -> None:
+        pytest.importorskip("pyndeval")
         two = VECTORS["two-alphas"]
         assert isinstance(two, RunVector)
         reply = reply_to("pyndeval", PeerQuestion(list(two.expected), run=two))

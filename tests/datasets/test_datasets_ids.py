@@ -113,7 +113,7 @@ class TestCatalogue:
 
 class TestRegistered:
     def test_again_and_again(self, server: Server) -> None:
-        import ir_datasets
+        ir_datasets = pytest.importorskip("ir_datasets")
 
         samples.put_freshstack(server)
         ids = register()
@@ -136,7 +136,7 @@ class TestRegistered:
         assert dataset.queries_count() == 5
 
     def test_no_nugget_is_lost(self, server: Server) -> None:
-        import ir_datasets
+        ir_datasets = pytest.importorskip("ir_datasets")
 
         samples.put_freshstack(server)
         register()
@@ -148,7 +148,7 @@ class TestRegistered:
         assert dataset.qrels_dict()["76000001"]["repo/vectors.py_1_368"] == 1
 
     def test_a_dict_has_the_highest_grade_of_a_document(self, tmp_path: Path) -> None:
-        import ir_datasets
+        ir_datasets = pytest.importorskip("ir_datasets")
 
         grades = [
             {"relevant_corpus_ids": ["d"]},
@@ -162,7 +162,7 @@ class TestRegistered:
         assert ir_datasets.load("freshstack/yolo/oct-2024").qrels_dict() == {"76000000": {"d": 1}}
 
     def test_a_later_snapshot_is_made_when_it_is_asked_for(self, server: Server) -> None:
-        import ir_datasets
+        ir_datasets = pytest.importorskip("ir_datasets")
 
         samples.put_freshstack(server, "godot", "dec-2031")
         register()
@@ -217,7 +217,7 @@ class TestOthers:
     def test_subtopics_of_ir_datasets_are_nuggets(
         self, run_file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        import ir_datasets
+        ir_datasets = pytest.importorskip("ir_datasets")
         from ir_datasets.datasets.clueweb09 import TrecWebTrackQuery
         from ir_datasets.formats import BaseQrels, BaseQueries, TrecSubQrel, TrecSubtopic
 

@@ -78,6 +78,7 @@ def test_the_signature_names_the_provider() -> None:
 
 
 def test_parameters_reach_the_provider() -> None:
+    pytest.importorskip("pyndeval")
     nuggets = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"c": 1}}}
     names = ("alpha_ndcg(alpha=0.9)@3", "alpha_ndcg@3")
     ours, theirs = (
