@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.bootstrap import intervals, resampled
+from rageval.statistics.bootstrap import _resampled, intervals
 from rageval.statistics.samples import Sample
 from rageval.statistics.significance import holm, max_t, sign_flip, tukey
 from timing import Row, markdown
@@ -105,7 +105,7 @@ def coverage(replays: int) -> Iterator[Row]:
             shape = queries, replays
             values = np.where(rng.random(shape) < share, draw(rng, shape), 0.0)
             truth = share * (1 if name == "0 or 1" else 0.25)
-            alone = held(*resampled(column(values), "bca", 0.95, 2000, 1), truth)
+            alone = held(*_resampled(column(values), "bca", 0.95, 2000, 1), truth)
             yield name, str(queries), f"{share:g}", alone, held(*intervals(column(values), seed=1), truth)
 
 

@@ -112,7 +112,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "answers": _lists("files.answers", "read_answers"),
     "questions": _lists("files.questions", "read_questions"),
     "nuggets": _lists("files.nuggets", "read_nuggets"),
-    "passages": _lists("judges.material", "read_passages"),
+    "passages": _lists("judges.material", "_read_passages"),
     "judgements": _judgements,
     "umbrela": _lists("files.umbrela", "read_umbrela"),
     "replies": _replies,

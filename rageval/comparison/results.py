@@ -328,13 +328,13 @@ def worded(verdict: str, better: str, basis: str = "") -> str:
     >>> worded("higher", "lower", "by this judge"), worded("refused", "lower", "by this judge")
     ('worse by this judge', 'refused')
     """
-    claim = unqualified(verdict)
+    claim = _unqualified(verdict)
     if better == LOW_IS_GOOD:
         claim = {HIGHER: WORSE, LOWER: BETTER}.get(claim, claim)
     return f"{claim} {basis}" if basis == BY_THIS_JUDGE and claim in _CLAIMS else claim
 
 
-def unqualified(verdict: str) -> str:
+def _unqualified(verdict: str) -> str:
     """Return a verdict without what it says of itself."""
     return verdict.removesuffix(f" {BY_THIS_JUDGE}")
 
@@ -343,7 +343,7 @@ def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
     """Return the run that may be called better, if either may."""
     if better == NEITHER:
         return None
-    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(unqualified(verdict))
+    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(_unqualified(verdict))
 
 
 def said_of_judges(bases: Mapping[str, str]) -> str:

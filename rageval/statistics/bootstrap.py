@@ -58,11 +58,11 @@ def intervals(
     >>> float(low[0]), round(float(high[0]), 2)
     (0.0, 0.56)
     """
-    found = resampled(columns, kind, level, resamples, seed)
+    found = _resampled(columns, kind, level, resamples, seed)
     return _Intervals(*mended(columns, *found, level, scale or ranges_of(columns.values)))
 
 
-def resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
+def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
     """Return what resampling alone gives."""
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)

@@ -26,7 +26,7 @@ from rageval import plugins
 from rageval.cli import main
 from rageval.comparison import Settings, compare, compare_runs
 from rageval.comparison.passport import passport
-from rageval.comparison.results import unqualified
+from rageval.comparison.results import _unqualified
 from rageval.errors import MeasureError
 from rageval.judges.judging import place
 from rageval.measures import builtin
@@ -350,7 +350,7 @@ def check_record(found: Mapping[str, Any], measures: Iterable[Any], default: boo
         if way == "neither":
             assert best == set()
             assert {pair["better_run"] for pair in pairs} == {None}
-            assert not {unqualified(pair["verdict"]) for pair in pairs} & {"better", "worse"}
+            assert not {_unqualified(pair["verdict"]) for pair in pairs} & {"better", "worse"}
             assert not default or {pair["other"] for pair in pairs} == {SYSTEMS[0]}
             continue
         assert "bad" not in best
@@ -364,7 +364,7 @@ def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> 
     assert len(both) == 1
     pair = both[0]
     names = {"higher": ("lower", "higher"), "lower": ("worse", "better")}[way]
-    assert unqualified(pair["verdict"]) == names[pair["run"] == "good"]
+    assert _unqualified(pair["verdict"]) == names[pair["run"] == "good"]
     assert pair["better_run"] == "good"
     won, lost = (pair["wins"], pair["losses"]) if pair["run"] == "good" else (pair["losses"], pair["wins"])
     assert (won, lost) == (len(QUERIES), 0)
