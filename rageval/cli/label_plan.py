@@ -228,7 +228,10 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: dict[s
 
     judged = read_judgements(inputs.answers)
     rubric = rubric_to_ask(judged, options["rubric"])
-    material = _material(options, ()) if options["answers"] or options["passages"] else None
+    asked = dict.fromkeys((str(line.query_id), str(line.item_id)) for _, line in judged.each())
+    of_documents = rubric.file.unit in ("documents", "passage")
+    has_texts = options["answers"] or options["passages"]
+    material = _material(options, asked if of_documents else ()) if has_texts else None
     if compare and not options["answers"]:
         click.echo(
             "rageval: without --answers nobody knows where both gave the same; all are asked", err=True

@@ -20,7 +20,6 @@ from rageval.files.judgements import JudgementTable
 from rageval.files.plans import FORMAT, Ask, AskedQuery, LabelPlan, sealed
 from rageval.judges.material import DOCUMENTS, Material, tasks
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
-from rageval.measures.scales import SUPPORT
 from rageval.records import Answer
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
@@ -32,7 +31,6 @@ from rageval.text import visible
 LOOKS = 4  # of a plan that may stop early, after a quarter of the labels, a half, …
 _UNITS = ("answer", "nuggets", "documents", "passage", "citation", "pair")
 _NO_SYSTEM = ("nuggets", "gold")  # run ids of judgements that are of no answer
-_ASSIGNED = "nugget-assignment"
 Asks = Mapping[str, Sequence[Ask]]  # by query
 
 
@@ -86,7 +84,7 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
     if named is not None:
         return _askable(rubric_named(named))
     found = sorted(judged.rubrics())
-    known = [_ASSIGNED if name in SUPPORT.rubrics and name not in rubric_names() else name for name in found]
+    known = [_asked_as(name) for name in found]
     if len(set(known)) != 1 or known[0] not in rubric_names():
         shown = ", ".join(visible(name) or "none" for name in found)
         raise UsageError(
@@ -94,6 +92,12 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
             " asked"
         )
     return _askable(rubric_named(known[0]))
+
+
+def _asked_as(name: str) -> str:
+    """Return the rubric of ours whose judgements bear this name."""
+    ours = [rubric for rubric in rubric_names() if rubric_named(rubric).judged_as == name]
+    return name if name in ours or not ours else ours[0]
 
 
 def _askable(rubric: Rubric) -> Rubric:
@@ -252,8 +256,9 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         queries=len(population.asks),
         inclusion=aim.number / len(population.differing),
         asked=tuple(_asked(query, population.asks[query], texts) for query in order),
-        instructions=file.prompt.system.strip(),
+        instructions="\n\n".join(filter(None, (file.prompt.system.strip(), file.prompt.template.strip()))),
         labels=dict(file.labels),
+        names={label: word for word, label in reversed(file.values.items()) if word.isalpha()},
         ranges=dict(file.ranges),
         whole=file.whole,
         measure=aim.measure,

@@ -72,6 +72,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     `queries` is how many there are; of them the systems in `compare` gave the `same` answers to some, which
     need no label, and `asked` were drawn from the rest without replacement, each order as likely as another:
     `inclusion` is each one's chance.
+    Of `labels` with their grades, `names` says what some are called where people choose among them.
     `looks` are the numbers of labelled queries after which the claim `until` may be decided. Labels of the
     plan whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
     """
@@ -86,6 +87,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     asked: tuple[AskedQuery, ...] = ()
     instructions: str = ""
     labels: dict[str, float] = {}
+    names: dict[str, str] = {}
     ranges: dict[str, tuple[float, float]] = {}
     whole: bool = False
     measure: str | None = None

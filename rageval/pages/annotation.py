@@ -74,6 +74,7 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
         "rubric": plan.rubric,
         "kind": plan.kind,
         "instructions": _reflowed(plan.instructions),
+        "names": plan.names,
         "labels": sorted(plan.labels.items(), key=lambda pair: -pair[1]),
         "ranges": {name: _steps(*ends, plan.whole) for name, ends in plan.ranges.items()},
         "queries": len(plan.asked),

@@ -187,8 +187,9 @@ def gold_of_answers(
     _mind_plan(sources, draw, limits)
     lines = () if _are_files(sources) else (as_line(_plain(line)) for _, line in table.each())
     sha = _sha_of(sources if _are_files(sources) else (), lines)
-    places = {(line.query_id, line.run_id, line.item_id, line.aspect) for _, line in table.each()}
-    draw = draw.by_plan(Counter(str(query) for query, *_ in places), table.name)
+    if draw.plan is not None:
+        places = {(line.query_id, line.run_id, line.item_id, line.aspect) for _, line in table.each()}
+        draw = draw.by_plan(Counter(str(query) for query, *_ in places), table.name)
     return Gold(replace(draw, name=table.name, sha=sha), table)
 
 
@@ -338,8 +339,9 @@ def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAU
     name = ", ".join(name_of(source) if isinstance(source, str) else _name(source) for source in sources)
     lines = () if _are_files(sources) else (repr(each) for qrels in found.values() for each in qrels)
     sha = _sha_of(sources if _are_files(sources) else (), lines)
-    places = {(each.query_id, each.doc_id, each.iteration) for qrels in found.values() for each in qrels}
-    draw = draw.by_plan(Counter(query for query, *_ in places), name)
+    if draw.plan is not None:
+        places = {(each.query_id, each.doc_id, each.iteration) for qrels in found.values() for each in qrels}
+        draw = draw.by_plan(Counter(query for query, *_ in places), name)
     return Gold(replace(draw, name=name, sha=sha), None, found)
 
 

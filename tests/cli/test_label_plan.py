@@ -405,3 +405,23 @@ def test_a_pilot_of_documents(tmp_path: Path) -> None:
     found = planned(tmp_path, *words, "--width", 0.03)
     assert 43 < len(found.asked) < 300
     assert found.measure == "p@4"
+
+
+def test_criteria_are_met_or_not(tmp_path: Path) -> None:
+    found = planned(tmp_path, SAMPLES / "rubrics.judged.jsonl", "-n", 2)
+    assert found.rubric.partition("@")[0] == "rubric"
+    assert found.names == {"support": "met", "partial_support": "partly", "not_support": "not"}
+    assert "Some describe a fault" in found.instructions
+
+
+def test_documents_that_a_judge_judged_in_lines(tmp_path: Path) -> None:
+    place = {"query_id": "q", "run_id": "documents", "rubric": "relevance", "label": "related"}
+    judged = lines(tmp_path / "judged.jsonl", [{**place, "item_id": doc} for doc in ("d1", "d2")])
+    corpus = lines(
+        tmp_path / "corpus.jsonl", [{"id": doc, "text": f"Text {doc}"} for doc in ("d1", "d2", "d3")]
+    )
+    asked = lines(tmp_path / "questions.jsonl", [{"query_id": "q", "question": "Why?"}])
+    found = planned(tmp_path, judged, "--passages", corpus, "--questions", asked, "-n", 1)
+    (query,) = found.asked
+    assert [context["passage"] for context in query.contexts] == ["Text d1", "Text d2"]
+    assert [ask.item_id for ask in query.asks] == ["d1", "d2"]

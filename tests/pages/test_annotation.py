@@ -149,3 +149,13 @@ def test_what_cannot_be_labelled_says_why(
     done = annotate(*words, code=2)
     assert message in done.stderr
     assert not (tmp_path / "a.html").exists()
+
+
+def test_labels_bear_the_names_that_the_rubric_has_for_people(tmp_path: Path) -> None:
+    plan_of(tmp_path, 1, "nugget-assignment")
+    judged = (tmp_path / "judged.jsonl").read_text().replace("nugget-assignment", "rubric")
+    (tmp_path / "judged.jsonl").write_text(judged)
+    words = ["--answers", "answers.jsonl", "--questions", "questions.jsonl", "--nuggets", "nuggets.jsonl"]
+    written(tmp_path, "label-plan", "judged.jsonl", *words, "-n", "1", "--overwrite", "-o", "ask.jsonl")
+    found = _to_label(read_plan(str(tmp_path / "ask.jsonl")), "a")
+    assert [found["names"][label] for label, _ in found["labels"]] == ["met", "partly", "not"]

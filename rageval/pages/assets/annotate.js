@@ -36,7 +36,7 @@ function choicesAt(position) {
   }
   const names = data.labels.map(([label]) => label);
   if (data.kind === "pair") return Object.entries(PAIR).filter(([label]) => names.includes(label));
-  return names.map((label) => [label, label.replaceAll("_", " ")]);
+  return names.map((label) => [label, own(data.names, label) ?? label.replaceAll("_", " ")]);
 }
 
 function isLabelled(position) {
