@@ -13,9 +13,11 @@ from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, tab
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.passport import Passport
+    from rageval.comparison.beside import OneJudge, Parting
+    from rageval.comparison.passport import Judged, Passport
 
 _STYLES = ("table", "md", "json")
+_LONGEST = 120  # characters of reasons in a table
 
 
 @click.command(cls=Command)
@@ -40,6 +42,12 @@ _STYLES = ("table", "md", "json")
     "--nuggets", help="The nuggets that were judged, for a measure that needs their importance or weight."
 )
 @shared("--max-bias")
+@click.option(
+    "--parting",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also what each of the two did and cost, and the N things on which they differ most.",
+)
 @click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else md.")
 def agree(
     judged: Any,
@@ -50,6 +58,7 @@ def agree(
     answers: Any,
     nuggets: Any,
     max_bias: float | None,
+    parting: int | None,
     style: str | None,
 ) -> None:
     """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
@@ -63,18 +72,72 @@ def agree(
     \b
     rageval agree judged.jsonl human.jsonl --weights quadratic
     rageval agree umbrela.qrels nist.qrels --weights quadratic
+    rageval agree ours.jsonl originals.jsonl --parting 20
     rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     """
     from rageval.comparison.passport import between, passport, read, read_people, together
 
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
-    people = read_people(gold, named)
+    people, mine = read_people(gold, named), read(judged, named)
     theirs, among = together(people), between(people, weights)
-    found = passport(read(judged, named), theirs, weights, measures, lengths, nuggets, among)
-    style = style or ("table" if on_terminal() else "md")
-    print_lines([json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style))
+    found = passport(mine, theirs, weights, measures, lengths, nuggets, among)
+    print_lines(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style))
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
+
+
+def passport_lines(
+    found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str | None
+) -> Iterator[str]:
+    """Yield a passport in any style, with `both` judges side by side and where they part."""
+    style = style or ("table" if on_terminal() else "md")
+    if both is None:
+        yield from [json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style)
+        return
+    from rageval.comparison.beside import one_judge, parting
+
+    sides, differing = list(map(one_judge, both)), parting(*both)
+    if style == "json":
+        record = {
+            **found.as_dict(),
+            "judges": [side._asdict() for side in sides],
+            "differing": len(differing),
+            "parting": [each._asdict() for each in differing[:most]],
+        }
+        yield json.dumps(record, indent=2)
+        return
+    draw = {"md": md_lines, "table": table_lines}[style]
+    yield from draw(list(_side_by_side(sides)), 1)
+    yield ""
+    yield from _lines(found, style)
+    yield ""
+    yield from draw(list(_apart(differing[:most])), 6)
+    if len(differing) > most:
+        yield f"{len(differing) - most:,} more, nearer to one another"
+
+
+def _side_by_side(sides: list[OneJudge]) -> Iterator[list[str]]:
+    yield ["", "first", "second"]
+    for name in sides[0]._fields[:-1]:
+        values = [getattr(side, name) for side in sides]
+        yield [name.replace("_", " "), *map(_cell, values)]
+    for label in dict.fromkeys(label for side in sides for label in side.labels):
+        yield [visible(label), *(f"{side.labels.get(label, 0):,}" for side in sides)]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return visible(value) if isinstance(value, str) else f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+def _apart(differing: list[Parting]) -> Iterator[list[str]]:
+    yield ["query", "run", "what", "first", "second", "why", "apart"]
+    for each in differing:
+        what = " ".join(part for part in (each.item, each.aspect) if part not in ("answer", "0"))
+        why = " | ".join(filter(None, (each.reason, each.other_reason)))
+        texts = (each.query, each.run, what, each.first, each.second, why[:_LONGEST])
+        yield [*map(visible, texts), f"{each.gap:g}"]
 
 
 def _lines(found: Passport, style: str) -> Iterator[str]:

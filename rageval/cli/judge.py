@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
+    from rageval.judges.spending import Budget
 
+_MOST_APART = 20  # things on which two rubrics differ that are listed
 _GRADED = ("ok", "repaired")
 _WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
@@ -70,6 +72,11 @@ _WAYS_ON = (
     help="Of documents, only those that these judgements grade --rel or better.",
 )
 @click.option("--rel", type=int, default=2, show_default=True, help="The least grade, with --qrels.")
+@click.option(
+    "--against",
+    metavar="RUBRIC",
+    help="Judge by this rubric, too, and print how far the two agree, what each cost, and where they part.",
+)
 @click.option("--examples", metavar="FILE", help="In-context examples: JSON lines with a reply, or a text.")
 @click.option("--compat", metavar="NAME", help="Take what cannot be read for what this source takes it for.")
 @click.option(
@@ -109,6 +116,7 @@ def judge(
     \b
     rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
     rageval judge crag answers.jsonl --questions crag.jsonl --judge contains -o judged.jsonl -m crag_score
+    rageval judge crag-auto answers.jsonl --questions crag.jsonl --judge openai:MODEL --against original.toml
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     """
@@ -131,14 +139,19 @@ def judge(
     if options["abstentions"] is not None:
         found = found.abstaining_by(options["abstentions"])
     _check_measures(found, options)
+    other = None if options["against"] is None else _other_rubric(found, judges, options)
     material = _material(answers, options)
     if options["dry_run"]:
         from rageval.judges.panel import forecast
 
-        print_lines(forecast(found, material, judges, options["price"]))
+        for each in filter(None, (found, other)):
+            print_lines(forecast(each, material, judges, options["price"]))
         return
     failed = Counter[str]()
-    _write(_lines(found, material, judges, options, failed), options["output"])
+    if other is not None:
+        _side_by_side((found, other), material, judges, options, failed)
+    else:
+        _write(_lines(found, material, judges, options, failed), options["output"])
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         click.echo(f"rageval: {failed.total():,} judgements failed and are missing ({counts})", err=True)
@@ -146,6 +159,56 @@ def judge(
         _score(ctx, answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
+
+
+def _other_rubric(rubric: Rubric, judges: tuple[str, ...], options: dict[str, Any]) -> Rubric:
+    """Return the rubric of --against; refuse, before anybody is asked, what could not be compared."""
+    from rageval.judges.judging import UNITS
+    from rageval.judges.rubric import rubric_named
+
+    other = rubric_named(options["against"])
+    for each in (rubric, other):
+        if each.file.unit in (*UNITS, "bank"):
+            raise UsageError(f"--against: {each.name} writes nuggets, and two lists of them are no verdicts")
+    if rubric.file.unit != other.file.unit:
+        raise UsageError(
+            f"--against: {rubric.name} judges {rubric.file.unit} and {other.name} {other.file.unit};"
+            " expected two rubrics that judge the same things"
+        )
+    if len(judges) != 1:
+        raise UsageError(f"--against is about rubrics: expected one --judge, found {len(judges)}")
+    if options["measures"]:
+        raise UsageError("--against prints how two rubrics agree, -m scores; expected one of them")
+    if options["compat"] is not None and other.file.compat == options["compat"]:
+        return other.counting(options["compat"])
+    return other
+
+
+def _side_by_side(
+    rubrics: tuple[Rubric, Rubric],
+    material: Material,
+    judges: tuple[str, ...],
+    options: dict[str, Any],
+    failed: Counter[str],
+) -> None:
+    """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
+    from rageval.cli.agree import passport_lines
+    from rageval.comparison.passport import passport
+    from rageval.files.judgements import judgement_line
+    from rageval.judges.judging import place
+    from rageval.judges.panel import budget_of
+
+    settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+    budget = budget_of(settings)
+    said = []
+    for rubric in rubrics:
+        rows = _judgements(rubric, material, judges, settings, None, budget)
+        said.append({place(row): row for row in rows})
+        failed.update(row["status"] for row in rows if row["status"] not in _GRADED)
+        if options["output"] is not None and rubric is rubrics[0]:
+            _write(map(judgement_line, rows), options["output"])
+    one, other = said
+    print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, None))
 
 
 def _check_measures(rubric: Rubric, options: dict[str, Any]) -> None:
@@ -257,13 +320,18 @@ def _say_what_a_shard_may(settings: Settings) -> None:
 
 
 def _judgements(
-    rubric: Rubric, material: Material, judges: tuple[str, ...], settings: Settings, listed: Path | None
+    rubric: Rubric,
+    material: Material,
+    judges: tuple[str, ...],
+    settings: Settings,
+    listed: Path | None,
+    budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
     from rageval.judges.judging import disagreements, voted
     from rageval.judges.panel import said_by_all
 
-    said = said_by_all(judges, rubric, material, settings)
+    said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:
         click.echo(f"rageval: {_unfenced(rubric, said)}", err=True)
     groups = disagreements(said)

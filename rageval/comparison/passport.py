@@ -179,7 +179,7 @@ def passport(
     if not compared:
         raise InputError(_nothing_in_both(judged, gold))
     both, *sides = map(list, zip(*compared, strict=True))
-    one, other = (np.array(list(map(_grade, side))) for side in sides)
+    one, other = (np.array(list(map(grade_of, side))) for side in sides)
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
     levels = levels_of(one, other)
@@ -196,7 +196,7 @@ def passport(
         "by_system": _by_system(both, sides),
         **_alike(sides, both, good * one, good * other, measure, nuggets),
         **_leanings(judged, both, good * (one - other), lengths),
-        **_spent(judged),
+        **spent_on(judged),
         "canaries": _canaries(judged),
         "annotators": list(people),
         "unfenced": sorted(filter(is_unfenced, {str(said.get("judge", "")) for said in judged.values()})),
@@ -314,7 +314,7 @@ def _leanings(
     }
 
 
-def _spent(judged: Judged) -> dict[str, Any]:
+def spent_on(judged: Judged) -> dict[str, Any]:
     """Return tokens, and money where all prices are known."""
     tokens = 0
     costs: list[float | None] = []
@@ -349,7 +349,7 @@ _NUMBERS = (int, float)
 _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}
 
 
-def _grade(judgement: Mapping[str, Any]) -> float:
+def grade_of(judgement: Mapping[str, Any]) -> float:
     """Return the grade, or what the label is worth."""
     grade = judgement.get("grade")
     if grade is None and (worth := _WORTH.get(str(judgement.get("label")))) is not None:
@@ -371,7 +371,7 @@ def _names(judgements: Sequence[Mapping[str, Any]]) -> dict[float, str]:
             said = str(label), repr(judgement.get("grade"))
             if said not in seen:
                 seen.add(said)
-                names.setdefault(_grade(judgement), said[0])
+                names.setdefault(grade_of(judgement), said[0])
     return names
 
 

@@ -1,0 +1,122 @@
+"""`rageval judge … --against RUBRIC` and `agree A B --parting N`: two rubrics, one table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fair_judge import data_in, said
+from rageval.comparison.beside import one_judge, parting
+from rageval.comparison.passport import read
+from rageval.testing import Asked, LlmServer, Saying
+from test_bad_input import command
+
+ANSWERS = [
+    {"query_id": f"q{at}", "run_id": run, "question": "Where?", "answer": f"{word}, {run}"}
+    for at, word in enumerate(("Oslo", "Rome", "Bonn", "Nice"))
+    for run in ("ours", "theirs")
+]
+GOLD = [{"query_id": f"q{at}", "question": "Where?", "answer": word} for at, word in enumerate(("Oslo",) * 4)]
+
+
+def judge(asked: Asked) -> Saying:
+    """Right where Oslo is named; the human rubric's model lets Rome pass as acceptable."""
+    answer = str(data_in(asked)["answer"])
+    is_human = "acceptable" in json.dumps(asked.body)
+    right = "Oslo" in answer
+    label = ("perfect" if is_human else "accurate") if right else "incorrect"
+    label = "acceptable" if is_human and "Rome" in answer else label
+    quote = answer.split(",", maxsplit=1)[0]
+    return said(asked, json.dumps({"evidence": quote, "reason": f"it says {quote}", "label": label}))
+
+
+@pytest.fixture(name="words")
+def words_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "0" * 30)
+    for name, records in (("answers", ANSWERS), ("gold", GOLD)):
+        (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+    given = ["judge", "crag-auto", str(tmp_path / "answers"), "--questions", str(tmp_path / "gold")]
+    return [*given, "--store", str(tmp_path / "store"), "--canaries", "0", "--quiet"]
+
+
+def test_one_table(words: list[str], tmp_path: Path) -> None:
+    with LlmServer(judge) as server:
+        model = f"openai:m@{server.openai}"
+        output = str(tmp_path / "ours")
+        done = command(*words, "--judge", model, "--against", "crag", "-o", output, "--max-calls", "16")
+        assert done.code == 0, done.err
+        assert len(server.requests) == 16
+        table = " ".join(done.out.split())
+        assert "| judgements | 8 | 8 |" in table
+        assert "| calls | 8 | 8 |" in table
+        assert "| mean grade | -0.5 | -0.125 |" in table
+        assert "| agreement | 0.750 |" in table
+        assert "the judge is stricter by 0.375 on average" in table
+        assert "| q1 | ours |" in table
+        assert "it says Rome" in table
+        assert [json.loads(line)["label"] for line in Path(output).read_text().splitlines()].count(
+            "accurate"
+        ) == 2
+        again = command(*words[:1], "crag", *words[2:], "--judge", model, "-o", str(tmp_path / "theirs"))
+        assert (again.code, len(server.requests)) == (0, 16)  # the store has the replies
+    found = json.loads(
+        command("agree", output, str(tmp_path / "theirs"), "--parting", "1", "--format", "json").out
+    )
+    assert found["differing"] == 2
+    assert [(each["query"], each["gap"]) for each in found["parting"]] == [("q1", 1.5)]
+    assert [each["calls"] for each in found["judges"]] == [8, 8]
+
+
+def test_one_budget_for_both(words: list[str]) -> None:
+    with LlmServer(judge) as server:
+        model = f"openai:m@{server.openai}"
+        done = command(*words, "--judge", model, "--against", "crag", "--max-calls", "10")
+        assert done.code == 4
+        assert len(server.requests) == 10
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--judge", "exact", "--against", "nuggetize"], "nuggetize writes nuggets"),
+        (["--judge", "exact", "--against", "pairwise"], "crag-auto judges answer and pairwise pair"),
+        (["--judge", "exact", "--judge", "contains", "--against", "crag"], "expected one --judge, found 2"),
+        (["--judge", "exact", "--against", "crag", "-m", "crag_score", "-o", "x"], "expected one of them"),
+        (["--judge", "exact", "--against", "no-such-rubric"], "no-such-rubric"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    words: list[str], more: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command(*words, *more)
+    assert done.code == 2
+    assert why in done.err
+
+
+def written(path: Path, labels: dict[str, str | None]) -> str:
+    rows: list[dict[str, Any]] = [
+        {"query_id": query, "run_id": "r", "judge": path.name, "rubric": "crag", "reason": path.name}
+        | ({"label": label} if label else {"status": "error"})
+        for query, label in labels.items()
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_where_they_part_the_farthest_apart_first(tmp_path: Path) -> None:
+    one = {"a": "perfect", "b": "perfect", "c": "missing", "d": None, "e": "perfect", "f": "perfect"}
+    other = {"a": "acceptable", "b": "incorrect", "c": "missing", "d": "perfect", "e": "accurate"}
+    first, second = read(written(tmp_path / "one", one)), read(written(tmp_path / "other", other))
+    found = parting(first, second)
+    assert [(each.query, each.first, each.second, each.gap) for each in found] == [
+        ("b", "perfect", "incorrect", 2.0),
+        ("a", "perfect", "acceptable", 0.5),
+    ]
+    assert (found[0].reason, found[0].other_reason) == ("one", "other")
+    did = one_judge(first)
+    assert (did.judge, did.judgements, did.failed, did.mean_grade) == ("one", 6, 1, 0.8)
+    assert did.labels == {"perfect": 4, "missing": 1}
