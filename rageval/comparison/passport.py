@@ -132,7 +132,7 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
         both = [key for key in mine if key in theirs and _is_graded(mine[key]) and _is_graded(theirs[key])]
         if not both:
             continue
-        first, second = (np.array([_grade(said[key]) for key in both]) for said in (mine, theirs))
+        first, second = (np.array([grade_of(said[key]) for key in both]) for said in (mine, theirs))
         known = agreement(first, second, [key[0] for key in both], kind)
         each = next(coefficient for coefficient in known if coefficient.name == "kappa")
         kappa = {"kappa": _plain(each.value), "low": _plain(each.low), "high": _plain(each.high)}
