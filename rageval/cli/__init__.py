@@ -26,19 +26,19 @@ GROUPS = {
     "Score": {
         "score": "Score runs against judgements (the default command).",
         "compare": "Compare runs: intervals, tests, and what may be claimed.",
-        "report": "A page with everything: runs, queries, slices, judges; one file, no network.",
+        "report": "Write one page with everything: runs, queries, slices, judges; no network.",
         "arena": "Rank systems by judgements that compare their answers.",
         "measures": "List the measures, or show the page of one.",
     },
     "Judge": {
         "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
         "rubrics": "List what judges can be asked, or print one rubric.",
-        "judgements": "The store of what models replied: export, import, merge, look.",
+        "judgements": "Look into the store of what models replied: export, import, merge, show.",
         "build": "Build a test collection from questions, answers and a corpus.",
-        "pool": "What a new run would leave unjudged.",
+        "pool": "Show what a new run would leave unjudged.",
     },
     "Trust": {
-        "agree": "The passport of a judge: how far it agrees with people.",
+        "agree": "Show how far a judge agrees with people.",
         "correct": "Correct a judge's scores by what people said of some of the same answers.",
         "label-plan": "Draw what people shall label, before anybody labels.",
         "annotate": "A page on which a person labels what was drawn; one file, no network.",
