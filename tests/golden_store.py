@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval.judges.base import Reply, Request, Usage
-from rageval.judges.judging import UNITS
-from rageval.judges.material import Material
+from rageval.judges.material import UNITS, Material
 from rageval.judges.panel import Settings, judged_by, nuggets_by
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.records import Answer, Nugget, Question, Sentence

@@ -20,7 +20,7 @@ from model_checks import environment
 from rageval.counting import length
 from rageval.judges import _exact
 from rageval.judges._exact import first_stage, folded
-from rageval.judges.judging import _is_quoted
+from rageval.judges._judging import _is_quoted
 from rageval.judges.offline import _lexical_evidence
 from rageval.judges.store import _checksum
 from rageval.testing import LlmServer, Saying, openai_reply

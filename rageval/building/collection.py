@@ -25,11 +25,11 @@ from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.writing import refuse_place, whole_file
 from rageval.judges.base import Model, Request
-from rageval.judges.judging import voted
 from rageval.judges.material import Material, passages_in, tasks
 from rageval.judges.panel import Settings, budget_of, nuggets_by, said_by_all
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.spending import Budget, estimate
+from rageval.judges.voting import voted
 from rageval.records import Nugget, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run

@@ -163,7 +163,7 @@ def judge(
 
 def _other_rubric(rubric: Rubric, judges: tuple[str, ...], options: dict[str, Any]) -> Rubric:
     """Return the rubric of --against; refuse, before anybody is asked, what could not be compared."""
-    from rageval.judges.judging import UNITS
+    from rageval.judges.material import UNITS
     from rageval.judges.rubric import rubric_named
 
     other = rubric_named(options["against"])
@@ -195,8 +195,8 @@ def _side_by_side(
     from rageval.cli.agree import passport_lines
     from rageval.comparison.passport import passport
     from rageval.files.judgements import judgement_line
-    from rageval.judges.judging import place
     from rageval.judges.panel import budget_of
+    from rageval.judges.voting import place
 
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
     budget = budget_of(settings)
@@ -215,7 +215,7 @@ def _check_measures(rubric: Rubric, options: dict[str, Any]) -> None:
     """Refuse, before anybody is asked, measures that could not be computed or printed."""
     if not options["measures"]:
         return
-    from rageval.judges.judging import UNITS
+    from rageval.judges.material import UNITS
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.answers import measures_of_answers
 
@@ -287,7 +287,7 @@ def _lines(
     failed: Counter[str],
 ) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
-    from rageval.judges.judging import UNITS
+    from rageval.judges.material import UNITS
 
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
     _say_what_a_shard_may(settings)
@@ -298,7 +298,7 @@ def _lines(
     failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
     if rubric.file.unit == "bank":
         from rageval.files.nuggets import write_nuggets
-        from rageval.judges.judging import rated
+        from rageval.judges.material import rated
 
         texts = {query: question.text for query, question in material.questions.items()}
         yield from write_nuggets(rated(material, judgements), texts)
@@ -328,8 +328,8 @@ def _judgements(
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
-    from rageval.judges.judging import disagreements, voted
     from rageval.judges.panel import said_by_all
+    from rageval.judges.voting import disagreements, voted
 
     said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rageval.comparison.passport import Judged, grade_of, spent_on
-from rageval.judges.judging import GRADED, Place
+from rageval.judges.voting import GRADED, Place
 
 
 class OneJudge(NamedTuple):

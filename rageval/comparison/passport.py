@@ -28,9 +28,9 @@ from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.umbrela import read_umbrela
 from rageval.judges.base import Usage
-from rageval.judges.judging import GRADED, Place, is_unfenced, place, voted
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
+from rageval.judges.voting import GRADED, Place, is_unfenced, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.showing import Displayed, Grid

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from rageval.errors import JudgeFailed
-from rageval.judges.judging import Judge, judge
+from rageval.judges._judging import Judge, judge
 from rageval.judges.material import Material
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer, Sentence

@@ -11,25 +11,16 @@ from rageval.errors import InputError, UsageError
 from rageval.judges._asking import USUAL, JobProgress, Patience
 from rageval.judges._batching import ask_in_batches
 from rageval.judges._canaries import DEFAULT, check_with_canaries
+from rageval.judges._judging import Asked, Judge, Written, decided, judge, nuggetize
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Model, Reply, Request
-from rageval.judges.judging import (
-    Asked,
-    Judge,
-    Written,
-    by_place,
-    decided,
-    disagreements,
-    judge,
-    nuggetize,
-    voted,
-)
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.offline import NAMES, is_offline, judge_offline
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import Budget, estimate, limits_of_share, stated
 from rageval.judges.store import Store
+from rageval.judges.voting import by_place, disagreements, voted
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import Any
 from rageval.comparison.passport import Judged, passport
 from rageval.files.judgements import FAILED, GRADED, JudgementTable, folded
 from rageval.judges.base import Usage
-from rageval.judges.judging import Place, is_unfenced
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
+from rageval.judges.voting import Place, is_unfenced
 from rageval.measures.scales import ALL
 from rageval.pages._matrices import JudgesNotes, said_in
 from rageval.pages._parts import plain

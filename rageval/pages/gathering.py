@@ -26,7 +26,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
-from rageval.judges.judging import Place
+from rageval.judges.voting import Place
 from rageval.measures.base import LOWER, Measure
 from rageval.pages._judging import beside, by_judge, judging, listed, of_qrels, spending, without_fence
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened

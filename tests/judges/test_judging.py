@@ -12,10 +12,11 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, UsageError
+from rageval.judges._judging import Asked, Judge, judge
 from rageval.judges.base import FENCE, Reply, Request, Usage
-from rageval.judges.judging import Asked, Judge, disagreements, judge, voted
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
+from rageval.judges.voting import disagreements, voted
 from rageval.records import Answer, Nugget, Question, Sentence
 
 QUESTIONS = {

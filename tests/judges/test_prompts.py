@@ -18,9 +18,9 @@ import golden_store
 from fair_judge import said
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
+from rageval.judges._judging import Asked, Judge, _asked
 from rageval.judges._prompts import FENCE, Fences, Mark, as_data
 from rageval.judges.base import Reply, Request
-from rageval.judges.judging import Asked, Judge, _asked
 from rageval.judges.material import Task
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.records import Answer, Sentence

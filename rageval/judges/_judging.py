@@ -9,13 +9,11 @@ of several judges become those of one by a vote, which also says what they could
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Any
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError
 from rageval.judges._exact import first_stage, script_stage
 from rageval.judges._prompts import Mark, Shown, as_data, as_note
 from rageval.judges._trimming import trimmed
@@ -33,6 +31,7 @@ from rageval.judges.base import (
 )
 from rageval.judges.material import Material, Task, VerdictRow, tasks
 from rageval.judges.rubric import Rubric
+from rageval.judges.voting import GRADED
 from rageval.records import Nugget
 from rageval.text import compatible, visible
 
@@ -42,12 +41,6 @@ Asked = Iterable[tuple[int, Request]]
 _Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
 _MOST_PIECES = 50  # each is looked for in the whole text
 _LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
-UNITS = ("question", "passages")  # of rubrics that write nuggets
-_VOTES = ("mean", "median", "majority")
-_UNFENCED = re.compile(r"@[0-9a-f]{8}\+unfenced\b")
-_Judgement = Mapping[str, Any]
-Place = tuple[str, str, str, str]
-GRADED = ("ok", "repaired")
 _COUNTED = (INVALID, REFUSED, FILTERED, TRUNCATED)  # what a source makes a grade of; errors are asked again
 
 
@@ -349,14 +342,6 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
     return written
 
 
-def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
-    """Yield the nuggets with the importance that judgements of them say; None where judging failed."""
-    importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
-    for query, bank in material.nuggets.items():
-        for nugget in bank:
-            yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
-
-
 def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
     """Return the first task of each question that is this judge's; all others of the question go with it."""
     first = {task.rows[""][0].query: task for task in reversed(list(tasks(rubric, material)))}
@@ -396,98 +381,3 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
         for number, outcome in sorted(_asked(rubric, todo, judge).items()):
             written.keep(queries[number], outcome)
     return written
-
-
-def is_unfenced(judge: str) -> bool:
-    """Tell whether this judge, or one of those who voted, was asked by a prompt that has no fence.
-
-    >>> [is_unfenced(f"openai:m@1a2b3c4d{mark}") for mark in ("", "+unfenced", "+unfenced+umbrela+openai:n")]
-    [False, True, True]
-    """
-    return _UNFENCED.search(judge) is not None
-
-
-def place(judgement: _Judgement) -> Place:
-    """Return what a judgement is about, whoever made it."""
-    query, run = str(judgement["query_id"]), str(judgement["run_id"])
-    return query, run, str(judgement["item_id"]), str(judgement["aspect"])
-
-
-def by_place(judgements: Iterable[_Judgement]) -> dict[Place, list[_Judgement]]:
-    """Return the judgements of each thing judged, in the order of the judges."""
-    found: dict[Place, list[_Judgement]] = {}
-    for judgement in judgements:
-        found.setdefault(place(judgement), []).append(judgement)
-    return found
-
-
-def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
-    """Find where judges who gave a verdict gave different ones."""
-    found = []
-    for group in by_place(judgements).values():
-        graded = [judgement for judgement in group if judgement["status"] in GRADED]
-        if len({_verdict(judgement) for judgement in graded}) > 1:
-            found.append(graded)
-    return found
-
-
-def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]]:
-    """Make one judgement for each thing judged.
-
-    `median`: the middle grade (the lower one of two); `majority`: the label of more than half of those who
-    gave one. `mean` keeps them all: scoring averages the judges' scores. A vote that decides nothing is
-    `invalid`: a missing judgement, not a grade.
-
-    >>> one = {"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": "0", "status": "ok"}
-    >>> three = [one | {"judge": judge, "label": label, "grade": grade}
-    ...          for judge, label, grade in [("a", "perfect", 1), ("b", "missing", 0), ("c", "perfect", 1)]]
-    >>> [(vote["label"], vote["judge"]) for vote in voted(three, "majority")]
-    [('perfect', 'majority:a+b+c')]
-    """
-    if how not in _VOTES:
-        raise UsageError(f"vote {how!r}: expected one of {', '.join(_VOTES)}")
-    if how == "mean":
-        yield from map(dict, judgements)
-        return
-    for group in by_place(judgements).values():
-        graded = [judgement for judgement in group if judgement["status"] in GRADED]
-        winner = _median(graded) if how == "median" else _majority(graded)
-        base = {key: value for key, value in group[0].items() if key in _KEPT}
-        base["judge"] = f"{how}:" + "+".join(str(judgement["judge"]) for judgement in group)
-        if winner is None:
-            yield base | {"status": "invalid", "detail": "the judges decided nothing"}
-        else:
-            yield (
-                base
-                | {"status": "ok"}
-                | {k: winner[k] for k in ("label", "grade") if winner.get(k) is not None}
-            )
-
-
-_KEPT = ("query_id", "run_id", "item_id", "aspect", "rubric", "importance", "weight", "sentences", "shown")
-
-
-def _verdict(judgement: _Judgement) -> Any:
-    label = judgement.get("label")
-    return label if label is not None else judgement.get("grade")
-
-
-def _median(graded: Sequence[_Judgement]) -> _Judgement | None:
-    known = sorted((judgement for judgement in graded if judgement.get("grade") is not None), key=_grade)
-    if not known:
-        return None
-    middle = median(map(_grade, known))
-    return min(known, key=lambda judgement: (abs(_grade(judgement) - middle), _grade(judgement)))
-
-
-def _grade(judgement: _Judgement) -> float:
-    return float(judgement["grade"])
-
-
-def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:
-    if not graded:
-        return None
-    verdict, count = Counter(map(_verdict, graded)).most_common(1)[0]
-    if 2 * count <= len(graded):
-        return None
-    return next(judgement for judgement in graded if _verdict(judgement) == verdict)

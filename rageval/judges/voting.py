@@ -1,0 +1,112 @@
+"""Several judges of one thing: what they disagree about, and what they say together by a vote."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from rageval.errors import UsageError
+
+_VOTES = ("mean", "median", "majority")
+_UNFENCED = re.compile(r"@[0-9a-f]{8}\+unfenced\b")
+_Judgement = Mapping[str, Any]
+Place = tuple[str, str, str, str]
+GRADED = ("ok", "repaired")
+
+
+def is_unfenced(judge: str) -> bool:
+    """Tell whether this judge, or one of those who voted, was asked by a prompt that has no fence.
+
+    >>> [is_unfenced(f"openai:m@1a2b3c4d{mark}") for mark in ("", "+unfenced", "+unfenced+umbrela+openai:n")]
+    [False, True, True]
+    """
+    return _UNFENCED.search(judge) is not None
+
+
+def place(judgement: _Judgement) -> Place:
+    """Return what a judgement is about, whoever made it."""
+    query, run = str(judgement["query_id"]), str(judgement["run_id"])
+    return query, run, str(judgement["item_id"]), str(judgement["aspect"])
+
+
+def by_place(judgements: Iterable[_Judgement]) -> dict[Place, list[_Judgement]]:
+    """Return the judgements of each thing judged, in the order of the judges."""
+    found: dict[Place, list[_Judgement]] = {}
+    for judgement in judgements:
+        found.setdefault(place(judgement), []).append(judgement)
+    return found
+
+
+def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
+    """Find where judges who gave a verdict gave different ones."""
+    found = []
+    for group in by_place(judgements).values():
+        graded = [judgement for judgement in group if judgement["status"] in GRADED]
+        if len({_verdict(judgement) for judgement in graded}) > 1:
+            found.append(graded)
+    return found
+
+
+def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]]:
+    """Make one judgement for each thing judged.
+
+    `median`: the middle grade (the lower one of two); `majority`: the label of more than half of those who
+    gave one. `mean` keeps them all: scoring averages the judges' scores. A vote that decides nothing is
+    `invalid`: a missing judgement, not a grade.
+
+    >>> one = {"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": "0", "status": "ok"}
+    >>> three = [one | {"judge": judge, "label": label, "grade": grade}
+    ...          for judge, label, grade in [("a", "perfect", 1), ("b", "missing", 0), ("c", "perfect", 1)]]
+    >>> [(vote["label"], vote["judge"]) for vote in voted(three, "majority")]
+    [('perfect', 'majority:a+b+c')]
+    """
+    if how not in _VOTES:
+        raise UsageError(f"vote {how!r}: expected one of {', '.join(_VOTES)}")
+    if how == "mean":
+        yield from map(dict, judgements)
+        return
+    for group in by_place(judgements).values():
+        graded = [judgement for judgement in group if judgement["status"] in GRADED]
+        winner = _median(graded) if how == "median" else _majority(graded)
+        base = {key: value for key, value in group[0].items() if key in _KEPT}
+        base["judge"] = f"{how}:" + "+".join(str(judgement["judge"]) for judgement in group)
+        if winner is None:
+            yield base | {"status": "invalid", "detail": "the judges decided nothing"}
+        else:
+            yield (
+                base
+                | {"status": "ok"}
+                | {k: winner[k] for k in ("label", "grade") if winner.get(k) is not None}
+            )
+
+
+_KEPT = ("query_id", "run_id", "item_id", "aspect", "rubric", "importance", "weight", "sentences", "shown")
+
+
+def _verdict(judgement: _Judgement) -> Any:
+    label = judgement.get("label")
+    return label if label is not None else judgement.get("grade")
+
+
+def _median(graded: Sequence[_Judgement]) -> _Judgement | None:
+    known = sorted((judgement for judgement in graded if judgement.get("grade") is not None), key=_grade)
+    if not known:
+        return None
+    middle = median(map(_grade, known))
+    return min(known, key=lambda judgement: (abs(_grade(judgement) - middle), _grade(judgement)))
+
+
+def _grade(judgement: _Judgement) -> float:
+    return float(judgement["grade"])
+
+
+def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:
+    if not graded:
+        return None
+    verdict, count = Counter(map(_verdict, graded)).most_common(1)[0]
+    if 2 * count <= len(graded):
+        return None
+    return next(judgement for judgement in graded if _verdict(judgement) == verdict)
