@@ -10,13 +10,16 @@ mean gains; the mean of the quotient has no closed form. Chances of 0 and 1 give
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import InputError
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.typing import RunLike
 
 _Float = NDArray[np.float64]
 _Chances = Mapping[str, Mapping[str, Mapping[str, float]]]  # query -> nugget -> document -> chance
@@ -30,7 +33,7 @@ class Soft(NamedTuple):
     coverage: float
 
 
-def soft_scores(run: Any, chances: _Chances, k: int | None = None, alpha: float = 0.5) -> dict[str, Soft]:
+def soft_scores(run: RunLike, chances: _Chances, k: int | None = None, alpha: float = 0.5) -> dict[str, Soft]:
     """Return mean values of every judged query; a document or a nugget without a chance has none.
 
     `run` is anything that `evaluate` takes.

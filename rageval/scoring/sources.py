@@ -353,7 +353,7 @@ def _is_retrieved(source: Any, reading: Reading) -> bool:
     return retrieved.kind_of(start_of(source, reading.limits)) is not None
 
 
-def source_of_run(name: str, path: Any, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
+def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
     if _is_retrieved(path, reading):
