@@ -102,7 +102,7 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, 
     found: dict[int, list[_Outcome]] = {number: [] for number in todo}
     now = dict(todo)
     tries = dict.fromkeys(todo, 1)
-    waiting = {number: rubric.request(task.data, task.ids) for number, task in todo.items()}
+    waiting = {number: rubric.checked_request(task.data, task.ids) for number, task in todo.items()}
     while waiting:
         again: dict[int, Request] = {}
         for number, reply in judge.ask(waiting.items()):
@@ -118,7 +118,7 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, 
             if data is not None:
                 now[number] = replace(task, data=data)
                 tries[number] = 1
-                again[number] = rubric.request(data, task.ids)
+                again[number] = rubric.checked_request(data, task.ids)
         waiting = again
     return {
         number: _settled(rubric, todo[number], outcomes) for number, outcomes in found.items() if outcomes

@@ -28,6 +28,8 @@ _LARGEST = 10**6
 FIRST_STAGES = ("crag", "crag-script")
 OF_RUBRIC = {"most": "most", "examples": "examples"}  # fields that are no data
 _UNSET = "unset"
+LIMITS = ("max_tokens", "max_completion_tokens")
+_SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed", *LIMITS)
 
 
 class Prompt(msgspec.Struct, forbid_unknown_fields=True):
@@ -107,6 +109,11 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     def departures(self) -> list[str]:
         """Where it departs from what it follows, each by itself."""
         return [self.departs] if isinstance(self.departs, str) and self.departs else [*self.departs]
+
+    @property
+    def room(self) -> int:
+        """How many tokens a reply may have, whatever its source calls the limit."""
+        return next((int(self.sampling[name]) for name in LIMITS if name in self.sampling), self.max_tokens)
 
     @property
     def heat(self) -> float | None:
@@ -252,6 +259,13 @@ def _of_numbers(found: RubricFile) -> Iterator[tuple[str, str]]:
         if number is not None and not 0 <= number <= 2:
             yield name, f"{name} = {number}, expected a number from 0 to 2"
     for name, number in found.sampling.items():
+        if name not in _SAMPLING or (name in LIMITS and not found.unfenced):
+            yield (
+                name,
+                f"sampling: {name}: expected one of {', '.join(_SAMPLING[:4])}; max_tokens stands outside",
+            )
+        if name in LIMITS and not (type(number) is int and 1 <= number <= _MOST["max_tokens"]):
+            yield name, f"sampling: {name} = {number}, expected a whole number from 1"
         if not abs(number) <= _LARGEST:
             yield name, f"sampling: {name} = {number}, expected a number up to {_LARGEST:,}"
 

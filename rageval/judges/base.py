@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
 from rageval.errors import UsageError
-from rageval.judges._prompts import FENCE, Fences, Part, Prompt, stored
+from rageval.judges._prompts import FENCE, Fences, Mark, Part, Prompt, stored
 from rageval.text import mended
 
 # What may become of a judgement; only the first two carry a grade.
@@ -101,6 +101,11 @@ class Request:
         system, user, *turns = map(fences.sent, self.prompts)
         pairs = tuple(zip(turns[::2], turns[1::2], strict=True))
         return replace(self, system=system, user=user, turns=pairs, prompts=None)
+
+    @property
+    def has_fence(self) -> bool:
+        """Whether what others wrote stands in it between two lines of digits."""
+        return self.prompts is not None and any(isinstance(part, Mark) for part in self.prompts[1])
 
     @property
     def _texts(self) -> tuple[str, ...]:

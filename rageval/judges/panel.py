@@ -181,6 +181,9 @@ def forecast(
     yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
         yield f"{spec}: " + ("asks nobody" if is_offline(spec) else _price(requests, spec, price))
+    if rubric.file.departures:
+        yield f"{rubric.name} follows {rubric.file.follows}, and departs from it:"
+        yield from (f"  {departure}" for departure in rubric.file.departures)
     if requests:
         yield f"\nThe first call:\n\n{requests[0].system}\n\n{requests[0].user}"
 

@@ -120,12 +120,23 @@ class Rubric:
             {} if form != SCHEMA_FORM else KINDS[self.file.kind].schema(self.scale, ids),
             self._turns() if is_last else (),
             name=self.name.replace("-", "_"),
-            max_tokens=self.file.max_tokens,
+            max_tokens=self.file.room,
             temperature=self.file.heat,
             sampling=self.file.sampling,
             sample=sample,
             form=form,
         )
+
+    def checked_request(self, data: Mapping[str, Any], ids: tuple[str, ...] = ()) -> Request:
+        """Make the request; `UsageError` if a class of somebody's has no fence and does not say so."""
+        request = self.request(data, ids)
+        is_own = type(self).request is not Rubric.request
+        if is_own and not self.file.unfenced and not request.has_fence:
+            raise UsageError(
+                f"rubric {self.name}: its requests have no fence around what others wrote; expected"
+                " Request.of(…) with Mark() on both sides of as_data(…), or unfenced=True in its RubricFile"
+            )
+        return request
 
     def again(self, request: Request) -> Request:
         """Make the request that follows one whose reply was no use, where the source just asks again."""
@@ -168,6 +179,10 @@ class Rubric:
         """Return the rubric with in-context examples: turns out of JSON lines, else a text in the prompt."""
         how = "turns" if path.endswith((".jsonl", ".json")) else "prompt"
         examples = with_file(Examples(how, path), Path(), path)  # type: ignore[arg-type]
+        if self.file.unfenced and how == "prompt" and "{examples}" not in self.file.prompt.template:
+            raise UsageError(
+                f"rubric {self.name}: its prompt has no place for examples; expected {{examples}}"
+            )
         return replace(self, file=msgspec.structs.replace(self.file, examples=examples))
 
     def counting(self, compat: str) -> Rubric:
@@ -251,7 +266,11 @@ class Rubric:
     def _turns(self) -> list[tuple[Parts, Parts]]:
         """Examples as turns, each shown as what is asked about is shown."""
         found: list[tuple[Parts, Parts]] = []
-        for example in self.file.examples.turns if self.file.examples else ():
+        names = names_in(template_of(self.file.prompt.template))
+        shown = [what for name in names if (what := self._what(name)) not in OF_RUBRIC]
+        for number, example in enumerate(self.file.examples.turns if self.file.examples else (), 1):
+            if lacking := [name for name in shown if name not in example]:
+                raise UsageError(f"rubric {self.name}: example {number} has no {', '.join(lacking)}")
             reply = example["reply"]
             said: Part = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
             found.append((self._user(example, self.file.sees, None), (said,)))

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fair_judge import said, write_lines
 from rageval.judges import rubric_named
+from rageval.judges._prompt_files import yaml_texts
 from rageval.judges.rubric import rubric_names
 from rageval.testing import Asked, LlmServer
 from test_bad_input import assert_refused, command
@@ -560,6 +563,28 @@ def test_an_imported_prompt_is_no_default_and_says_so(server: LlmServer) -> None
 def test_a_file_of_another_shape_is_refused(source: str, file: str, text: str, expected: str) -> None:
     Path(file).write_text(text)
     assert_refused(command("rubrics", "import", file, "--as", source), expected)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.sampled_from(["a", "  b", "", "{x}", "'q'", '"d"', ": c", "# no", "- e", "é", " "]), min_size=1
+    ),
+    st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20),
+    st.sampled_from(["", "-", "+"]),
+)
+def test_templates_are_read_as_yaml_reads_them(lines: list[str], other: str, chomping: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    first = next((at for at, line in enumerate(lines) if line.strip()), None)
+    if first is None or lines[first].startswith(" "):
+        return  # whose indentation would have to be said
+    block = "\n".join(f"  {line}".rstrip() if not line.strip() else f"  {line}" for line in lines)
+    text = (
+        f"method: plain words\nsystem_message: {json.dumps(other, ensure_ascii=False)}\n"
+        f"x: |{chomping}\n{block}\nlast: 'it''s'\n"
+    )
+    Path("a.yaml").write_text(text, encoding="utf-8")
+    assert yaml_texts("a.yaml") == yaml.safe_load(text)
 
 
 def test_a_file_that_is_not_there_is_refused() -> None:

@@ -186,6 +186,31 @@ def test_examples_that_are_none_are_refused_by_line(place: Path, text: str, expe
     assert_refused(command("judge", "crag-auto", *words, "nowhere.txt"), "nowhere.txt cannot be read")
 
 
+def test_examples_have_to_fit_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "shots.jsonl").write_text('{"answer": "x", "reply": "y"}\n')
+    data = {"question": "?", "answer": "b"}
+    for text in (FENCED, UNFENCED):
+        shown = rubric_of(tmp_path, text).with_examples(str(tmp_path / "shots.jsonl"))
+        with pytest.raises(UsageError, match="rubric mine: example 1 has no question"):
+            shown.request(data)
+    (tmp_path / "shots").write_text("For example.")
+    with pytest.raises(UsageError, match="its prompt has no place for examples"):
+        rubric_of(tmp_path, UNFENCED).with_examples(str(tmp_path / "shots"))
+    named = UNFENCED.replace("Asked:", "{examples} Asked:").replace(
+        "[fields]", '[fields]\nexamples = "examples"'
+    )
+    request = rubric_of(tmp_path, named).with_examples(str(tmp_path / "shots")).request(data)
+    assert "For example. Asked: ?" in request.user
+
+
+def test_what_a_source_calls_its_limit_is_what_a_call_may_cost(tmp_path: Path) -> None:
+    text = UNFENCED + "[sampling]\nmax_completion_tokens = 77\n"
+    request = rubric_of(tmp_path, text).request({"question": "?", "answer": "b"})
+    assert (request.max_tokens, request.sampling) == (77, {"max_completion_tokens": 77})
+    with pytest.raises(InputError, match="expected a whole number from 1"):
+        rubric_of(tmp_path, text.replace("77", "7.5"))
+
+
 def test_a_request_with_turns_and_sampling_goes_through_stores(tmp_path: Path) -> None:
     rich = Request("s", "u", {}, turns=(("a", "b"),), sampling={"top_p": 0.5, "seed": 7}, form="text")
     keys = {
@@ -292,6 +317,8 @@ def test_each_of_them_changes_it(tmp_path: Path, name: str) -> None:
         ('[trim]\nfield = "answer"\ntokens = 4', 1, "tokens need the tokenizer"),
         ('[examples]\nfile = "nowhere"', 1, "nowhere cannot be read"),
         ('[sampling]\ntop_p = "much"', 1, "`$.sampling[...]`"),
+        ("[sampling]\nstream = 1", 2, "sampling: stream: expected one of top_p"),
+        ("[sampling]\nmax_tokens = 5", 2, "max_tokens stands outside"),
     ],
 )
 def test_what_a_file_may_not_say_is_told_with_its_line(
@@ -383,6 +410,40 @@ def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("rageval.judges._trimming.import_module", lambda name: module)
     with pytest.raises(InputError, match=r"t\.json: cannot be read as a tokenizer"):
         trimmed(Trim("answer", tokens=3, tokenizer=str(path)), {"answer": "x"})
+
+
+WITHOUT = """
+from rageval.judges import Prompt, Request, Rubric, RubricFile
+
+class Own(Rubric):
+    def request(self, data, ids=(), sample=0):
+        return Request("Judge.", data["answer"], {}, sample=sample)
+
+RUBRIC = Own("own", RubricFile("answer", "label", ["answer"], Prompt(), labels={"a": 1, "b": 0}UNFENCED))
+"""
+
+
+def test_a_class_that_has_no_fence_has_to_say_so(tmp_path: Path) -> None:
+    write_answers(tmp_path)
+    path = tmp_path / "own.py"
+    path.write_text(WITHOUT.replace("UNFENCED", ""))
+    with pytest.raises(UsageError, match=r"rubric own: its requests have no fence .* or unfenced=True"):
+        judged(tmp_path, rubric_named(str(path)), ScriptedModel([]))
+    path.write_text(WITHOUT.replace("UNFENCED", ", unfenced=True"))
+    reply = '{"label": "a", "evidence": "", "reason": ""}'
+    (row,) = judged(tmp_path, rubric_named(str(path)), ScriptedModel([reply]))
+    assert row["label"] == "a"
+    assert row["judge"].endswith("+unfenced")
+
+
+def test_departures_are_printed_before_anybody_is_asked(tmp_path: Path) -> None:
+    write_answers(tmp_path)
+    words = ("judge", "crag-auto", tmp_path / "answers", "--questions", tmp_path / "questions")
+    told = command(*words, "--judge", "openai:m", "--dry-run").out
+    assert (
+        "crag-auto follows CRAG (Yang et al., 2024), automatic evaluation; KDD Cup 2024, and departs" in told
+    )
+    assert "\n  asks for an evidence quote\n" in told
 
 
 def test_compat_is_refused_where_no_source_has_a_rule(tmp_path: Path) -> None:

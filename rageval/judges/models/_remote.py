@@ -32,7 +32,7 @@ from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, Fatal, Reply, Request, Transient, Unreachable
 from rageval.judges.models._hosts import Home, Provider, home_of, only_needed_headers
 
-SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed", "top_k", "min_p")
+SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed")
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
 _CONNECTING = 10.0  # seconds of these for making a connection
 _UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
