@@ -85,6 +85,7 @@ def _score(text: bytes) -> float | None:
     if not _SCORE.fullmatch(text):
         return None
     number = float(text)
+    # 1e400 is a number to the pattern, and infinite to float.
     return number if abs(number) != float("inf") else None
 
 
@@ -116,6 +117,8 @@ def _holds_nothing(content: bytes, comments: str) -> bool:
 def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, int]]:
     """Return start and end of every field of a line, in a file whose fields tabs part, or blanks."""
     spans = _by_blanks(content)
+    # A line that reads both ways goes by how the file's first row reads; only one that has no other reading,
+    # or the wrong number of blanks, goes by its own tabs.
     if _has_tabs(content, kind.width) and (tabbed or len(spans) != kind.width):
         return _by_tabs(content)
     return spans
@@ -329,6 +332,8 @@ def stretch(text: Text, kind: LineForm, name: str, reading: Reading) -> tuple[Se
         refuse_bom(content, name, first)
     if not content.strip(b" \t\n"):
         return [], []
+    # The fast way takes a chunk whole, or not at all; then the slow way reads line by line and names the
+    # line.
     columns = ordinary(content, kind, reading)
     if columns is not None:
         count = len(columns[0])
@@ -349,8 +354,10 @@ def ordinary(content: bytes, kind: LineForm, reading: Reading) -> Columns | None
         content = content.replace(b"\r\n", b"\n")
     content = content.removesuffix(b"\n")
     ends = content.count(b"\n")
+    # Each field takes a byte and each but the last a separator: 2·width − 1 bytes a line, and its end.
     if (ends + 1) * 2 * kind.width > len(content) + 2:
         return None  # some lines are too short to hold all fields
+    # translate with bytes to delete leaves what no line may hold: one pass in C for all control characters.
     if content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
         return None
     if b"#" in content and reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):
@@ -369,10 +376,13 @@ def _evenly_parted(content: bytes, ends: int, width: int) -> Columns | None:
     if b"\t" in content:
         if b" " in content:
             return None
+        # Tabs or blanks, not both: with both, ids may hold blanks.
         content = content.replace(b"\t", b" ")
+    # Line ends become pieces of their own, so that a line that is too short or too long shows by its place.
     pieces = content.replace(b"\n", b" \n ").split(b" ")
     if pieces[width :: width + 1].count(b"\n") < ends or len(pieces) != (ends + 1) * (width + 1) - 1:
         return None
+    # Two blanks in a row, or one at an end: the slower way parts those.
     if b"" in pieces:
         return None
     return [pieces[at :: width + 1] for at in range(width)]
@@ -383,6 +393,7 @@ def _parted(content: bytes, width: int, tabbed: bool) -> Columns | None:
     lines = content.split(b"\n")
     by_tabs = tabbed and b" " in content
     try:
+        # zip turns rows into columns, and strict refuses rows of different lengths.
         columns = list(zip(*map(_parts if by_tabs else bytes.split, lines), strict=True))
     except ValueError:
         return None
@@ -396,6 +407,7 @@ def _parts(line: bytes) -> list[bytes]:
 def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) -> bool:
     if len(content) > limits.line and len(max(content.split(b"\n"), key=len)) > limits.line:
         return True
+    # Cheaper than measuring every id: where a blank is never far, no id can be too long.
     if b"\t" not in content and _often_blank(content, limits.id // 2):
         return False
     return any(max(map(len, columns[at])) > limits.id for at in kind.ids)
@@ -418,16 +430,19 @@ def with_numbers(columns: Columns, kind: LineForm, limits: Limits) -> Columns | 
 
 def _scores(words: Sequence[bytes]) -> list[float] | None:
     """Return finite decimal numbers: `float` takes nothing else of these characters."""
+    # float also takes nan, inf, blanks and underscores; none of them is left after this.
     if b"".join(words).translate(None, b"0123456789+-.eE"):
         return None
     try:
         scores = list(map(float, words))
     except ValueError:
         return None
+    # An overflow such as 1e400 becomes infinite.
     return scores if max(scores) < float("inf") and min(scores) > -float("inf") else None
 
 
 def _grades(words: Sequence[bytes], largest: int) -> list[int] | None:
+    # Grades are few and repeat: check each word once, not each row.
     number = {}
     for word in set(words):
         value = _grade(word, largest)
@@ -460,6 +475,8 @@ def together(texts: Iterable[Text], width: int, tabbed: bool, shares: int = 1) -
     with TemporaryDirectory(prefix="rageval-") as name:
         paths = [Path(name, str(share)) for share in range(shares)]
         for text in texts:
+            # A query's rows all go to the file that the checksum of its id names, so each file can be sorted
+            # alone.
             numbers, lines, queries = _rows(text, width, tabbed)
             parted: list[list[int]] = [[] for _ in paths]
             share = {query: parted[crc32(query) % shares] for query in set(queries)}

@@ -96,6 +96,7 @@ def ranked(ranking: Ranking, k: int | None, rel: int) -> _Top:
             found[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
         else:
             judged_below += 1
+    # Unjudged documents below the cut-off are not scored, but may be relevant, which lowers recall.
     others = ranking.retrieved - depth - judged_below
     return _Top(ranking.topic, rel, k, found, ranking.retrieved, others)
 
@@ -106,6 +107,8 @@ def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
     everything = query.topic.listed
     total = everything if listed else query.topic.attainable(query.rel)
     covered = Share(len(query.covered), total)
+    # An unjudged document below may support nuggets that nobody attains yet, and so enlarge what is
+    # attainable.
     low = covered if listed or not query.others else Share(len(query.covered), everything)
     return Ends(low, Share(everything, everything) if query.unjudged else covered)
 
@@ -113,6 +116,7 @@ def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
 def _recall_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of recall."""
     found, total, more = len(query.relevant), query.total, len(query.unjudged)
+    # Least: every unjudged document is relevant but those in the top k; most: those are, and no other.
     return Ends(Share(found, total + query.others), Share(found + more, total + more))
 
 
@@ -149,6 +153,8 @@ def _ap_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of average precision."""
     found, total, open_ = query.relevant, query.total, query.unjudged
     number = range(len(open_) + 1)
+    # With x more relevant documents in the top k, the best places for them are the first open ones, and the
+    # worst the last; x itself has to be tried, because each also counts in the denominator.
     most = max(_average_precision([*found, *open_[:x]], total + x) for x in number)
     total += query.others
     least = min(_average_precision([*found, *open_[len(open_) - x :]], total + x) for x in number)
@@ -165,6 +171,8 @@ def _alpha_dcg_ends(query: _Top, parameters: _Parameters) -> Ends:
     alpha, open_ = parameters["alpha"], query.unjudged
     low, high = (
         math.fsum(_nugget_gain(_places(query, nugget, more), alpha) for nugget in range(query.topic.listed))
+        # A supporting document adds gain, and takes a share of it from those below; the sum grows all the
+        # same.
         for more in ([], open_)
     )
     return Ends(low, high)
@@ -176,6 +184,7 @@ def _alpha_ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
     _, high = _alpha_dcg_ends(query, parameters)
     ideal = discounted(query.topic.ideal(k, alpha, query.rel), logarithmic)
     least_ideal, cap = (ideal, 1.0) if parameters["ideal"] == "exact" else _greedily(ideal, k)
+    # More judgements never make the ideal smaller: the present one is the least.
     most = min(cap, high / least_ideal) if least_ideal else (cap if high else 0.0)
     low = _least_ratio(query, alpha, k) if query.total else 0.0  # nothing to find scores 0
     return Ends(low, most)
@@ -183,6 +192,7 @@ def _alpha_ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
 
 def _greedily(ideal: float, k: int | None) -> tuple[float, float]:
     """Return the least ideal that greedy finds on a completion, and the cap of what is measured by it."""
+    # Greedy reaches this share of the optimum of a monotone submodular sum (Nemhauser et al., 1978).
     share = 1 - (1 - 1 / k) ** k if k else 1 - math.exp(-1)
     return share * ideal, 1 / share
 
@@ -190,6 +200,8 @@ def _greedily(ideal: float, k: int | None) -> tuple[float, float]:
 def _least_ratio(query: _Top, alpha: float, k: int | None) -> float:
     """Return min Σ f_n(s_n) / Σ U_n(s_n) by Dinkelbach: at each ratio every nugget decides alone."""
     open_, documents_of = query.unjudged, query.topic.documents_of(query.rel)
+    # A pair (gain in the run, most gain in an ideal) for each number s of unjudged documents that support the
+    # nugget: the last open places are the least useful ones.
     choices = []
     for nugget in range(query.topic.listed):
         there = documents_of.get(nugget, 0) + query.others
@@ -201,10 +213,13 @@ def _least_ratio(query: _Top, alpha: float, k: int | None) -> float:
         choices.append(list(zip(gains, best, strict=True)))
     reached = math.inf
     while True:
+        # The first round has no ratio yet; a large price makes every nugget choose the largest ideal.
         priced = min(reached, 1e6)
+        # At a fixed ratio the minimum of f − ratio·U is a sum over nuggets, so each chooses alone.
         chosen = [min(choice, key=lambda pair: pair[0] - priced * pair[1]) for choice in choices]
         above, below = (math.fsum(pair[at] for pair in chosen) for at in (0, 1))
         following = ratio(above, below)
+        # Dinkelbach's ratios fall until they stay: then this one is the minimum.
         if not below or following >= reached - _SLACK:
             return following if below else 0.0
         reached = following
@@ -263,11 +278,14 @@ def difference(
         bounds.ends(_seen(topic, rel, k, ranking, everything), parameters)
         for ranking in (rankings.one, rankings.other)
     )
+    # Right, but wide: both rankings are completed each in its own worst way.
     low, high = one.low - other.high, one.high - other.low
     if bounds.least is None or parameters.get("denominator") == "attainable":
         return Ends(low, high)
     tops = Both(rankings.one[:k], rankings.other[:k])
     tops = tops._replace(below=len(everything - _unjudged(tops.one) - _unjudged(tops.other)))
+    # Often sharper: one completion for both rankings. The truth satisfies both, so the larger of the two
+    # holds.
     low = max(low, bounds.least(topic, rel, k, tops, parameters))
     return Ends(low, min(high, -bounds.least(topic, rel, k, tops.turned(), parameters)))
 
@@ -305,6 +323,7 @@ def _least_recall(topic: Topic, rel: int, k: int | None, docs: Both, parameters:
     _, only_other, both = docs.unjudged()
     gap, total = _gap(topic, rel, docs), topic.relevant(rel)
     others = len(both) + docs.below
+    # A ratio of linear functions has its least at an end: z needs to be tried at 0 and at all.
     return min(ratio(gap - y, total + y + z) for y in range(len(only_other) + 1) for z in (0, others))
 
 
@@ -318,6 +337,7 @@ def _least_p(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Par
 def _least_alpha_dcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least difference: nugget by nugget, over every set of unjudged documents supporting it."""
     unjudged = sorted(set().union(*docs.unjudged()))
+    # 2^n sets; beyond this the difference of the ends has to do.
     if len(unjudged) > _MOST_DOCUMENTS:
         return -math.inf
     supported = topic.supported(rel)
@@ -339,6 +359,7 @@ def _least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, paramet
     """Return the least difference of gains, over the largest ideal if above 0, else over the smallest."""
     least, alpha = _least_alpha_dcg(topic, rel, k, docs, parameters), parameters["alpha"]
     unjudged = len(set().union(*docs.unjudged())) + docs.below
+    # A positive difference is least over the largest ideal there can be, a negative one over the smallest.
     if least > 0:
         documents_of = topic.documents_of(rel)
         return least / math.fsum(

@@ -71,6 +71,7 @@ class TiedRanking(Ranking):
 
     def top(self, k: int | None) -> int | None:
         """Return the cut-off, not below the depth to which rankings count."""
+        # None means without a limit, which `min` does not know.
         limits = [limit for limit in (k, self.depth_limit) if limit is not None]
         return min(limits, default=None)
 
@@ -79,9 +80,12 @@ class TiedRanking(Ranking):
         found: Gains = []
         seen: Counter[int] = Counter()
         for group in self.groups:
+            # How many documents of the group support each nugget; which of them comes first is left to
+            # chance.
             here = Counter(n for doc in group.documents for n in self.topic.nuggets_of(doc, rel))
             terms: list[list[float]] = [[] for _ in range(group.inside(self.top(k)))]
             for nugget, marked in here.items():
+                # All documents of the groups above stand above, in whatever order: their number is certain.
                 above = novelty(seen[nugget], alpha)
                 for place, mean in zip(terms, _group_gains(group.size, marked, alpha), strict=False):
                     place.append(above * mean)
@@ -99,6 +103,7 @@ class TiedRanking(Ranking):
         chance = 1.0
         for group, m in self.marks(marked):
             s = group.inside(self.top(k))
+            # Hypergeometric: the s places inside go to documents that are not marked.
             chance *= comb(group.size - m, s) / comb(group.size, s)
         return chance
 
@@ -119,6 +124,7 @@ class TiedRanking(Ranking):
         """Return the mean of 1/rank of the first marked document, 0 below the top k."""
         for group, m in self.marks(marked):
             if m:
+                # The first of m marked documents stands at place r in C(size − r, m − 1) of C(size, m) ways.
                 places = range(1, min(group.inside(self.top(k)), group.size - m + 1) + 1)
                 ways = comb(group.size, m)
                 return math.fsum(comb(group.size - r, m - 1) / ways / (group.before + r) for r in places)
@@ -130,6 +136,7 @@ class TiedRanking(Ranking):
         seen = 0
         for group, m in self.marks(marked):
             if m:
+                # Given one marked document at place r, each place above it holds another with this chance.
                 others = (m - 1) / (group.size - 1) if group.size > 1 else 0.0
                 places = range(1, group.inside(self.top(k)) + 1)
                 inside = math.fsum((1 + seen + (r - 1) * others) / (group.before + r) for r in places)
@@ -158,6 +165,7 @@ def _group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
     >>> _group_gains(2, 1, 0.5), _group_gains(2, 2, 0.5)
     ((0.5, 0.5), (1.0, 0.5))
     """
+    # What the nugget is worth after so many of the group's marked documents stand above.
     left_of = [novelty(drawn, alpha) for drawn in range(marked)]
     chance = [1.0] + [0.0] * (marked - 1)  # of having drawn so many of the others among the places above
     gains = []
@@ -165,6 +173,7 @@ def _group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
         gains.append(marked / size * math.fsum(c * w for c, w in zip(chance, left_of, strict=True)))
         left = size - 1 - place
         if left > 0:
+            # Draw without replacement: the next place above holds one more of the others with this chance.
             another = [max(marked - 1 - drawn, 0) / left for drawn in range(marked)]
             drawn_now = [0.0, *[c * a for c, a in zip(chance, another, strict=True)][:-1]]
             chance = [c * max(1 - a, 0.0) + d for c, a, d in zip(chance, another, drawn_now, strict=True)]
@@ -298,6 +307,7 @@ def orders(tied: TiedRanking, k: int | None) -> Iterator[Ranking] | None:
     groups = [(group, group.inside(tied.top(k))) for group in tied.groups]
     number = 1
     for group, inside in groups:
+        # Orders that differ only below the cut-off are one; stop counting as soon as they are too many.
         number *= math.perm(group.size, inside)
         if number > MOST_ORDERS:
             return None
@@ -314,6 +324,7 @@ def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterat
             doc: group.before + at
             for (group, _), way in zip(groups, chosen, strict=True)
             for at, doc in enumerate(way, 1)
+            # Unjudged documents take places, but nothing is known of them.
             if doc != _NOT_JUDGED
         }
         yield _placed(tied, place)
@@ -361,11 +372,14 @@ def _extreme(
     waiting: dict[Nuggets, list[int]] = {}
     for doc, nuggets in kinds.items():
         waiting.setdefault(nuggets, []).append(doc)
+    # Documents that support the same nuggets are interchangeable: only how many of each kind were taken
+    # matters, and unjudged ones are of the kind that supports nothing.
     waiting.setdefault((), []).extend([_NOT_JUDGED] * (group.size - len(group.documents)))
     types = list(waiting)
     available = [len(waiting[kind]) for kind in types]
     if len(types) == 1:
         return waiting[types[0]]
+    # So many states the programme below would visit.
     if math.prod(min(count, inside) + 1 for count in available) > _MOST_STATES:
         return None
     taken = _best_counts(types, available, group.before, above, worth, inside, best)
@@ -383,11 +397,14 @@ def _best_counts(
     best: bool,
 ) -> list[int]:
     """Return which type to take at each place, by dynamic programming over how many of each were taken."""
+    # The worst order is the best one of the negated worth.
     sign = 1.0 if best else -1.0
     layer: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {(0,) * len(types): (0.0, ())}
     for place in range(inside):
         following: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {}
         for state, (value, path) in layer.items():
+            # What stands above within the group follows from the state, not from the path: that is why the
+            # programme works.
             seen = Counter(above)
             for kind, count in zip(types, state, strict=True):
                 seen.update(dict.fromkeys(kind, count))

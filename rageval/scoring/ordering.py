@@ -70,12 +70,14 @@ def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Ite
     waiting: Documents | None = None  # it may go on in the next stretch
     for rows in stretches:
         for found in _parted(rows):
+            # The stretch ended within the query; its rest is put behind.
             if waiting is not None and waiting.query == found.query:
                 waiting = _joined(waiting, found)
                 continue
             if waiting is not None:
                 yield _closed(waiting, dedup)
                 finished.add(waiting.query)
+            # The query came before: its rows lie apart, and the caller puts them together first.
             if found.query in finished:
                 raise Scattered
             waiting = found
@@ -85,6 +87,7 @@ def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Ite
 
 def begins(names: Sequence[bytes]) -> list[int]:
     """Return where each stretch of equal names begins."""
+    # map over two lists compares in C; a loop in Python would be slower, and this is done for every row.
     changes = list(map(ne, names[1:], names))
     found, at = [0], -1
     try:
@@ -122,6 +125,7 @@ def _closed(found: Documents, dedup: str | None) -> Documents:
     if len(set(found.docs)) == len(found.docs):
         return found
     first: dict[bytes, int] = {}
+    # setdefault returns the first row of a document, and notes this one if it is the first.
     again = [(row, first[doc]) for row, doc in enumerate(found.docs) if first.setdefault(doc, row) != row]
     if dedup == "first":
         kept = list(first.values())
@@ -158,13 +162,16 @@ class Ranked(NamedTuple):
 def ranked(found: Documents, order: Order) -> Ranked:
     """Order the documents of a query."""
     keys = _keys(found, order)
+    # Most runs are in order already: one comparison of lists then saves sorting by key.
     ordered = sorted(keys, reverse=True)
     if ordered == keys:
         rows = list(range(len(keys)))
     else:
+        # sorted is stable, also with reverse: rows of equal score stay as they stand in the file.
         rows = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
     equal = [*map(eq, ordered[1:], ordered), False]  # to the next
     last = 0
+    # From one group of equal scores to the next; without ties the loop is not entered.
     while True in equal[last:]:
         first = equal.index(True, last)
         last = equal.index(False, first)
@@ -176,6 +183,7 @@ def _keys(found: Documents, order: Order) -> list[float]:
     if order.by_rank:
         return [-float(rank) for rank in _rank_column(found)]
     if order.single:
+        # A round trip through 32 bits makes those scores equal that trec_eval 9 could not tell apart.
         return array("f", found.scores).tolist()
     return list(found.scores)
 
@@ -186,6 +194,7 @@ def _by_rule(found: Documents, group: Sequence[int], before: int, order: Order) 
         raise _equal_ranks(found, *sorted(group)[:2])
     if order.ties == "error":
         raise _refused(found, group)
+    # Those inside the pool stay before those outside it, whatever the rule says within each part.
     inside = len(group) if order.pool is None else max(0, order.pool - before)
     return [*_sorted(found, group[:inside], order.ties), *_sorted(found, group[inside:], order.ties)]
 

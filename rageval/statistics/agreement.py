@@ -51,6 +51,7 @@ def _weights(levels: Float, kind: str = "none") -> Float:
     if kind not in _WEIGHTS:
         raise UsageError(f"weights {kind!r}: expected one of {', '.join(_WEIGHTS)}")
     distance = np.abs(levels[:, None] - levels[None])
+    # One level only: there is no distance to divide by, and all agree.
     if kind == "none" or not distance.max(initial=0.0):
         equal: Float = (distance == 0).astype(np.float64)
         return equal
@@ -71,6 +72,7 @@ def _kappa(table: Float, w: Float) -> float:
     0.4
     """
     share = table / table.sum()
+    # What two judges would agree on who say their labels as often, but of items drawn at random.
     expected = float((np.outer(share.sum(axis=1), share.sum(axis=0)) * w).sum())
     return _beyond(_observed(table, w), expected)
 
@@ -103,6 +105,7 @@ def _krippendorff(table: Float, w: Float) -> float:
     shares = coincidence.sum(axis=0)
     distance = 1 - w
     disagreement = float((coincidence * distance).sum() / total)
+    # Pairs of labels without replacement: an item's label is not paired with itself.
     by_chance = np.outer(shares, shares) - np.diag(shares)
     expected = float((by_chance * distance).sum() / (total * (total - 1)))
     return 1 - disagreement / expected if expected else math.nan
@@ -114,6 +117,7 @@ def tau_b(one: Float, other: Float) -> float:
     >>> tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
     0.3333333333333333
     """
+    # Every pair of systems once.
     i, j = np.triu_indices(len(one), 1)
     first, second = np.sign(one[i] - one[j]), np.sign(other[i] - other[j])
     ties = math.sqrt(float((first != 0).sum()) * float((second != 0).sum()))
@@ -130,6 +134,7 @@ def tau_ap(truth: Float, estimate: Float) -> float:
     ranked = truth[order]
     if len(ranked) < 2:
         return math.nan
+    # For each place, the share of those above it that belong there.
     right = [float((ranked[:at] > ranked[at]).mean()) for at in range(1, len(ranked))]
     return 2 * float(np.mean(right)) - 1
 
@@ -142,6 +147,7 @@ def levels_of(one: Float, other: Float) -> Float:
 def table_of(one: Float, other: Float, levels: Float) -> Float:
     """Return how many items have each pair of grades."""
     counts = np.zeros((len(levels), len(levels)))
+    # Unlike counts[...] += 1, add.at counts a pair that comes several times as often as it comes.
     np.add.at(counts, (np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
     return counts
 
@@ -171,6 +177,7 @@ def agreement(
     np.add.at(tables, (of_item, *places), 1)
     generator = np.random.default_rng(SEED)
     drawn = generator.integers(0, len(tables), (resamples, len(tables)))
+    # Drawing queries is adding up their tables: no item is looked at again.
     samples = [tables[rows].sum(axis=0) for rows in drawn]
     least = _least_half(Sample(tuple(query), w[places][:, None], of_item))
     ends = [float(end[0]) for end in expanded(LEVEL, np.array([len(tables)]))]
@@ -178,6 +185,7 @@ def agreement(
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
+        # If half of the samples have no value, those that have are no fair sample.
         low, high = np.quantile(values, ends) if len(values) > resamples / 2 else (math.nan, math.nan)
         whole = tables.sum(axis=0)
         value, half = coefficient(whole, w), least * _slope(coefficient, whole, w)
@@ -203,6 +211,7 @@ def _least_half(agreeing: Sample) -> float:
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:
     """Return how much a coefficient falls if agreement does and what chance gives stays as it is."""
     seen = _observed(table, w)
+    # At full agreement the slope is 0/0: take it next to it, where a millionth of the items disagrees.
     if seen == 1:
         apart = 1 - w
         if not apart.any():
@@ -293,6 +302,7 @@ class Components(NamedTuple):
         )
         rest = self.queries * (self.judges - 1) if self.repeated else (self.queries - 1) * (self.judges - 1)
         freedom = np.array([self.queries - 1, self.judges - 1, rest], np.float64)
+        # Each mean square over its expectation is χ²/df; a term that is subtracted swaps its two ends.
         below = 1 - freedom / chdtri(freedom, (1 - LEVEL) / 2)
         above = freedom / chdtri(freedom, (1 + LEVEL) / 2) - 1
         down, up = (np.where(squares > 0, one, other) for one, other in ((below, above), (above, below)))

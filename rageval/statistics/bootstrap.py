@@ -67,15 +67,19 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
     lows, highs = np.full(len(units), np.nan), np.full(len(units), np.nan)
+    # The same draws serve every column: columns that are compared differ then by their values alone.
     times = _times(len(sums), resamples, seed)
+    # Only so many columns at a time as their draws fit into memory.
     width = max(1, _AT_ONCE // resamples)
     for begin in range(0, len(units), width):
         part = slice(begin, begin + width)
         drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
+        # Few units: the plain percentiles are too narrow, so read further out.
         ends = expanded(level, units[part])
         if kind == "bca":
             ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
+    # Of one unit every draw is the same, which would look like certainty.
     lows[units < 2] = highs[units < 2] = np.nan
     return _Intervals(lows, highs)
 
@@ -87,6 +91,7 @@ def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     stretch = max(1, _AT_ONCE // max(units, 1))
     for begin in range(0, resamples, stretch):
         rows = min(stretch, resamples - begin)
+        # One bincount counts all rows at once: each row's numbers are shifted into a range of their own.
         picked = generator.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
         times[begin : begin + rows] = np.bincount(picked.ravel(), minlength=rows * units).reshape(rows, units)
     return times
@@ -95,11 +100,13 @@ def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
 def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
     """Return the mean of each column in each draw; the same draws for every column."""
     means = np.empty((len(times), sums.shape[1]))
+    # Usually all columns are defined on the same units, and one column of counts serves all.
     alike = bool((sizes == sizes[:, :1]).all())
     whole = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
     stretch = max(1, _AT_ONCE // max(len(sums), 1))
     for begin in range(0, len(times), stretch):
         drawn = times[begin : begin + stretch].astype(np.float64)
+        # A mean over drawn units is a product of matrices: how often each was drawn times what it holds.
         number = np.broadcast_to(drawn @ (sizes[:, :1] if alike else sizes), (len(drawn), sums.shape[1]))
         # a draw without any defined value says nothing; it stands for the mean itself
         out = np.broadcast_to(whole, number.shape).copy()
@@ -115,6 +122,8 @@ def expanded(level: float, units: Int) -> list[Float]:
     """
     from scipy.special import ndtr, stdtrit
 
+    # The percentile of the normal that Student's t would read, times √(n/(n−1)) for the bootstrap's variance,
+    # which divides by n (Hesterberg, 2015: the expanded percentile interval).
     number = np.maximum(units, 2).astype(np.float64)
     low = ndtr(np.sqrt(number / (number - 1)) * stdtrit(number - 1, (1 - level) / 2))
     low = np.maximum(low, _LEAST)
@@ -128,13 +137,18 @@ def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     total, number = sums.sum(axis=0), sizes.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / number
+        # Jackknife: the mean without each unit in turn, for all columns at once.
         without = (total - sums) / (number - sizes)
         apart = without.sum(axis=0) / len(without) - without
         skew = (apart**3).sum(axis=0) / (6 * (apart**2).sum(axis=0) ** 1.5)
+    # Nothing varies, or one unit holds all: no skew that could be corrected for.
     skew = np.where(np.isfinite(skew), skew, 0.0)
+    # Sums of the same numbers in another order may differ in the last bits, and still tie.
     slack = 1e-12 * (np.abs(mean) + 1)
     below = (drawn < mean - slack).mean(axis=0)
+    # Draws equal to the mean count half, or values of few levels would seem biased.
     level = below + (np.abs(drawn - mean) <= slack).mean(axis=0) / 2
+    # If all draws lie on one side, take half a draw for the other: the normal quantile of 0 is not finite.
     bias = ndtri(np.clip(level, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
     z = bias + ndtri(end)
     moved: Float = ndtr(bias + z / (1 - skew * z))
@@ -143,6 +157,7 @@ def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
 
 def _quantiles(ordered: Float, level: Float) -> Float:
     """Return a quantile of its own for each column, between neighbours where it falls between."""
+    # np.quantile takes the same levels for all columns; here each column has its own.
     place = np.clip(level, 0.0, 1.0) * (len(ordered) - 1)
     below = np.floor(place).astype(np.int64)
     above = np.minimum(below + 1, len(ordered) - 1)
@@ -191,6 +206,7 @@ def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
     if limits is not None:
         low, high = (np.full_like(least, limit) for limit in limits)
         return _Ranges(low, high, np.maximum((high - low) / 2, 1.0))
+    # Values within 0 and 1, or −1 and 1, are taken to be of a scale that ends there.
     known = (least >= -1) & (most <= 1)
     low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)
     span = np.where(known, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
@@ -202,6 +218,7 @@ def differing(columns: Sample) -> Int:
     means = columns.means()
     found = np.zeros(means.shape[1], np.int64)
     for at, column in enumerate(means.T):
+        # Values that differ in the last bits only are the same value.
         known = np.round(column[~np.isnan(column)], 12)
         found[at] = len(known) - np.unique(known, return_counts=True)[1].max(initial=0)
     return found
@@ -219,12 +236,14 @@ def mended(columns: Sample, low: Float, high: Float, level: float, scale: _Range
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()
     if coarse.any():
         means, half = columns.mean(), floor(columns, level, scale.span)
+        # Never narrower than the bootstrap's own interval, never beyond the ends of the scale.
         low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
     are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
     for at in np.flatnonzero(counts > 1).tolist() if are_alike else []:
         known = columns.values[~np.isnan(columns.values[:, at]), at]
         ends = _two_values(known, float(scale.low[at]), float(scale.high[at]))
+        # A value that is one of two is a share of one of them: Wilson's interval, mapped onto the two.
         if ends is not None:
             shares = wilson(int((known == ends[1]).sum()), len(known), level)
             low[at], high[at] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
@@ -244,9 +263,11 @@ def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     from scipy.special import stdtrit
 
     units = np.maximum(columns.counts(), 2)
+    # Pooled shares: a few large wholes tell less than as many small ones.
     if columns.wholes is not None:  # so many equal wholes would tell as much (Kish)
         sizes = columns.sizes()
         units = np.clip(sizes.sum(axis=0) ** 2 / np.maximum((sizes**2).sum(axis=0), 1e-300), 2, units)
+    # The two errors are of different things, what was seen and what was not, and add as variances do.
     error = np.sqrt(standard_error(columns) ** 2 + (least_error(1, level, 1.0) * span / units) ** 2)
     half: Float = stdtrit(units - 1, (1 + level) / 2) * error
     return half

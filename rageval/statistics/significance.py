@@ -58,11 +58,13 @@ def sign_flip(
     >>> sign_flip(sums, np.array([[0, 1]])).p.tolist()      # 2 of the 8 signs are as far from 0
     [0.25]
     """
+    # Beyond this, all sign patterns are too many even when halves are met in the middle.
     if len(sums) > _EXACT:
         return _drawn_sign_flip(sums, pairs, draws, seed, 1 - level)
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for at, (first, second) in enumerate(pairs.tolist()):
         difference = sums[:, first] - sums[:, second]
+        # A difference of 0 is the same under both signs: leaving it out changes no share.
         difference = difference[difference != 0]
         if len(difference):
             p[at], least[at] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
@@ -74,12 +76,17 @@ def _exact_sign_flip(difference: Float) -> float:
 
     A pattern's sum is as large as the sum that was seen if what it turns round sums to 0 or less.
     """
+    # Turn it so that the sum is positive: the test is two-sided, and one tail can be counted.
     difference = difference * np.sign(difference.sum())
     slack = _SLACK * np.abs(difference).sum() / 2
+    # The sum is 0 but for rounding: every pattern is as far away.
     if difference.sum() <= 2 * slack:
         return 1.0
     half = len(difference) // 2
+    # 2·2^15 sums instead of 2^30: for each subset of the left half, a search in the sorted right half counts
+    # the subsets that complete it to a sum of 0 or less.
     left, right = (np.sort(_sums_of_sets(part)) for part in (difference[:half], difference[half:]))
+    # Compared with slack on the side of counting: rounding may make p larger, never smaller.
     few = np.searchsorted(right, slack - left, side="right").sum()
     return min(2 * float(few) / (len(left) * len(right)), 1.0)
 
@@ -98,19 +105,25 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     so p stays valid, and in order.
     """
     count = _reached(sums, pairs, draws, seed)
+    # +1: the pattern that was seen is one of the patterns, so p is never 0.
     p, number, bound = (count + 1) / (draws + 1), np.full(len(pairs), draws), np.ones(len(pairs))
     small = np.flatnonzero(count <= draws // _SMALL)
     for part in _parts(small, len(sums)):
         bound[part] = _chernoff(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
+    # So many draws that a p just small enough for all pairs together would still be hit about 20 times.
     wanted = int(_HITS * len(pairs) / risk)
     open_ = small[bound[small] >= 1 / wanted]  # elsewhere it is plain without more draws
     again = _draws_again(sums, len(open_), wanted)
     if len(open_) and again > draws:
+        # Only the runs that are still open take part, or the second round would cost as much a draw as the
+        # first.
         columns, chosen = np.unique(pairs[open_], return_inverse=True)
         count[open_] = _reached(sums[:, columns], chosen.reshape(-1, 2), again, seed)
+        # Not above what led here: a second look must not make p larger than one that had no second look.
         edge = (draws // _SMALL + 2) / (draws + 1)
         p[open_], number[open_] = np.minimum((count[open_] + 1) / (again + 1), edge), again
     unseen = (count == 0) | (bound < 1 / wanted)
+    # Both are valid upper bounds where no draw reached the sum; take the smaller.
     p[unseen] = np.minimum(p, bound)[unseen]
     return Significance(p, unseen, number)
 
@@ -125,6 +138,7 @@ def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
     """Return in how many draws each pair's sum of differences is as far from 0 as the one that was seen."""
     first, second = pairs.T
     seen = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
+    # A sum of the same numbers in another order counts as equal.
     least = seen - _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
     count = np.zeros(len(pairs))
     for signs in _signs(len(sums), draws, seed, max(len(pairs), len(sums))):
@@ -154,9 +168,11 @@ def _chernoff(differences: Float) -> Float:
     True
     """
     total = differences.sum(axis=0)
+    # In units of the largest difference, so that one range of θ suits every column.
     turned = differences * np.sign(total) / np.maximum(np.abs(differences).max(axis=0), _TINY)
     low, high = np.full(len(total), -20.0), np.full(len(total), 60.0)  # of log2 θ
     for _ in range(32):  # the logarithm of the product is convex in θ
+        # Bisection on log2 θ, all columns at once: where the derivative is negative the minimum lies higher.
         middle = (low + high) / 2
         falls = (turned / (1 + np.exp(np.minimum(2 * 2**middle * turned, 700)))).sum(axis=0) > 0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
@@ -171,9 +187,11 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     in how much they vary, and resemble one another as they like.
     """
     first, second = pairs.T
+    # |Σd|/√Σd² is t but for a monotone map, and √Σd² is the same under every pattern of signs.
     total = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
     size = np.sqrt(((sums[:, first] - sums[:, second]) ** 2).sum(axis=0))
     per = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0)
+    # All patterns are fewer than the draws: count them all.
     is_exact = len(sums) <= 30 and 2 ** (len(sums) - 1) <= draws
     width = max(len(pairs), len(sums))
     drawn = _all_signs(len(sums)) if is_exact else _signs(len(sums), draws, seed, width)
@@ -190,6 +208,8 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
 
 def _all_signs(units: int) -> Iterator[Float]:
     """Yield every pattern but for the sign of the first; at most as many as would be drawn."""
+    # The bits of 0, 1, 2, … are the patterns; a pattern and its negative are equally far from 0, so the sign
+    # of the last unit stays.
     turned = np.arange(2 ** max(units - 1, 0))[:, None] >> np.arange(units)[None] & 1
     yield np.where(turned == 1, -1.0, 1.0)
 
@@ -229,10 +249,13 @@ def _shuffled(stacked: Float, draws: int, seed: int) -> Iterator[Float]:
     """Yield the sums over units (draws × runs × tables) of values shuffled among the runs, unit by unit."""
     units, runs, number = stacked.shape
     generator = np.random.default_rng(seed)
+    # The values of one run and unit by all measures are one opaque cell of 8·tables bytes: a shuffle then
+    # moves them together, and all tables are shuffled alike.
     cells: NDArray[np.void] = np.ascontiguousarray(stacked).view(f"V{8 * number}")[:, :, 0]
     stretch = min(draws, max(1, _AT_ONCE // max(1, stacked.size)))
     for done in range(0, draws, stretch):
         rows = min(stretch, draws - done)
+        # permuted shuffles each row by itself; np.tile repeats the units once a draw.
         shuffled = generator.permuted(np.tile(cells, (rows, 1)), axis=1)
         values = shuffled.view(np.float64).reshape(rows, units, runs, number)
         yield values.sum(axis=1)
@@ -248,6 +271,7 @@ def t_test(differences: Sample) -> Float:
     freedom = np.maximum((sizes > 0).sum(axis=0) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2 * stdtr(freedom, -np.abs(mean / error))
+    # Without any variance t says nothing; unless the mean is 0, too, where nothing differs.
     p = np.where(error > 0, np.maximum(p, _TINY), np.nan)
     p[(mean == 0) & (error == 0)] = 1.0
     return p
@@ -305,5 +329,6 @@ def holm(p: Float) -> Float:
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known], kind="stable")]
     steps = p[order] * np.arange(len(order), 0, -1)
+    # Step down: no p may be smaller after adjustment than one that was smaller before it.
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
