@@ -627,6 +627,7 @@ _OTHERS = {
     "nuggets": "nuggets that no answer was judged by",
     "rubrics": "rubrics that no answer was judged by",
     "interaction_id": "CRAG's questions",
+    "inclusion": "a plan of what people shall label",
     "question": "questions",
     "strict_vital_score": "nuggetizer's metrics",
 }

@@ -100,6 +100,7 @@ def test_only_what_was_judged_of_all_systems_is_asked(tmp_path: Path, judged: Pa
     assert "2 queries lack a system, or a verdict" in done.stderr
 
 
+@pytest.mark.slow
 def test_every_query_is_as_likely_as_any_other(tmp_path: Path, judged: Path) -> None:
     first: Counter[str] = Counter()
     for seed in range(60):

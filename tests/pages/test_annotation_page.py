@@ -16,6 +16,8 @@ from rageval.cli import main
 from report_pages import ATTACK, BROWSERS, HOSTILE, Open, browser_, opened_, texts, until  # noqa: F401
 from test_report_safety import CONTRAST, LACKING
 
+pytestmark = pytest.mark.slow
+
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 
 
@@ -104,16 +106,22 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
         rageval("agree", tmp_path / "judged.jsonl", tmp_path / "labels.jsonl", "--format", "json")
     )
     assert agreement["compared"] == 50
+    gold = ["--gold", tmp_path / "labels.jsonl", "--gold-chosen", tmp_path / "ask.jsonl"]
     assert "labels" in rageval(
-        "correct",
+        "correct", tmp_path / "judged.jsonl", *gold, "-m", "crag_score", "--format", "md"
+    )
+    words = (
+        "compare",
         tmp_path / "judged.jsonl",
-        "--gold",
-        tmp_path / "labels.jsonl",
+        *gold,
         "-m",
         "crag_score",
+        "--all-pairs",
         "--format",
-        "md",
+        "json",
     )
+    (pair,) = json.loads(rageval(*words))["pairs"]
+    assert (pair["labels"], pair["difference"]) == (25, pytest.approx(means[NAMES[0]] - means[NAMES[1]]))
 
 
 def test_undo_brings_back_what_was_and_goes_there(tmp_path: Path, opened: Open) -> None:
@@ -515,3 +523,16 @@ def test_labels_of_a_pilot_go_into_the_page_of_the_plan_that_extends_it(tmp_path
     until(last, "document.getElementById('count').textContent.startsWith('80 of ')")
     assert int(last.text_content("#count").split()[2]) > 80
     assert len({one["plan"] for one in exported(last, tmp_path / "all.jsonl")}) == 1
+
+
+def test_what_is_damaged_in_the_browser_is_left_out(tmp_path: Path, opened: Open) -> None:
+    tab = opened(page_of(tmp_path, 2))
+    tab.keyboard.press("1")
+    for kept in (
+        '{"at": 99, "said": {"0": {"value": "perfect", "seconds": 1}, "1": null, "7": {"seconds": 1}}}',
+        '{"at": "no", "said": {"0": {"value": "perfect", "seconds": 1}}}',
+    ):
+        tab.evaluate("kept => localStorage.setItem(KEY, kept)", kept)
+        tab.reload()
+        assert tab.text_content("#count") == "1 of 4 labelled"
+        assert [one["label"] for one in exported(tab, tmp_path / "labels.jsonl")] == ["perfect"]

@@ -172,6 +172,7 @@ def test_a_file_that_another_program_changed_is_left_alone(
     assert (tmp_path / "labels.jsonl").read_text() == "mine\n"
 
 
+@pytest.mark.slow
 def test_the_page_saves_each_label_and_goes_on_where_it_was(
     server: LabelServer, tmp_path: Path, browser: Any
 ) -> None:
@@ -209,6 +210,7 @@ def test_the_page_saves_each_label_and_goes_on_where_it_was(
     tab.close()
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path, plan: LabelPlan) -> None:
     words = [
         "annotate",

@@ -72,7 +72,8 @@ function keep() {
 function restore() {
   try {
     const kept = JSON.parse(localStorage.getItem(KEY) ?? "null");
-    if (kept && typeof kept.at === "number" && kept.said) state = { at: kept.at, said: { ...kept.said } };
+    const said = Object.entries(kept?.said ?? {}).filter(([at, one]) => at < data.asks.length && one?.seconds >= 0);
+    if (kept) state = { at: Number(kept.at), said: Object.fromEntries(said) };
   } catch (error) {
     isKept = false;
     if (!data.served) trouble(`Nothing can be saved in this browser (${error.name}): export before you close the page.`);
