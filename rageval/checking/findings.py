@@ -28,7 +28,7 @@ class Validation:
     @property
     def summary(self) -> str:
         """The counts in words."""
-        return summed_up(self.errors, self.warnings, str(self.tally))
+        return _summed_up(self.errors, self.warnings, str(self.tally))
 
 
 class Tally:
@@ -114,7 +114,7 @@ class Findings(Displayed, Sequence[Finding]):
     @property
     def summary(self) -> str:
         """The counts in words."""
-        return summed_up(self.errors, self.warnings, self.looked_at)
+        return _summed_up(self.errors, self.warnings, self.looked_at)
 
     def plot(self) -> Any:
         """Return a figure of matplotlib's: at which lines of which file something was found."""
@@ -135,10 +135,10 @@ class Findings(Displayed, Sequence[Finding]):
         return frame(self._records(), Finding._fields)
 
 
-def summed_up(errors: int, warnings: int, looked_at: str) -> str:
+def _summed_up(errors: int, warnings: int, looked_at: str) -> str:
     """Return in words how much was found in how much.
 
-    >>> summed_up(0, 0, "3 rows"), summed_up(2, 0, "1 file")
+    >>> _summed_up(0, 0, "3 rows"), _summed_up(2, 0, "1 file")
     ('3 rows, fine', '2 errors and 0 warnings in 1 file')
     """
     if not errors and not warnings:
