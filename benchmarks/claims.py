@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from rageval.statistics.correction import Corrected, corrected, max_t
 from rageval.statistics.planning import labels_needed, look_bounds, look_sizes
 from rageval.statistics.power import needed, needed_between
 from rageval.statistics.significance import holm
+from rageval.statistics.strengths import corrected_strengths
 from timing import markdown
 from worlds import JUDGES, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
 
@@ -248,6 +250,25 @@ def in_clusters(replays: int, estimate: Estimator = corrected) -> Iterator[Found
     for row, values in found.items():
         limits = NONE if "ignored" in row else Limits((0.925, 0.99), (0.93, 0.99))
         yield Found(f"labels in clusters, {row}", "", values, limits)
+
+
+def strengths(replays: int) -> Iterator[Found]:
+    """Four systems of which the judge favours the first; their errors on a query hang together."""
+    for labels in (50, 100):
+        rng, held = np.random.default_rng([4, labels]), np.zeros(4)
+        true = np.array([0.0, 0.4, -0.2, -0.2])
+        for _ in range(replays):
+            draw, pairs = rng.logistic(size=400), {}
+            for one, other in combinations(range(4), 2):
+                alone = np.where(rng.random(400) < 0.5, draw, rng.logistic(size=400))
+                people = np.where(alone < true[one] - true[other], 0.5, -0.5)
+                judge = np.where(rng.random(400) < 0.2, -people, people)
+                judge = np.where((rng.random(400) < 0.4) & (one == 0), 0.5, judge)
+                some = list(enumerate(people[:labels].tolist()))
+                pairs[one, other] = corrected(judge, some, paired=True)
+            found = corrected_strengths(pairs, 4)
+            held += [each.low <= s <= each.high for each, s in zip(found, true.tolist(), strict=True)]
+        yield Found("coverage of strengths in the arena", str(labels), (held / replays).tolist(), COVERAGE)
 
 
 def unequal(replays: int) -> Iterator[Found]:
@@ -495,7 +516,7 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
     "intervals": intervals, "set": of_the_set, "none": no_difference, "widths": widths, "seldom": seldom,
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "looks": looks,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
-    "numbers": of_numbers, "doors": of_doors, "lenient": lenient, "peers": peers,
+    "numbers": of_numbers, "doors": of_doors, "strengths": strengths, "lenient": lenient, "peers": peers,
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rageval.comparison._labelled import Labelled, corrected_pair, corrected_score, people_of
+from rageval.comparison._labelled import Labelled, corrected_pair, corrected_score, people_of, said_of_draw
 from rageval.comparison._pairs import KnownOfRuns, Table
 from rageval.comparison._verdicts import Ruling, outcomes, refused, ruling, said_of_unlike, unlike
 from rageval.comparison.results import (
@@ -31,7 +31,6 @@ from rageval.statistics.power import detectable
 from rageval.statistics.significance import holm
 from rageval.text import visible
 
-_APART = 0.01  # p below which labelled queries are no random draw
 _ESTIMATOR = "reg"
 
 
@@ -225,13 +224,8 @@ def said_of_gold(tables: Sequence[Table], cells: Sequence[Cell], pairs: Sequence
         if draws and draws[0].how != UNSAID:
             continue
         for score, cell in zip(table.scores, [cell for cell in cells if cell.measure == name], strict=True):
-            p = _p_of_draw(score)
-            if p < _APART:
-                yield (
-                    f"{visible(cell.run)}: {name}: the judge's values of labelled queries differ from those"
-                    f" of the others (p {p:.1e}), so the labels seem to be no random draw; say how they were"
-                    " chosen (--gold-chosen FILE), or draw them by rageval label-plan"
-                )
+            if said := said_of_draw(_p_of_draw(score)):
+                yield f"{visible(cell.run)}: {name}: {said}"
 
 
 def _p_of_draw(score: Score) -> float:

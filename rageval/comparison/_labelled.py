@@ -17,6 +17,8 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
 
+_APART = 0.01  # p below which labelled queries are no random draw
+
 
 class Labelled(NamedTuple):
     """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected.
@@ -153,3 +155,14 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapp
     except TooFewLabels as error:
         return found._replace(why=str(error))
     return found._replace(found=estimate, how=how)
+
+
+def said_of_draw(p: float) -> str:
+    """Say of labels of whose choice nothing was said that they seem to be chosen; empty if they do not."""
+    if not p < _APART:
+        return ""
+    return (
+        f"the judge's values of labelled queries differ from those of the others (p {p:.1e}), so the labels"
+        " seem to be no random draw; say how they were chosen (--gold-chosen FILE), or draw them by rageval"
+        " label-plan"
+    )

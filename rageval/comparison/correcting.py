@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rageval.comparison._labelled import said_of_draw
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
@@ -21,10 +22,10 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.answers import AnswerRules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
-from rageval.scoring.gold import Draw, chances_of, refuse_the_judge
+from rageval.scoring.gold import UNSAID, Draw, chances_of, refuse_the_judge
 from rageval.scoring.scores import Score
 from rageval.statistics.bootstrap import Limits, ranges_of
-from rageval.statistics.correction import Population, corrected
+from rageval.statistics.correction import Population, corrected, drawn_apart
 from rageval.statistics.parts import corrected_from_parts, peoples_interval
 from rageval.text import visible
 
@@ -37,7 +38,8 @@ class CorrectedMeasure(NamedTuple):
     would tell as much without a judge (NaN where they judged parts of answers). `refused` says why there is
     no corrected mean. `coarse`: so few of people's values differ that the interval has a floor. People judged
     a part only of `partly` answers, which are `used` if the measure can do with a part; of the judge's
-    judgements `missing` failed or are not there.
+    judgements `missing` failed or are not there. `apart` is p of the judge's values being alike in queries
+    that people checked and in others, where nobody said how they were chosen.
     """
 
     run: str
@@ -61,6 +63,7 @@ class CorrectedMeasure(NamedTuple):
     partly: int = 0
     used: bool = False
     missing: int = 0
+    apart: float | None = None
 
 
 def correct(
@@ -151,6 +154,9 @@ def _corrected(
     try:
         if of_parts:
             return _from_parts(found, values, parts, level, limits)
+        if draw.how == UNSAID:
+            checked = [at for at, query in enumerate(values) if query in said]
+            found = found._replace(apart=drawn_apart(list(values.values()), checked))
         return _from_whole(found, values, said, level, limits, chances_of(draw, values, said))
     except TooFewLabels as refused:
         return found._replace(refused=str(refused))
@@ -228,6 +234,8 @@ def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterat
             yield f"{name}: not corrected: {each.refused}"
         if each.coarse:
             yield f"{name}: coarse: fewer than 6 of people's values differ from the commonest, or the judge's"
+        if each.apart is not None and not each.refused and (of_draw := said_of_draw(each.apart)):
+            yield f"{name}: {of_draw}"
         if each.partly and each.used:
             yield (
                 f"{name}: people judged {each.partly:,} answers in part, {each.labels:,} of"

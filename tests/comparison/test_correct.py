@@ -50,6 +50,22 @@ def test_of_the_set_less_is_unknown(tmp_path: Path) -> None:
     assert ends["set"] < 0.8 * ends["kind"]
 
 
+def test_labels_that_were_picked_are_remarked(tmp_path: Path) -> None:
+    """Drawn at random, those the judge likes best, and those of which it is said how they were chosen."""
+    rng = np.random.default_rng(8)
+    kind = rng.choice(LABELS, 120).tolist()
+    every = rows("a", kind)
+    best = [row for row in every if row["label"] in ("perfect", "acceptable")][:40]
+    for gold, more, is_said in (
+        (every[:40], (), False),
+        (best, (), True),
+        (best, ("--gold-chosen", "uniform"), False),
+    ):
+        paths = files(tmp_path, every, gold)
+        done = command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json", *more)
+        assert ("seem to be no random draw" in done.stderr) is is_said
+
+
 def test_an_anti_correlated_judge_helps_as_much_as_one_who_agrees(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     truth = rng.random(400) < 0.5
