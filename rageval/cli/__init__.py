@@ -33,7 +33,7 @@ GROUPS = {
     "Judge": {
         "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
         "rubrics": "List what judges can be asked, or print one rubric.",
-        "judgements": "Look into the store of what models replied: export, import, merge, show.",
+        "replies": "Look into the store of what models replied: export, import, merge, show.",
         "build": "Build a test collection from questions, answers and a corpus.",
         "pool": "Show what a new run would leave unjudged.",
     },
@@ -41,7 +41,7 @@ GROUPS = {
         "agree": "Show how far a judge agrees with people.",
         "correct": "Correct a judge's scores by what people said of some of the same answers.",
         "label-plan": "Draw what people shall label, before anybody labels.",
-        "annotate": "A page on which a person labels what was drawn; one file, no network.",
+        "annotate": "Make a page on which a person labels what was drawn; one file, no network.",
         "conformance": "Compare with the tools that are installed, on golden vectors.",
     },
     "Files": {
@@ -52,6 +52,7 @@ GROUPS = {
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 _DEFAULT_COMMAND = "score"
+_OLD_NAMES = {"judgements": "replies"}  # for one version
 
 
 class _Commands(Group):
@@ -77,6 +78,9 @@ class _Commands(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before words that begin with none."""
+        if args and args[0] in _OLD_NAMES and not os.path.exists(args[0]):
+            _say(f"{args[0]} is called {_OLD_NAMES[args[0]]} now; the old name goes with the next version")
+            args = [_OLD_NAMES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
             hint = "" if ctx.resilient_parsing else _meant(args[0])
             if hint:

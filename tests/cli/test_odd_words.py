@@ -50,6 +50,15 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "report evidence": ("report", *RUNS, "-m", "recall@5", "--evidence", "other", "-o", "out/p.html"),
     "correct": ("correct", "other", "--gold", "other", "-m", "crag_score"),
+    "label-plan width": (
+        *("label-plan", "other", "-m", "crag_score", "--width", "0.1", "--pilot", "other"),
+        *("--answers", "answers", "--questions", "gold", "-o", "out/ask.jsonl"),
+    ),
+    "annotate serve": ("annotate", "ask.jsonl", "--serve", "out/labels.jsonl", "-o", "out/page.html"),  # one
+    "compare gold": (
+        *("compare", "other", "-m", "crag_score", "--gold", "other", "--gold-chosen", "groups"),
+        *("--answers", "answers"),
+    ),
     "agree": ("agree", "other", "other"),
     "arena": ("arena", "other"),
     "judge": (
@@ -91,11 +100,11 @@ LINES: dict[str, tuple[str, ...]] = {
         *("--tokenizer", "qrels", "--system", "Hello.", "-o", "out/r"),
     ),
     "measures": ("measures", "recall"),
-    "judgements import": ("judgements", "import", "replies", "--store", "other.sqlite"),
-    "judgements export": ("judgements", "export", "--store", "store.sqlite"),
-    "judgements merge": ("judgements", "merge", "store.sqlite", "-o", "out/all.sqlite"),
-    "judgements stats": ("judgements", "stats", "--store", "store.sqlite"),
-    "judgements show": ("judgements", "show", "ab", "--store", "store.sqlite"),
+    "replies import": ("replies", "import", "replies", "--store", "other.sqlite"),
+    "replies export": ("replies", "export", "--store", "store.sqlite"),
+    "replies merge": ("replies", "merge", "store.sqlite", "-o", "out/all.sqlite"),
+    "replies stats": ("replies", "stats", "--store", "store.sqlite"),
+    "replies show": ("replies", "show", "ab", "--store", "store.sqlite"),
     "build": (
         *(
             "build",
@@ -300,7 +309,7 @@ def test_odd_files_are_told_what_is_wrong(name: str, every: int) -> None:
     before = {path: Path("odd", path).read_bytes() for path in odd_files()}
     for words in with_odd_files(LINES[name], every):
         assert_civil(words)
-    if "judgements" not in name:  # an empty file may become a store
+    if "replies" not in name:  # an empty file may become a store
         assert {path: Path("odd", path).read_bytes() for path in odd_files()} == before
 
 

@@ -31,6 +31,7 @@ RUNS = ("runs/one", "runs/two", "qrels")
 JUDGED = ("judge", "crag", "answers", "--questions", "gold", "--quiet")
 MODEL = ("--judge", "openai:m", "--quiet")
 KNOWN = ("--questions", "questions.jsonl", "--nuggets", "nuggets")
+PLAN = ("label-plan", "other", "-m", "crag_score", "-n", "1", "--answers", "answers", "--questions", "gold")
 # Every output option: the command, with OUT for the file, and what its name ends in.
 JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ".parquet"),
@@ -43,7 +44,9 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         "",
     ),
     ("rubrics import", "--output"): (("rubrics", "import", "prompt", "--as", "umbrela", "-o", "OUT"), ""),
-    ("judgements export", "--output"): (("judgements", "export", "-o", "OUT"), ""),
+    ("replies export", "--output"): (("replies", "export", "-o", "OUT"), ""),
+    ("label-plan", "--output"): ((*PLAN, "--overwrite", "-o", "OUT"), ""),
+    ("annotate", "--output"): (("annotate", "ask.jsonl", "--annotator", "kim", "-o", "OUT"), ".html"),
     ("pool check", "--output"): (("pool", "check", "runs/one", "--against", "qrels", "-o", "OUT"), ""),
     ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
     ("build fuse", "--output"): (("build", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
@@ -58,13 +61,25 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
 READ_AGAIN = {("validate", "--fix")}  # the copy is validated, so it must be a file that can be read again
 # What holds many files, or is added to: refused otherwise, see the tests at the end.
 FOLDERS = {("build all", "--output"), ("build variants", "--output"), ("build filter", "--output")}
-STORES = {("judgements merge", "--output")}
+STORES = {("replies merge", "--output")}
+ADDED_TO = {("annotate", "--serve")}  # a label at a time, as long as it is served
 # Every other option or argument that takes a text: read, or no file.
 READ = {
     *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
-    *("paths", "stores", "--against", "--answers", "--at", "--corpus", "--evidence", "--gold", "--nuggets"),
+    *(
+        "paths",
+        "stores",
+        "plan",
+        "--against",
+        "--answers",
+        "--at",
+        "--corpus",
+        "--evidence",
+        "--gold",
+        "--nuggets",
+    ),
     *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
-    *("--qrels", "--examples", "--tokenizer"),
+    *("--qrels", "--examples", "--tokenizer", "--gold-chosen", "--pilot"),
     *("--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
 }
 NO_FILES = {
@@ -82,7 +97,18 @@ NO_FILES = {
         "--price",
         "--shard",
     ),
-    *("--title", "--measure", "-m", "--sort", "--names", "key", "name", "dataset"),
+    *(
+        "--title",
+        "--measure",
+        "-m",
+        "--sort",
+        "--names",
+        "--until-labelled",
+        "--annotator",
+        "key",
+        "name",
+        "dataset",
+    ),
 }
 EVERY = pytest.mark.parametrize("which", JOBS, ids=" ".join)
 
@@ -116,6 +142,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("other").write_text(json.dumps(verdict) + "\n")
     Path("track").write_text(json.dumps(record("rag24", response_length=9)) + "\n")
     Path("pooled").write_text('{"query_id": "q0", "doc_id": "docs/d0.md", "from": {"r": 1}}\n')
+    assert command(*PLAN, "-o", "ask.jsonl").code == 0
     with Store(tmp_path / "store.sqlite") as store:
         asked = Request("Judge.", "this", {"type": "object"})
         store.put(asked.key("m", "here"), asked, Reply("ok", "{}"), "m", "here")
@@ -175,7 +202,7 @@ def test_every_option_is_known_as_what_is_read_or_written() -> None:
                 outputs.add((path, name))
             elif isinstance(param.type, click.types.StringParamType | click.Path | click.File):
                 assert name in READ | NO_FILES or (path, name) in FOLDERS | STORES, f"{path}: what is {name}?"
-    assert outputs == set(JOBS)
+    assert outputs == set(JOBS) | ADDED_TO
 
 
 @pytest.mark.slow
@@ -259,9 +286,9 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
     found = inputs(which)
-    assert found or which[0] == "judgements export"
+    assert found or which[0] == "replies export"
     for at, path in enumerate([*found, Path("store.sqlite")]):
-        if "store" in path.name and which[0] not in ("judge", "judgements export", "build nuggetize"):
+        if "store" in path.name and which[0] not in ("judge", "replies export", "build nuggetize"):
             continue
         link, twin = place(which, f"out/link{at}"), place(which, f"out/twin{at}")
         link.symlink_to(path.absolute())
@@ -415,7 +442,7 @@ def test_a_store_that_takes_others_is_a_store_or_new() -> None:
     os.mkfifo("pipe")
     before = Path("answers").read_bytes()
     for out in ("answers", "/dev/null", "out", ".", "pipe", "gold/x"):
-        outcome = command("judgements", "merge", "store.sqlite", "-o", out)
+        outcome = command("replies", "merge", "store.sqlite", "-o", out)
         assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
     assert Path("answers").read_bytes() == before
     assert Path("/dev/null").is_char_device()

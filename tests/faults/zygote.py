@@ -19,7 +19,7 @@ import pyarrow.parquet  # noqa: F401
 
 import rageval.building.collection
 import rageval.cli.judge
-import rageval.cli.judgements
+import rageval.cli.replies
 import rageval.cli.report
 import rageval.cli.score
 import rageval.judges.panel

@@ -57,9 +57,9 @@ JUDGE = (
 JOBS: dict[str, tuple[str, ...]] = {
     "judge": JUDGE,
     "batch": (*JUDGE, "--batch", "--poll-every", "0.01"),
-    "export": ("judgements", "export", "--store", "filled.sqlite", "-o", "output"),
-    "merge": ("judgements", "merge", "filled.sqlite", "-o", "all.sqlite"),
-    "import": ("judgements", "import", "replies", "--store", "all.sqlite"),
+    "export": ("replies", "export", "--store", "filled.sqlite", "-o", "output"),
+    "merge": ("replies", "merge", "filled.sqlite", "-o", "all.sqlite"),
+    "import": ("replies", "import", "replies", "--store", "all.sqlite"),
     "report": ("report", "run", "qrels", "-m", "recall@5", "-o", "output"),
     "score": ("run", "qrels", "-m", "recall@5", "-o", "output.parquet"),
     "fuse": ("build", "fuse", "run", "run", "-o", "output"),

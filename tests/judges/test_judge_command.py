@@ -1,4 +1,4 @@
-"""`rageval judge` and `rageval judgements`, from the command line to a server on this machine and back."""
+"""`rageval judge` and `rageval replies`, from the command line to a server on this machine and back."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
     for share in ("1/3", "2/3", "3/3"):
         assert_fine(command(*common, "--shard", share, "--store", f"{share[0]}.sqlite", "-o", share[0]))
     assert len(server.requests) == CALLS - CANARIES
-    merged = command("judgements", "merge", "1.sqlite", "2.sqlite", "3.sqlite", "-o", "all.sqlite")
+    merged = command("replies", "merge", "1.sqlite", "2.sqlite", "3.sqlite", "-o", "all.sqlite")
     assert merged.code == 0
     assert_fine(command(*common, "--store", "all.sqlite", "-o", "judged"))
     assert len(server.requests) == CALLS - CANARIES
@@ -329,30 +329,30 @@ def test_other_rubrics(server: LlmServer, rubric: str, options: tuple[str, ...],
 
 def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     command(*CRAG, "--judge", "openai:m", "-o", "judged")
-    stats = json.loads(command("judgements", "stats").out)
+    stats = json.loads(command("replies", "stats").out)
     assert (stats["replies"], stats["models"]) == (CALLS, {"openai:m": CALLS})
-    assert_fine(command("judgements", "export", "-o", "replies"))
+    assert_fine(command("replies", "export", "-o", "replies"))
     lines = Path("replies").read_text().splitlines()
     assert len(lines) == CALLS
-    assert command("judgements", "export").out.splitlines() == lines
+    assert command("replies", "export").out.splitlines() == lines
     keys = {json.loads(line)["key"][:16] for line in lines}
     assert {row["key"] for row in judged() if "key" in row} < keys
-    shown = command("judgements", "show", json.loads(lines[0])["key"][:12]).out
+    shown = command("replies", "show", json.loads(lines[0])["key"][:12]).out
     assert "--- system\nYou decide whether an answer agrees" in shown
     assert "--- reply\n{" in shown
-    assert command("judgements", "import", "replies", "--store", "other.sqlite").code == 0
+    assert command("replies", "import", "replies", "--store", "other.sqlite").code == 0
     assert_fine(command(*CRAG, "--judge", "openai:m", "-o", "again", "--store", "other.sqlite"))
     assert len(server.requests) == CALLS
     changed = json.loads(lines[0])
     changed["reply"]["text"] = "{}"
     Path("changed").write_text(json.dumps(changed) + '\n{"torn')
-    outcome = command("judgements", "import", "changed")
+    outcome = command("replies", "import", "changed")
     assert outcome.code == 3
     assert "is there with another reply, which was kept" in outcome.err
     assert "the last line is cut off" in outcome.err
-    assert_refused(command("judgements", "show", "zz"), "no reply, or more than one")
-    assert_refused(command("judgements", "stats", "--store", "nowhere"), "nowhere: no such store")
-    assert_refused(command("judgements", "merge", "nowhere", "-o", "x"), "nowhere: no such store")
+    assert_refused(command("replies", "show", "zz"), "no reply, or more than one")
+    assert_refused(command("replies", "stats", "--store", "nowhere"), "nowhere: no such store")
+    assert_refused(command("replies", "merge", "nowhere", "-o", "x"), "nowhere: no such store")
 
 
 def test_no_key_is_ever_written(server: LlmServer) -> None:
@@ -413,3 +413,8 @@ def test_the_rubrics_are_listed_and_can_be_changed(server: LlmServer) -> None:
         command("judge", "answers", "--rubric", "nowhere.toml", "--judge", "exact"), "nowhere.toml"
     )
     assert_refused(command("judge", "--judge", "exact"), "no rubric named")
+
+
+def test_the_store_is_found_under_its_old_name_for_one_version() -> None:
+    outcome = command("judgements", "stats", "--store", "nowhere")
+    assert_refused(outcome, "judgements is called replies now", "nowhere: no such store")

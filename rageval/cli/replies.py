@@ -1,4 +1,4 @@
-"""`rageval judgements`: the store of replies, looked into, copied and merged."""
+"""`rageval replies`: the store of replies, looked into, copied and merged."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _store = shared("--store", help="The store (default: the user's cache).")
 
 
 @click.group(cls=Group)
-def judgements() -> None:
+def replies() -> None:
     """Look into the store of what models replied, which makes every judgement repeatable.
 
     \b
-    rageval judgements stats
-    rageval judgements export -o replies.jsonl        what somebody else can import
-    rageval judgements merge shard1.sqlite shard2.sqlite -o all.sqlite
-    rageval judgements show 3fa9                      the prompt as it was sent, and the raw reply
+    rageval replies stats
+    rageval replies export -o replies.jsonl        what somebody else can import
+    rageval replies merge shard1.sqlite shard2.sqlite -o all.sqlite
+    rageval replies show 3fa9                      the prompt as it was sent, and the raw reply
     """
 
 
-@judgements.command("export")
+@replies.command("export")
 @_store
 @output_option("-o", "--output", metavar="FILE", help="Default: print.")
 def _export(store: str | None, output: Path | None) -> None:
@@ -53,7 +53,7 @@ def _export(store: str | None, output: Path | None) -> None:
             click.echo(f"rageval: {source.damaged:,} damaged rows were left out", err=True)
 
 
-@judgements.command("import")
+@replies.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.jsonl...")
 @_store
 def _import(files: tuple[str, ...], store: str | None) -> None:
@@ -65,7 +65,7 @@ def _import(files: tuple[str, ...], store: str | None) -> None:
             _report(path, target.import_(_lines_of(path)))
 
 
-@judgements.command("merge")
+@replies.command("merge")
 @click.argument("stores", nargs=-1, required=True, metavar="STORE.sqlite...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The store that takes them all.")
 def _merge(stores: tuple[str, ...], output: str) -> None:
@@ -77,7 +77,7 @@ def _merge(stores: tuple[str, ...], output: str) -> None:
             _report(path, target.merge(_existing(path)))
 
 
-@judgements.command("stats")
+@replies.command("stats")
 @_store
 def _stats(store: str | None) -> None:
     """How many replies there are, of which models, with which status."""
@@ -87,7 +87,7 @@ def _stats(store: str | None) -> None:
         print_lines([json.dumps(source.stats(), indent=2)])
 
 
-@judgements.command("show")
+@replies.command("show")
 @click.argument("key")
 @_store
 def _show(key: str, store: str | None) -> None:
