@@ -60,13 +60,17 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
     rest, position, previous = b"", at, None
     first = True  # the line that `at` lies in, of which only a part is seen
     for block in blocks:
+        # The last piece may be half a line: it waits for the next block.
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
+            # The cut fell somewhere in this line; its first word may be half of one.
             query = b"" if first else _first_word(line, reading)
+            # Two whole lines with different queries: the border lies between them.
             if previous and query and query != previous and not _means_something(line):
                 return position
             previous, first = query or previous, False
             position += len(line) + 1
+        # A query, or a line, that never ends: rather no cut than reading the file to its end to find one.
         if len(rest) > reading.limits.line or position - at >= _FAR:
             return None
     return None
@@ -212,10 +216,12 @@ class _FrameSpan:
         for frame in self.frames:
             at = frame.begin
             for block in _unpacked(raw, frame, name_of(self.path)):
+                # What of this block lies inside the part; empty before the part begins.
                 part = block[max(0, self.begin - at) : max(0, self.end - at)]
                 at += len(block)
                 if part:
                     yield part
+                # The rest of the frame is another part's, which unpacks it to its end and so checks it.
                 if self.end <= at and self.end < frame.end:
                     return
 
@@ -233,6 +239,7 @@ def _frame_spans_of(
     if tabbed is None:
         return []
     starts = [frame.begin for frame in frames]
+    # Unpacking can begin only where a frame does, so cuts are looked for from the beginning of one.
     firsts = {bisect_right(starts, size * at // count) - 1 for at in range(1, count)} - {0}
     cuts = [_border(_content(raw, path, frames[at:]), starts[at], reading) for at in sorted(firsts)]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
@@ -243,6 +250,7 @@ def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
     """Return the frames that the seek table names; none without a table, or if it does not fit the file."""
     if size < _HEADER_SIZE + _FOOTER_SIZE:
         return []
+    # The seek table is the last frame of the file, and is read from its end (zstd's contrib/seekable_format).
     count, descriptor, magic = struct.unpack("<IBI", _bytes(raw, size - _FOOTER_SIZE, _FOOTER_SIZE))
     entry = 12 if descriptor & _CHECKSUMS else 8
     length = count * entry + _FOOTER_SIZE
@@ -256,6 +264,7 @@ def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
         packed, unpacked = struct.unpack_from("<II", table, place)
         frames.append(_Frame(at, packed, begin, unpacked))
         at, begin = at + packed, begin + unpacked
+    # Frames that do not fill the file are of another file, or a lie.
     return frames if at + len(table) == size else []
 
 
@@ -301,10 +310,12 @@ def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
         while not unpacker.eof:
             packed = raw.read(min(left, _BLOCK)) if unpacker.needs_input else b""
             left -= len(packed)
+            # The frame ends before its content does; told below.
             if unpacker.needs_input and not packed:
                 break
             block = unpacker.decompress(packed, CHUNK)
             size += len(block)
+            # Stop at once: a table that understates a frame must not fill the memory.
             if size > frame.size:
                 break
             yield block
@@ -327,6 +338,7 @@ class _BlockStream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         if not self._rest:
             self._rest = next(self._blocks, b"")
+        # A read may give less than was asked for, as any raw stream's may.
         block, self._rest = (self._rest, b"") if size < 0 else (self._rest[:size], self._rest[size:])
         return block
 
@@ -361,6 +373,7 @@ def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
         sizes = list(accumulate(map(_size, groups), initial=0))
         begins = list(accumulate((group.num_rows for group in groups), initial=0))
         count = grain.parts_of(sizes[-1])
+        # By bytes of the columns that are read, not by rows: that is what reading costs.
         nearest = {_nearest(sizes, sizes[-1] * at / count) for at in range(1, count)} - {0, len(groups)}
         cuts = [_row_border(file, begins, group) for group in sorted(nearest)]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
@@ -381,6 +394,7 @@ def _row_border(file: Any, begins: list[int], group: int) -> int | None:
     """Return the first row of a group, or behind, that is of another query than the row before it."""
     from pyarrow import compute
 
+    # The last query before the group: rows at its beginning that go on with it belong to the part before.
     *_, (_, queries) = _queries(file, begins, group - 1)
     previous = queries[-1]
     for at in range(group, len(begins) - 1):

@@ -134,12 +134,15 @@ class _BatchJob(Job):
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
         self._budget.open(self._store)
+        # Before anything new: money for batches that are out already is spent, whatever the limit is now.
         self._commit()
         while self._unsettled:
             await self._look_for_lost()
             for batch in self._open():
                 if await self._patiently(partial(self._model.state, batch.id)) == ENDED:
                     await self._take(batch)
+            # Between looking and handing over, others may have stored replies; asking for those again would
+            # cost twice.
             self._leave_to_others()
             if self._unsettled and self._no_money is None:
                 await self._hand_over()
@@ -149,6 +152,7 @@ class _BatchJob(Job):
                 raise self._no_money
             self._show()
             await asyncio.wait([self._beating], timeout=poll_every)
+            # The heartbeat ends only with an error, which is raised here.
             if self._beating.done():  # which it is only without a store
                 self._beating.result()
 
@@ -187,11 +191,13 @@ class _BatchJob(Job):
         free = self._claimed()
         with self._store.together():
             todo = [(key, self._unsettled[key]) for key in free if self._reserve(key)]
+        # What the budget does not reach is somebody else's to ask.
         self._store.release(*({*free} - {key for key, _ in todo}))
         try:
             while todo:
                 await self._patiently(lambda: _to_the_end(self._submit_first(todo)))
         finally:
+            # Not what may be in a batch after all: that is paid for, whether its id came back or not.
             self._unreserve({key for key, _ in todo} - self._covered())
             self._store.release(*(key for key, _ in todo))
 
@@ -209,6 +215,7 @@ class _BatchJob(Job):
         mine: list[str] = []
         for at in range(0, len(left), _AT_ONCE):
             mine += self._store.claim_all(left[at : at + _AT_ONCE])
+        # A batch stored between the first look and the claim covers keys that we now hold; give those back.
         covered = self._covered()  # again, as others wait from now on
         covered |= {key for key in mine if self._store.get(key, self._job) is not None}
         self._store.release(*(key for key in mine if key in covered))
@@ -235,17 +242,24 @@ class _BatchJob(Job):
         finder: Any = self._model if hasattr(self._model, "find") else None
         intent = finder.intent() if finder else f"intent-{secrets.token_hex(16)}"
         self._own.add(intent)
+        # Stored before it is sent. If the answer or this process is lost in between, the intent says what to
+        # look for.
         self._store.batches.add(intent, self._who, keys, INTENDED)
         try:
             batch = await (finder.submit(todo[:size], intent) if finder else self._model.submit(todo[:size]))
+        # Nobody knows whether it was accepted: the intent stays, and is looked for; nothing in it is sent
+        # again.
         except Lost as error:
             self._progress.say(f"{error}: looking whether a batch of {len(keys):,} requests was accepted")
         except (Transient, Fatal) as error:
+            # Refused before anything was accepted, so there is nothing at the provider to tidy away.
             nothing_was_sent = isinstance(error, Unreachable) or getattr(error, "throttled", False)
             await self._give_up(intent, tidy=not nothing_was_sent)
             raise
         else:
             self._accepted(intent, batch, keys)
+        # Only what was handed over, or may have been, leaves the list; after an error above it is tried
+        # again.
         del todo[:size]
         self._store.release(*keys)
         self._tally.calls += len(keys)

@@ -105,14 +105,20 @@ class _LiveJob(Job):
         try:
             for number, key, request in requests:
                 self._ahead.append((number, self._reply_or_task(key, request)))
+                # Stored replies never wait for anything: without a break they would keep the loop from the
+                # calls under way.
                 if self._stored_in_a_row >= _STORED_IN_A_ROW:
                     self._stored_in_a_row = 0
                     await asyncio.sleep(0)
+                # Requests may be more than memory holds: no more tasks than can soon be asked.
                 while len(self._tasks) >= _WAITING + concurrency:
                     self._fewer.clear()
                     await self._fewer.wait()
+                # Replies are yielded in the order of the requests, so one that is late holds back those
+                # behind it; only so many of them are kept.
                 while self._ahead and (len(self._ahead) >= _HELD or self._is_first_ready()):
                     yield await self._first()
+                # The job ends, but replies that are paid for still come out below.
                 if self._trouble is not None:
                     break
             while self._ahead:
@@ -121,6 +127,7 @@ class _LiveJob(Job):
             await self._end(beating)
 
     def _reply_or_task(self, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
+        # The same question twice is asked once.
         if key in self._tasks:
             return self._tasks[key]
         found = self._stored(key)
@@ -143,6 +150,8 @@ class _LiveJob(Job):
         if not found.done():
             await asyncio.wait([found])
         if self._trouble is not None and (found.cancelled() or found.exception()):
+            # Calls under way are paid for: wait for them before the trouble is raised, so that they are
+            # stored.
             while self._flying:
                 await asyncio.wait(self._flying)
             raise self._trouble
@@ -170,9 +179,13 @@ class _LiveJob(Job):
         tries, pause, look, until = 0, 0.0, _FIRST_LOOK, loop.time() + self._patience.total
         while self._trouble is None:
             async with self._gate as begun:
+                # Claim within the gate: between a look at the store and the call no other process may begin
+                # the same call.
                 mine, found = await self._commits.do(partial(self._claimed, key))
                 if found is not None:
                     return found
+                # Another process asks it now: look again, less and less often; its waiting is no failure of
+                # ours.
                 if not mine:
                     pause, look = look, min(2 * look, _LAST_LOOK)
                     until = loop.time() + self._patience.total
@@ -183,15 +196,19 @@ class _LiveJob(Job):
                         return await self._called(key, request, begun)
                     except Transient as error:
                         self._note(key, error)
+                        # A refusal or an absent server says nothing of this request, so it costs none of its
+                        # tries.
                         tries += not (error.throttled or isinstance(error, Unreachable))
                         if tries >= self._patience.tries or loop.time() > until:
                             return self._counted(Reply(ERROR, detail=str(error)))
+                        # The gate itself makes everybody wait after a refusal.
                         pause = 0.0 if error.throttled else backoff(max(tries, 1), self._patience.first_pause)
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
 
     def _claimed(self, key: str) -> tuple[bool, Reply | None]:
         """Whether this job may ask, and the reply if another one has it already."""
+        # Claim first, look second: the other order could miss a reply stored in between, and pay twice.
         mine = self._store.claim(key)
         return mine, self._stored(key) if mine else None
 
@@ -200,6 +217,8 @@ class _LiveJob(Job):
         reservation = await self._reserved(request)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
+        # Which of the three is called at the end depends on how far the call came: a call that never left
+        # costs nothing, one without an answer the most it can cost, one with an answer what it says.
         settle = partial(self._budget.settle, reservation, Usage(), self._model.name)
         unknown = partial(self._budget.settle, reservation, None, self._model.name)
         try:
@@ -210,6 +229,7 @@ class _LiveJob(Job):
             if reply.status in STORABLE:
                 who = (self._model.name, self._model.endpoint, self._budget.job)
                 put = partial(self._store.put, key, request, reply, *who)
+                # Even if the job is being stopped: the reply is paid for.
                 reply = await self._commits.do(put, even_if_left=True)
             return self._counted(reply)
         except Transient as error:
@@ -228,6 +248,7 @@ class _LiveJob(Job):
         seconds = self._patience.deadline
         try:
             async with asyncio.timeout(seconds):
+                # Fences are drawn for each call, after all data is known: no data can contain them.
                 return await self._model.ask(request.fenced())
         except TimeoutError:
             error = Transient(f"{self._model.name}: no answer within {seconds:g} seconds")
@@ -235,6 +256,7 @@ class _LiveJob(Job):
             error = found
         except Fatal as found:
             raise JudgeFailed(f"{found} ({self._way_on()})") from found
+        # An answer that is lost on the way is no complaint of the server's, and slows nobody down.
         if not isinstance(error, Lost):
             self._gate.complained(begun, error.retry_after, error.throttled)
         raise error

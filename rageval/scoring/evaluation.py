@@ -249,6 +249,8 @@ class Evaluator:
                 found = self._over_orders(measure, rankings, tied)
             counted = self._counted(included, measure)
             query_ids = list(compress(names, counted))
+            # `found` is the values, and perhaps the lower and the upper ends; all lose the queries that do
+            # not count.
             values, *ends = (list(compress(value, counted)) for value in found)
             signature, groups = self._signature(measure, view), self._groups(query_ids)
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
@@ -299,12 +301,14 @@ class Evaluator:
             return measure.at(rel)
         if rel is None or not isinstance(measure, Measure) or "rel" not in measure.declared:
             return measure
+        # What is said of one measure goes before what is said of all.
         return measure if "rel" in measure.given else measure(rel=rel)
 
     def _provided(self, measure: AnyMeasure) -> AnyMeasure:
         return by_provider(measure, self.rules.provider) if self.rules.provider else measure
 
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
+        # Expected values start from the usual order, and are then taken over all orders of equal scores.
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
         floor = EVERYTHING
         if self.rules.compat:
@@ -322,14 +326,17 @@ class Evaluator:
         cutoffs = [measure.k for measure in self.measures]
         if self.rules.bounds:  # what nobody judged below the cut-off may be relevant, too
             return None
+        # A measure without a cut-off looks at the whole ranking.
         return None if None in cutoffs else max((k for k in cutoffs if k), default=None)
 
     def _join(self, source: RunSource, view: View) -> Joined:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
+        # Taking unjudged documents out moves others up, from any depth.
         deepest = None if view.judged_only else self._deepest()
         return source.join(Joining(self.qrels, view, cutoffs, deepest))
 
     def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
+        # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
             ids = self.qrels.query_ids
             raise InputError(
@@ -345,6 +352,7 @@ class Evaluator:
         found = NothingJudged(self.why_nothing_judged(source, notes))
         if self.rules.nothing_judged == "error":
             raise found
+        # Points at the line of the user's that called rageval, however deep this is.
         warnings.warn(found, stacklevel=_frames_of_ours())
 
     def _included(self, notes: Notes) -> list[bool]:
@@ -407,6 +415,7 @@ class Evaluator:
         ends = []
         for value, ranking in zip(values, rankings, strict=True):
             top = ranked(ranking, measure.k, rel)
+            # With nothing unjudged the value is certain, and both ends are the value itself, to the last bit.
             is_open = top.unjudged or top.others
             ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
         return [self._defined(measure, [end[at] for end in ends]) for at in (0, 1)]
@@ -444,6 +453,7 @@ class Evaluator:
         values = measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
         relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
         return [
+            # Only where nothing is relevant; any other NaN stays NaN, and is counted as undefined.
             0.0 if math.isnan(value) and not known else float(value)
             for value, known in zip(values, relevant, strict=True)
         ]
@@ -461,6 +471,7 @@ def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> d
     found: dict[str, list[str]] = {}
     left = _LOOKED_AT
     for documents in queries:
+        # Ids were checked when they were read; half a character is passed on as it is.
         query = documents.query.decode("utf-8", "surrogatepass")
         if query in wanted:
             found[query] = [doc.decode("utf-8", "surrogatepass") for doc in documents.docs[:left]]

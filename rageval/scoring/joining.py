@@ -105,9 +105,11 @@ class Joining(NamedTuple):
     def piece(self, queries: Iterable[Documents]) -> Piece:
         """Join whole queries, one after the other."""
         names: list[bytes] = []
+        # Arrays, not lists: a piece is sent between processes, and a number takes 4 or 8 bytes instead of 28.
         asked, rank, doc, length, judged, hits = (array(kind) for kind in "iiiqqq")
         tied: Counter[int] = Counter()
         rows = conflicts = shown_judged = 0
+        # Hits of query i stand from hits[i] to hits[i + 1], so there is one border more than queries.
         hits.append(0)
         for found in queries:
             names.append(found.query)
@@ -116,8 +118,10 @@ class Joining(NamedTuple):
             conflicts += contradicts(found, order)
             tied.update(cutoff for cutoff in self.cutoffs if order.tied_at(cutoff))
             query = self.qrels.find(found.query)
+            # Counted above, for the remarks; not scored.
             if query < 0:
                 continue
+            # All documents of a query in one call, as the compiled part takes them.
             numbers = self.qrels.numbers(query, list(map(found.docs.__getitem__, order.rows)))
             unjudged = numbers.count(NOT_JUDGED)
             asked.append(query)
@@ -125,6 +129,7 @@ class Joining(NamedTuple):
             judged.append(len(numbers) - unjudged)
             top = numbers[: self._top]
             shown_judged += len(top) - top.count(NOT_JUDGED)
+            # Most documents of a deep run are unjudged: only judged ones are kept, with their ranks.
             if unjudged < len(numbers):
                 kept = [(at, number) for at, number in enumerate(numbers[: self.deepest], 1) if number >= 0]
                 rank.extend([at for at, _ in kept])
@@ -196,9 +201,11 @@ class Joining(NamedTuple):
                 notes.judged[query] = judged
                 ranks, docs = piece.rank[first:last].tolist(), piece.doc[first:last].tolist()
                 ranked[query] = self._seen(topics[query], ranks, docs, length)
+        # Two pieces hold the same query: its rows lie apart, and neither ranking is whole.
         if len(names) < notes.queries_in_run:
             raise Scattered
         notes.queries_missing = len(topics) - (notes.queries_in_run - notes.queries_only_in_run)
+        # A judged query that the run lacks has an empty ranking, and scores 0.
         rankings = [ranked.get(query) or Ranking(topic, (), (), 0) for query, topic in enumerate(topics)]
         return Joined(list(names), lengths, rankings, notes)
 
@@ -208,9 +215,11 @@ class Joining(NamedTuple):
         if view.floor != EVERYTHING:
             judged = [topic.grade(document) >= view.floor for document in documents]
             ranks, documents = list(compress(ranks, judged)), list(compress(documents, judged))
+        # Taken out before the depth is applied, so that the depth counts judged documents.
         if view.judged_only:
             ranks, retrieved = list(range(1, len(documents) + 1)), len(documents)
         if view.depth is not None:
+            # Ranks are in order, so the documents to a depth are a prefix.
             inside = bisect_right(ranks, view.depth)
             ranks, documents, retrieved = ranks[:inside], documents[:inside], min(retrieved, view.depth)
         return Ranking(topic, ranks, documents, retrieved)

@@ -102,15 +102,19 @@ def corrected(
     """
     world = _world(judged, labelled, chosen, clusters, same, level, population, span, fewest)
     fit = _fit(world, slope)
+    # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
     differ = _differing(world, paired)
     floor = span if differ < FEW else 0.0
+    # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
+    # share.
     value = world.share * fit.value
     variance, alone, added, influence, units = _variances(world, fit, floor, level)
     error = math.sqrt(variance + added)
     half = reach(freedom, level) * error
     low, high = value - half, value + half
     if within is not None:
+        # The ends of the scale cut the interval, but never to the wrong side of the estimate.
         low, high = max(low, min(within[0], value)), min(high, max(within[1], value))
     return Corrected(
         judge=_mean(world.judged),
@@ -190,7 +194,9 @@ def _world(
     if len(at) < max(fewest, 3):
         raise TooFewLabels(f"people judged {len(at):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
     chance = np.full(len(at), len(at) / rest.sum()) if chosen is None else _chances(chosen, values, at)
+    # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
     weight = np.ones(len(at)) if chosen is None else 1 / chance
+    # Kish: unequal weights tell as much as this many equal ones.
     count = float(weight.sum() ** 2 / (weight**2).sum())
     if count < min(fewest, 10):
         raise TooFewLabels(f"{len(at):,} labels count as {count:.1f} drawn alike (10 are needed)")
@@ -201,6 +207,7 @@ def _world(
         held = len(np.unique(unit[at]))
         if held < FEWEST_CLUSTERS:
             raise TooFewLabels(f"people judged in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
+        # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
     return _World(values, rest, at, said, weight, 1 - chance, unit, names, count, population == "set")
 
@@ -241,9 +248,13 @@ def _fit(world: _World, known: float | None = None) -> _Fit:
     square = float((g * apart**2).sum())
     if square <= 1e-20 * float((e**2).max(initial=0.0)):  # rounding errors of a judge who never differs
         square, apart = 1.0, np.zeros(len(e))
+    # Least squares of people's values on the judge's; at slope 0 the judge is not used at all.
     slope = float((g * apart * off).sum()) / square if known is None else known
+    # How far the labelled queries lie from all queries, by the judge: what the correction moves by.
     ahead = float(world.judged[world.rest].mean()) - beside
     told = 1.0 if known is None else 0.0  # by these labels
+    # Residuals at far-off points are too small by 1 − h, because the line is drawn towards them; undo that
+    # (HC3).
     leverage = g * (1 + told * apart**2 / square)
     weight = g * (1 + told * ahead * apart / square)
     part = weight * (off - slope * apart) / np.maximum(1 - leverage, 1 - _LEVERAGE)
@@ -257,6 +268,7 @@ def _variances(
 ) -> tuple[float, float, float, Float, tuple[Hashable, ...]]:
     """Return V, the same without a judge, what the floor adds, and parts in the error by unit."""
     share, number = world.share, len(world.judged)
+    # Of a fixed set of queries only the labels are a draw; of a kind of queries, the queries are one, too.
     phase = 0.0 if world.is_set else 1 / number
     spread = share * fit.spread + share * (1 - share) * fit.value**2
     added = share**2 * _floor(level) * (floor / world.independent) ** 2 * world.unseen
@@ -267,6 +279,7 @@ def _variances(
         variance, alone = (share**2 * float((part**2 * world.left).sum()) + spread * phase
                            for part in (fit.part, fit.alone))  # fmt: skip
         return variance, alone, added, by_label[0], world.names
+    # Parts in the error are added within a cluster before they are squared, so what is alike in it counts.
     sums = [np.bincount(world.unit, each, len(world.names)).astype(np.float64) for each in by_label]
     factor = len(world.names) / (len(world.names) - 1) * (world.unseen if world.is_set else 1.0)
     variance, alone = (factor * float((each**2).sum()) for each in sums)
@@ -288,6 +301,8 @@ def _differing(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
     said, judged = np.round(world.said, 12), np.round(world.judged[world.at], 12)
     values, times = np.unique(said, return_counts=True)
+    # The least of three counts: labels that differ from the judge, from one another, and (of differences)
+    # from 0.
     differ = [said != judged, said != values[times.argmax()], *([said != 0] if paired else [])]
     if world.unit is None:
         return min(int(each.sum()) for each in differ)
