@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.limits import Limits
-from rageval.files.opening import RowRange, Source, name_of, opened
+from rageval.files.opening import RowRange, Source, _opened, name_of
 from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
 from rageval.text import AROUND
 
@@ -31,7 +31,7 @@ ROWS = 2**16  # of a batch
 
 def kind_of_columns(source: Source) -> str:
     """Return `run` or `qrels`, by the columns."""
-    with opened_table(source) as file:
+    with _opened_table(source) as file:
         names = file.schema_arrow.names
     for kind, columns in (("run", RUN), ("qrels", _QRELS)):
         if set(columns) <= set(names):
@@ -159,8 +159,8 @@ def _batches(
     limits: Limits,
     rows: range | None = None,
 ) -> Iterator[_RowBatch]:
-    with opened_table(source) as file:
-        names = wanted(file, source, columns, others)
+    with _opened_table(source) as file:
+        names = _wanted(file, source, columns, others)
         rows = range(file.metadata.num_rows) if rows is None else rows
         if not rows:
             raise InputError(f"{name_of(source)}: is empty, expected rows of {', '.join(columns)}")
@@ -180,7 +180,7 @@ def _groups(metadata: Any, rows: range) -> tuple[list[int], int]:
     return groups, begins[groups[0]]
 
 
-def wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+def _wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Return the columns to be read, which have to be there, and those others that are."""
     names = file.schema_arrow.names
     if not set(columns) <= set(names):
@@ -192,10 +192,10 @@ def wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[s
 
 
 @contextmanager
-def opened_table(source: Source) -> Iterator[Any]:
+def _opened_table(source: Source) -> Iterator[Any]:
     """Open a Parquet file; nothing is fetched that is not asked for, and its errors are said as ours."""
     pyarrow, parquet = _engine(name_of(source))
-    with opened(str(source), until=0) as raw:
+    with _opened(str(source), until=0) as raw:
         try:
             with parquet.ParquetFile(pyarrow.PythonFile(raw, mode="r")) as file:
                 yield file

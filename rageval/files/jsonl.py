@@ -22,7 +22,7 @@ from msgspec import UNSET
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Complaints, Source, chunks, name_of, quoted, refuse_bom, without_bom
+from rageval.files.opening import BOM, Complaints, Source, _refuse_bom, _without_bom, chunks, name_of, quoted
 from rageval.text import problem_of_id, visible
 
 _Record = TypeVar("_Record")
@@ -150,8 +150,8 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
     empty = True
     for text in chunks(source, limits):
         if line == 1:
-            text = without_bom(text, name)
-        refuse_bom(text, name, line)
+            text = _without_bom(text, name)
+        _refuse_bom(text, name, line)
         if len(text) > limits.line and text.find(b"\n", 0, limits.line) < 0:
             raise InputError(
                 f"{name}:{line}: a line of more than {limits.line:,} bytes;"

@@ -40,7 +40,7 @@ _BEGINNINGS = {
 }
 
 
-def packing_of(start: bytes) -> str | None:
+def _packing_of(start: bytes) -> str | None:
     """Return how content that begins like this is compressed, if it is."""
     return next((name for name, begins in _BEGINNINGS.items() if begins.match(start)), None)
 
@@ -50,7 +50,7 @@ def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
     return cast("IO[bytes]", _OPENERS[packing](raw))
 
 
-def zstandard() -> Any:
+def _zstandard() -> Any:
     """Return the module that knows Zstandard."""
     try:
         if sys.version_info >= (3, 14):
@@ -139,7 +139,7 @@ def _xz(raw: IO[bytes]) -> Any:
 
 
 def _zstd(raw: IO[bytes]) -> Any:
-    return _Streams(raw, zstandard().ZstdDecompressor)
+    return _Streams(raw, _zstandard().ZstdDecompressor)
 
 
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, XZ: _xz, ZSTD: _zstd}
@@ -231,7 +231,7 @@ def is_columnar(source: Source | RowRange) -> bool:
         return str(source).partition("?")[0].endswith((".parquet", ".pq"))
     if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
         return False
-    with opened(source) as raw:
+    with _opened(source) as raw:
         return raw.read(len(_PARQUET)) == _PARQUET
 
 
@@ -261,19 +261,19 @@ def kept(source: Source) -> Source:
 
 def size_of(source: Source) -> int:
     """Return the bytes of a source that was read."""
-    return len(source) if isinstance(source, _KeptStream) else stamp_of(cast("str", source))[0]
+    return len(source) if isinstance(source, _KeptStream) else _stamp_of(cast("str", source))[0]
 
 
 def is_packed(source: Source) -> bool:
     """Return whether the content is compressed."""
-    with _opened(source, name_of(source)) as raw:
-        return packing_of(_taken(raw, LOOK, name_of(source))) is not None
+    with _raw(source, name_of(source)) as raw:
+        return _packing_of(_taken(raw, LOOK, name_of(source))) is not None
 
 
 def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
     """Yield the unpacked content, cut only behind line ends; the last chunk may lack its line end."""
     name = name_of(source)
-    with _opened(source, name) as raw:
+    with _raw(source, name) as raw:
         rest: list[bytes] = []  # pieces of a line that is not yet whole
         for block in _unpacked(raw, name, limits, size):
             cut = block.rfind(b"\n") + 1
@@ -297,7 +297,7 @@ def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:
 def start_of_stream(stream: Any) -> bytes:
     """Return what an open stream begins with, unpacked, and leave it there; nothing if unknown."""
     start: bytes = stream.peek(2**16) if hasattr(stream, "peek") else b""
-    packing = packing_of(start)
+    packing = _packing_of(start)
     if packing == GZIP:
         import zlib
 
@@ -327,7 +327,7 @@ def first_bytes(source: Source, limits: Limits) -> bytes:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
+def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
     if is_remote(path):
         from rageval.files import _remote
@@ -342,7 +342,7 @@ def opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[I
         yield cast("IO[bytes]", stream)
 
 
-def stamp_of(path: str | os.PathLike[str]) -> Stamp:
+def _stamp_of(path: str | os.PathLike[str]) -> Stamp:
     """Return the size of a file, and what else tells one version of it from another."""
     if is_remote(path):
         from rageval.files import _remote
@@ -355,12 +355,12 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
 
 def _refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
     """Raise `FileChanged` if the file is not what it was."""
-    if stamp_of(path) != stamp:
+    if _stamp_of(path) != stamp:
         raise FileChanged(f"{name_of(path)}: changed while it was scored; score it again when it is complete")
 
 
 @contextmanager
-def unchanged(path: str | os.PathLike[str], stamp: Stamp) -> Iterator[None]:
+def _unchanged(path: str | os.PathLike[str], stamp: Stamp) -> Iterator[None]:
     """Raise `FileChanged` if the file is another one before or after what is done, even if that fails."""
     _refuse_changes(path, stamp)
     try:
@@ -386,11 +386,11 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
+def _raw(source: Source, name: str) -> Iterator[IO[bytes]]:
     if source == STDIN:
         yield sys.stdin.buffer
     elif isinstance(source, str | os.PathLike):
-        with opened(source) as stream:
+        with _opened(source) as stream:
             yield stream
     elif isinstance(source, _KeptStream):
         yield cast("IO[bytes]", source.opened())
@@ -403,7 +403,7 @@ def _opened(source: Source, name: str) -> Iterator[IO[bytes]]:
 def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[bytes]:
     """Yield blocks of the content; a compressed stream that breaks or swells is refused."""
     counted = _Counted(raw, name)
-    packing = packing_of(counted.peek(LOOK))
+    packing = _packing_of(counted.peek(LOOK))
     stream = unpacked(cast("IO[bytes]", counted), packing) if packing else counted
     total = 0
     while True:
@@ -430,14 +430,14 @@ def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
         raise InputError(
             f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…"
         )
-    if is_bomb(total, packed, limits):
+    if _is_bomb(total, packed, limits):
         raise InputError(
             f"{name}: unpacks to more than {limits.ratio} times its size (a decompression bomb?);"
             " raise it with --limit ratio=…"
         )
 
 
-def is_bomb(total: int, packed: int, limits: Limits) -> bool:
+def _is_bomb(total: int, packed: int, limits: Limits) -> bool:
     """Return whether this is more than so many bytes may unpack to."""
     return total > _LENIENT and total > limits.ratio * packed
 
@@ -494,7 +494,7 @@ class Complaints:
             raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))
 
 
-def without_bom(text: bytes, name: str) -> bytes:
+def _without_bom(text: bytes, name: str) -> bytes:
     """Return the beginning of a text without its byte-order mark; `InputError` if that is one of UTF-16."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
@@ -503,7 +503,7 @@ def without_bom(text: bytes, name: str) -> bytes:
     return text.removeprefix(BOM)
 
 
-def refuse_bom(text: bytes, name: str, first_line: int) -> None:
+def _refuse_bom(text: bytes, name: str, first_line: int) -> None:
     """Raise `InputError` if a line begins with a byte-order mark, which would become part of an id."""
     if BOM[:1] not in text:  # looked for first, being one byte: that is ten times as fast
         return
@@ -516,7 +516,7 @@ def refuse_bom(text: bytes, name: str, first_line: int) -> None:
         )
 
 
-def bad_bytes(content: bytes, limits: Limits) -> str | None:
+def _bad_bytes(content: bytes, limits: Limits) -> str | None:
     """Return what is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
     if len(content) > limits.line:
         return f"a line of more than {limits.line:,} bytes; raise the limit with --limit line=…"

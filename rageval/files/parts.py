@@ -24,14 +24,14 @@ from rageval.files.opening import (
     RowRange,
     Source,
     Stamp,
-    is_bomb,
+    _is_bomb,
+    _opened,
+    _packing_of,
+    _stamp_of,
+    _unchanged,
+    _zstandard,
     is_columnar,
     name_of,
-    opened,
-    packing_of,
-    stamp_of,
-    unchanged,
-    zstandard,
 )
 from rageval.files.trec import RUN, Reading, first_is_tabbed
 
@@ -95,7 +95,7 @@ def _first_word(line: bytes, reading: Reading) -> bytes:
 
 def _means_something(line: bytes) -> bool:
     """Return whether this would be no id at the beginning of a file; no part begins so."""
-    return line.startswith(BOM) or packing_of(line) is not None
+    return line.startswith(BOM) or _packing_of(line) is not None
 
 
 _SPAN_LOOK = 2**18  # bytes looked at in one go
@@ -141,7 +141,7 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
 @contextmanager
 def _span_opened(span: _Span) -> Iterator[IO[bytes]]:
     """Yield the bytes of a span, if the file is still the one that was cut."""
-    with unchanged(span.path, span.stamp), opened(span.path, span.end) as raw:
+    with _unchanged(span.path, span.stamp), _opened(span.path, span.end) as raw:
         yield cast("IO[bytes]", _Bounded(raw, span))
 
 
@@ -207,7 +207,7 @@ class _FrameSpan:
     def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
         """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         last = self.frames[-1]
-        with unchanged(self.path, self.stamp), opened(self.path, last.at + last.packed) as raw:
+        with _unchanged(self.path, self.stamp), _opened(self.path, last.at + last.packed) as raw:
             stream = cast("IO[bytes]", _BlockStream(self._content(raw), name_of(self.path)))
             yield stream, reading._replace(tabbed=self.tabbed)
 
@@ -275,7 +275,7 @@ def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
 
 def _is_suspicious(frames: list[_Frame], limits: Limits) -> bool:
     """Return whether to leave it to the reader of whole files, which refuses what swells."""
-    swells = any(is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
+    swells = any(_is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
     return swells or frames[-1].end > limits.unpacked
 
 
@@ -303,7 +303,7 @@ def _head(blocks: Iterator[bytes]) -> bytes:
 
 def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
     """Yield the content of a frame; an error if the table does not tell the truth about it."""
-    zstd = zstandard()
+    zstd = _zstandard()
     raw.seek(frame.at)
     unpacker, left, size = zstd.ZstdDecompressor(), frame.packed, 0
     try:
@@ -361,14 +361,14 @@ class _RowSpan:
     @contextmanager
     def opened(self, reading: Reading) -> Iterator[tuple[RowRange, Reading]]:
         """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
-        with unchanged(self.path, self.stamp):
+        with _unchanged(self.path, self.stamp):
             yield RowRange(self.path, range(self.begin, self.end)), reading
 
 
 def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
     """Return the file in parts, cut near where groups of rows begin."""
-    with columnar.opened_table(path) as file:
-        columnar.wanted(file, path, columnar.RUN)
+    with columnar._opened_table(path) as file:
+        columnar._wanted(file, path, columnar.RUN)
         groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
         sizes = list(accumulate(map(_size, groups), initial=0))
         begins = list(accumulate((group.num_rows for group in groups), initial=0))
@@ -424,11 +424,11 @@ class FilePart(Protocol):
 
 def cut(path: _Path, reading: Reading, grain: Grain) -> Sequence[FilePart]:
     """Return all of the file in parts; fewer than two if it cannot be cut."""
-    stamp = stamp_of(path)
+    stamp = _stamp_of(path)
     if is_columnar(path):
         return _row_spans_of(path, stamp, grain)
-    with opened(path) as raw:
-        packing = packing_of(raw.read(LOOK))
+    with _opened(path) as raw:
+        packing = _packing_of(raw.read(LOOK))
         if packing == ZSTD:
             return _frame_spans_of(raw, path, stamp, reading, grain)
         return [] if packing else _spans_of(raw, path, stamp, reading, grain)

@@ -14,7 +14,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms, read_records
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Source, bad_bytes, chunks, name_of, quoted, refuse_bom
+from rageval.files.opening import BOM, Source, _bad_bytes, _refuse_bom, chunks, name_of, quoted
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
@@ -24,7 +24,7 @@ __all__ = ["Question", "fields_of", "read_facts", "read_groups", "read_questions
 
 def _from_topic(line: bytes, limits: Limits) -> Question:
     content = line.removesuffix(b"\r")
-    problem = bad_bytes(content, limits)
+    problem = _bad_bytes(content, limits)
     if problem:
         raise Unfit(problem)
     columns = [column.strip() for column in content.decode().split("\t")]
@@ -306,7 +306,7 @@ def _read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Itera
     line = 0
     for text in chunks(source, limits):
         text = text.removeprefix(BOM) if not line else text
-        refuse_bom(text, name, line + 1)
+        _refuse_bom(text, name, line + 1)
         for content in text.splitlines():
             line += 1
             try:

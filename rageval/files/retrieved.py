@@ -27,7 +27,7 @@ from rageval.files.jsonl import (
 )
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import finite, ids
-from rageval.files.opening import BOM, Source, chunks, name_of, refuse_bom, start_of
+from rageval.files.opening import BOM, Source, _refuse_bom, chunks, name_of, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Question
 
@@ -140,7 +140,7 @@ def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:
     """Yield the rows of `{query: {doc: number}}`, one object in all or one a line."""
     name = name_of(source)
     text = b"".join(chunks(source, limits.for_records())).removeprefix(BOM)
-    refuse_bom(text, name, 1)
+    _refuse_bom(text, name, 1)
     seen: dict[str, int] = {}
     for line, record in _objects(text, name):
         for query, docs in record.items():

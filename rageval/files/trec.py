@@ -19,12 +19,12 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
     Complaints,
     Source,
-    bad_bytes,
+    _bad_bytes,
+    _refuse_bom,
+    _without_bom,
     chunks,
     name_of,
     quoted,
-    refuse_bom,
-    without_bom,
 )
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def problem_in(
 ) -> str | None:
     """Return what is wrong with a line, or None."""
     return (
-        bad_bytes(content, limits)
+        _bad_bytes(content, limits)
         or _comment(content, comments)
         or _bad_shape(content, spans, kind)
         or _bad_value([content[left:right] for left, right in spans], kind, limits)
@@ -284,7 +284,7 @@ def texts(source: Source, reading: Reading, numbered: bool = True) -> Iterator[T
     """
     name, line = name_of(source), 1
     for at, content in enumerate(chunks(source, reading.limits)):
-        yield Text(content if at else without_bom(content, name), line)
+        yield Text(content if at else _without_bom(content, name), line)
         if numbered:
             line += content.count(b"\n")
 
@@ -329,7 +329,7 @@ def stretch(text: Text, kind: LineForm, name: str, reading: Reading) -> tuple[Se
     """Return the number of each line with a row, and the rows' columns; `InputError` if one is wrong."""
     content, first = text
     if isinstance(first, int):
-        refuse_bom(content, name, first)
+        _refuse_bom(content, name, first)
     if not content.strip(b" \t\n"):
         return [], []
     # The fast way takes a chunk whole, or not at all; then the slow way reads line by line and names the

@@ -12,7 +12,7 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
 from rageval.measures.scales import LEXICAL, SUPPORT
 from rageval.records import Nugget
-from rageval.scoring.assessing import OnScale
+from rageval.scoring.assessing import _OnScale
 from rageval.text import visible
 
 Place = tuple[int, int]  # query and aspect, by number
@@ -43,7 +43,7 @@ def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
 
 def _rows(table: JudgementTable) -> Iterator[tuple[int, Place]]:
     """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
-    scales = [OnScale(table, scale, check=False) for scale in (SUPPORT, LEXICAL)]
+    scales = [_OnScale(table, scale, check=False) for scale in (SUPPORT, LEXICAL)]
     everything = not any(scales)
     for answer in range(len(table.run)):
         for row in table.rows(answer):

@@ -20,7 +20,7 @@ from rageval.measures.ranking import Share
 from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
-from rageval.scoring.banks import judged_by
+from rageval.scoring.banks import _judged_by
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups
 from rageval.text import visible
 from rageval.version import __version__
@@ -320,7 +320,7 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         bounds=bounds,
         judges=judges,
         lost=dict(found.lost),
-        judged_by=judged_by(grades, run, found.scales),
+        judged_by=_judged_by(grades, run, found.scales),
         said_by=_said_by(found),
     )
 

@@ -35,7 +35,7 @@ class _Form(NamedTuple):
     failed: str | None  # why
 
 
-class OnScale:
+class _OnScale:
     """The judgements on one scale, their labels and grades checked."""
 
     def __init__(self, table: JudgementTable, scale: Scale, check: bool = True) -> None:
@@ -213,16 +213,16 @@ class OnScale:
         )
 
 
-def on(table: JudgementTable, scale: Scale) -> OnScale:
+def on(table: JudgementTable, scale: Scale) -> _OnScale:
     """Return the judgements on a scale; looked up once."""
     key = ("on", scale)
     if key not in table.kept:
-        table.kept[key] = OnScale(table, scale)
-    found: OnScale = table.kept[key]
+        table.kept[key] = _OnScale(table, scale)
+    found: _OnScale = table.kept[key]
     return found
 
 
-def required(table: JudgementTable, scale: Scale, asker: object) -> OnScale:
+def required(table: JudgementTable, scale: Scale, asker: object) -> _OnScale:
     """Return the judgements on a scale; `UsageError` if there are none that `asker` could use."""
     found = on(table, scale)
     if not found:
@@ -274,7 +274,7 @@ class JudgeOfRun:
         self.skips = missing == "skip"
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
-        self._scales: dict[tuple[Scale, Needs | None], OnScale] = {}
+        self._scales: dict[tuple[Scale, Needs | None], _OnScale] = {}
         self._answers = {table.query[answer]: answer for answer in table.answers_of(run, judge)}
 
     def assessments(self) -> Iterator[Assessment]:
@@ -313,7 +313,7 @@ class JudgeOfRun:
             return False  # an answer that cites nothing has nothing to be judged
         return scale.by_all and not self._only_here
 
-    def _required(self, scale: Scale, needs: Needs | None, asker: object) -> OnScale:
+    def _required(self, scale: Scale, needs: Needs | None, asker: object) -> _OnScale:
         """Return the judgements on a scale, where all is said of them that a measure needs."""
         judged = required(self._table, scale, asker)
         if not judged.is_by(self._judge):

@@ -52,7 +52,7 @@ def differences(table: JudgementTable) -> Iterator[str]:
         yield f"{unlike:,} criteria have another weight, or none, for some systems than for others"
 
 
-def judged_by(table: JudgementTable, run: int, scales: Iterable[Scale]) -> _JudgedBy:
+def _judged_by(table: JudgementTable, run: int, scales: Iterable[Scale]) -> _JudgedBy:
     """Return by what a system was judged (nuggets, opponents) where not all were judged by the same."""
     found: dict[str, frozenset[Any]] = {}
     words = table.queries.words

@@ -29,7 +29,7 @@ from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores, require_groups
-from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
+from rageval.scoring.sources import RunSource, _as_qrels, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -184,7 +184,7 @@ class Evaluator:
         if self.rules.bounds:
             for measure in self.measures:
                 bounds_of(measure)
-        self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
+        self.qrels: Qrels = self._with_nuggets(_as_qrels(qrels, self._floor()))
         self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
         if not self.qrels.query_ids:

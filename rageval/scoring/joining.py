@@ -25,10 +25,10 @@ from rageval.scoring.ordering import (
     Order,
     Scattered,
     View,
-    contradicts,
+    _contradicts,
     ranked,
 )
-from rageval.scoring.qrels import NOT_JUDGED, Qrels, fed, owned
+from rageval.scoring.qrels import NOT_JUDGED, Qrels, _fed, _owned
 
 _NOT_ASKED = -1
 
@@ -115,7 +115,7 @@ class Joining(NamedTuple):
             names.append(found.query)
             rows += len(found.docs)
             order = ranked(found, self.view.order)
-            conflicts += contradicts(found, order)
+            conflicts += _contradicts(found, order)
             tied.update(cutoff for cutoff in self.cutoffs if order.tied_at(cutoff))
             query = self.qrels.find(found.query)
             # Counted above, for the remarks; not scored.
@@ -163,9 +163,9 @@ class Joining(NamedTuple):
         limits, deepest = reading.limits, -1 if self.deepest is None else self.deepest
         cutoffs = array("i", self.cutoffs)
         handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
-        if not fed(kernel.join_feed, handle, texts, RUN, name, reading):
+        if not _fed(kernel.join_feed, handle, texts, RUN, name, reading):
             return None
-        piece = Piece._make(owned(kernel.join_end(handle)))
+        piece = Piece._make(_owned(kernel.join_end(handle)))
         if not piece.rows:
             raise empty(name, RUN)
         return piece._replace(shown=self._shown(piece.length))

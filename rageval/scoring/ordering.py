@@ -85,7 +85,7 @@ def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Ite
         yield _closed(waiting, dedup)
 
 
-def begins(names: Sequence[bytes]) -> list[int]:
+def _begins(names: Sequence[bytes]) -> list[int]:
     """Return where each stretch of equal names begins."""
     # map over two lists compares in C; a loop in Python would be slower, and this is done for every row.
     changes = list(map(ne, names[1:], names))
@@ -100,7 +100,7 @@ def begins(names: Sequence[bytes]) -> list[int]:
 
 def _parted(rows: RunRows) -> Iterator[Documents]:
     source, lines, queries, docs, scores, ranks = rows
-    first, *others = begins(queries)
+    first, *others = _begins(queries)
     for last in (*others, len(queries)):
         part = slice(first, last)
         yield Documents(
@@ -132,7 +132,7 @@ def _closed(found: Documents, dedup: str | None) -> Documents:
         columns = (None if column is None else [column[row] for row in kept] for column in found[2:])
         return Documents._make((found.source, found.query, *columns))
     raise InputError(
-        listed(
+        _listed(
             f"{found.where(row)}: document {visible(found.docs[row])} is ranked twice for query"
             f" {visible(found.query)}, first in line {found.lines[earlier]};"
             " remove one, or keep the first with --dedup first (dedup='first')"
@@ -141,7 +141,7 @@ def _closed(found: Documents, dedup: str | None) -> Documents:
     )
 
 
-def listed(messages: Iterable[str]) -> str:
+def _listed(messages: Iterable[str]) -> str:
     """Return the first messages, a line each, and how many there are more."""
     found = list(messages)
     more = len(found) - _SHOWN
@@ -252,7 +252,7 @@ def _equal_ranks(found: Documents, first: int, second: int) -> InputError:
 _COUNTED = [[b"%d" % rank for rank in range(start, 1002)] for start in (0, 1)]
 
 
-def contradicts(found: Documents, ranked: Ranked) -> bool:
+def _contradicts(found: Documents, ranked: Ranked) -> bool:
     """Return whether two neighbouring rows have ranks that say the opposite of their scores.
 
     Only ranks that are whole numbers say anything.

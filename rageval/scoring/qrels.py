@@ -19,7 +19,7 @@ from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, w
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text, stretch
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
-from rageval.scoring.ordering import EVERYTHING, Scattered, begins, listed
+from rageval.scoring.ordering import EVERYTHING, Scattered, _begins, _listed
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Qrels:
             whole(relevance, name, "relevance", LARGEST_GRADE),
         )
         return cls.of_rows(
-            name, [regrouped([rows])] if docs else [], queries=queries, unsupported=unsupported
+            name, [_regrouped([rows])] if docs else [], queries=queries, unsupported=unsupported
         )
 
     @classmethod
@@ -332,7 +332,7 @@ class Qrels:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name in _SENT}
-        columns = Columns._make(owned(self._columns))
+        columns = Columns._make(_owned(self._columns))
         return state | {"_columns": columns, "_handle": None, "_places": {}}
 
     @cached_property
@@ -375,12 +375,12 @@ def _pairs_of(pairs: Sequence[tuple[Any, Any]], name: str) -> list[tuple[bytes, 
     return list(zip(ids(queries, name, "query_id"), ids(nuggets, name, "nugget"), strict=True))
 
 
-def owned(columns: Iterable[Any]) -> list[Any]:
+def _owned(columns: Iterable[Any]) -> list[Any]:
     """Return columns that hold their content themselves, as what is sent has to."""
-    return list(map(_owned, columns))
+    return list(map(_held, columns))
 
 
-def _owned(column: Any) -> Any:
+def _held(column: Any) -> Any:
     if not isinstance(column, memoryview):
         return column
     if column.format == "B":
@@ -390,7 +390,7 @@ def _owned(column: Any) -> Any:
     return found
 
 
-def fed(
+def _fed(
     feed: Callable[[Any, bytes], int],
     handle: Any,
     texts: Iterable[Text],
@@ -428,7 +428,7 @@ def _nugget_field(record: Any) -> str | None:
     return names[-1] if names else None
 
 
-def regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
+def _regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
     """Put the rows of each query together, otherwise in their old order."""
     of_query: dict[bytes, list[tuple[Any, ...]]] = {}
     for rows in stretches:
@@ -442,7 +442,7 @@ def _whole_queries(stretches: Iterable[QrelsRows]) -> Iterator[QrelsRows]:
     """Part rows at their queries; one that goes on in the next stretch is put together."""
     waiting: list[QrelsRows] = []
     for rows in stretches:
-        first, *others = begins(rows.queries)
+        first, *others = _begins(rows.queries)
         for last in (*others, len(rows.queries)):
             part = QrelsRows._make((rows.source, *(column[first:last] for column in rows[1:])))
             if waiting and waiting[0].queries[0] != part.queries[0]:
@@ -504,7 +504,7 @@ def _without_repetitions(rows: QrelsRows) -> QrelsRows:
     again = [(row, first[pair]) for row, pair in enumerate(pairs) if first.setdefault(pair, row) != row]
     unlike = [(row, earlier) for row, earlier in again if rows.grades[row] != rows.grades[earlier]]
     if unlike:
-        raise InputError(listed(_conflict(rows, row, earlier) for row, earlier in unlike))
+        raise InputError(_listed(_conflict(rows, row, earlier) for row, earlier in unlike))
     kept = list(first.values())
     return QrelsRows._make((rows.source, *([column[row] for row in kept] for column in rows[1:])))
 

@@ -44,7 +44,7 @@ from rageval.files.trec import (
 from rageval.kernel import kernel
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
-from rageval.scoring.qrels import SEED, Columns, Qrels, fed, regrouped
+from rageval.scoring.qrels import SEED, Columns, Qrels, _fed, _regrouped
 from rageval.scoring.runs import Run
 
 _Result = TypeVar("_Result")
@@ -281,7 +281,7 @@ def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
     try:
         return Qrels.of_rows(name, _qrels_rows(source, reading), floor)
     except Scattered:
-        return Qrels.of_rows(name, [regrouped(list(_qrels_rows(source, reading)))], floor)
+        return Qrels.of_rows(name, [_regrouped(list(_qrels_rows(source, reading)))], floor)
 
 
 def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | None:
@@ -303,7 +303,7 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
 def _of_compiled(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrels | None:
     limits = reading.limits
     handle = kernel.qrels_new(floor, SEED, limits.id, limits.line, limits.grade, bool(reading.tabbed))
-    if not fed(kernel.qrels_feed, handle, parts, QRELS, name, reading):
+    if not _fed(kernel.qrels_feed, handle, parts, QRELS, name, reading):
         return None
     columns = Columns(*kernel.qrels_end(handle))
     if not columns.queries:
@@ -377,7 +377,7 @@ def _run_table(run: Any) -> Run:
     raise InputError(f"expected a run (a path, dict, DataFrame or records), found {run!r:.80}")
 
 
-def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
+def _as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
     """Return judgements in any form that `evaluate` takes."""
     if isinstance(qrels, Qrels):
         return qrels

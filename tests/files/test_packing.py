@@ -17,7 +17,7 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, MissingPackage
-from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD, packing_of
+from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD, _packing_of
 from rageval.scoring.sources import RunSource
 
 ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (at // 9, at, 99 - at) for at in range(45))
@@ -54,7 +54,7 @@ def test_frames_that_are_to_be_skipped_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PACKERS)
 @pytest.mark.parametrize("content", [b"", ROWS])
 def test_what_is_packed_is_known(name: str, content: bytes) -> None:
-    assert packing_of(PACKERS[name](content)) == name
+    assert _packing_of(PACKERS[name](content)) == name
 
 
 @pytest.mark.parametrize("name", ["BZh", "BZh9", "BZh91AY&S", "BZh01AY&SY", "PK", "7z", "(µ/", "P*M"])

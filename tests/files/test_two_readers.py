@@ -21,7 +21,7 @@ from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.limits import Limits
-from rageval.files.opening import refuse_bom
+from rageval.files.opening import _refuse_bom
 from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _grade, _read_lines, _score
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels, sources
@@ -51,7 +51,7 @@ def plain() -> Iterator[None]:
 
 
 def line_by_line(text: bytes, kind: LineForm, reading: Reading) -> Any:
-    refuse_bom(text, "f", 7)
+    _refuse_bom(text, "f", 7)
     lines = enumerate(text.split(b"\n"), 7)
     numbers, rows = _read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
     read = _score if kind is RUN else lambda word: _grade(word, reading.limits.grade)

@@ -160,6 +160,16 @@ def test_a_file_with_an_underscore_is_for_its_own_room() -> None:
                 assert room(path) == room(NAMES[other]), f"{name} imports {other}"
 
 
+def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
+    for name, path in NAMES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in NAMES:
+                private = [alias.name for alias in node.names if alias.name.startswith("_")]
+                private = [each for each in private if not each.startswith("__")]
+                home = room(NAMES[str(node.module)])
+                assert not private or home in (room(path), "__init__"), f"{name} imports {private}"
+
+
 def test_no_imports_go_round_in_a_circle() -> None:
     reach = {name: all_imports(path) - {name} for name, path in NAMES.items()}
     for through in NAMES:
