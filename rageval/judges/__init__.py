@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rageval.judges.base import Fatal, Model, Reply, Request, Transient
     from rageval.judges.material import Material, gathered
     from rageval.judges.models import model_named
+    from rageval.judges.offline import gold_in_top
     from rageval.judges.panel import Settings, judged_by
     from rageval.judges.rubric import Rubric, rubric_named
 
@@ -31,6 +32,7 @@ _HOME = {
     "Rubric": "rubric",
     "Settings": "panel",
     "gathered": "material",
+    "gold_in_top": "offline",
     "judged_by": "panel",
     "model_named": "models",
     "rubric_named": "rubric",
@@ -52,6 +54,7 @@ __all__ = [
     "Verdict",
     "as_data",
     "gathered",
+    "gold_in_top",
     "judged_by",
     "model_named",
     "rubric_named",

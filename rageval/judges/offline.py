@@ -11,18 +11,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from html import unescape
+from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
-from rageval.judges._exact import contains, exact, first_stage, number, numbers_in, token_f1
+from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
 from rageval.judges.material import Material, gold_of, tasks
 from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
-from rageval.records import Answer
+from rageval.records import Answer, Question
 from rageval.text import compatible
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
@@ -44,6 +45,8 @@ his how if in into is it its may more most no not of on or other our over she sh
 that the their them then there these they this those to under up was we were what when where which who
 will with would you your s t
 """
+_INVALID = "invalid question"  # CRAG's gold answer to a false premise
+_TAG = re.compile(r"(?is)<(script|style)\b.*?</\1\s*>|<[^>]*>")
 _COMMON = frozenset(_COMMON_WORDS.split())
 _ENDINGS = ("ations", "ation", "ingly", "edly", "ings", "ies", "ing", "ied", "ed", "es", "ly", "s")
 _SHORTEST_STEM = 3
@@ -64,6 +67,43 @@ def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[_Ro
                 f" {' and '.join(_SHORT_ANSWERS)}, not {rubric.name}"
             )
         yield from _by_form(spec, rubric, material)
+
+
+class GoldInTop(NamedTuple):
+    """Of so many questions, those whose gold answer stands in one of the first k results, and their share."""
+
+    k: int
+    found: int
+    questions: int
+    share: float
+
+
+def gold_in_top(
+    questions: Iterable[Question], results: Mapping[str, Sequence[str]], ks: Iterable[int]
+) -> list[GoldInTop]:
+    """Return in how many questions' first k search results a gold answer stands, as whole words.
+
+    `results` are texts (or pages of HTML) by question, best first; one without any counts as not found. A
+    question whose gold answer is that it is invalid is left out: no page says so. As CRAG's own figure it is
+    a heuristic: what stands there may mean something else, and what is put in other words is not seen.
+
+    >>> asked = [Question("q", "Where?", ("Oslo",))]
+    >>> [found.share for found in gold_in_top(asked, {"q": ["<p>Bergen</p>", "In <b>Oslo</b>."]}, (1, 2))]
+    [0.0, 1.0]
+    """
+    first: list[float] = []
+    for question in questions:
+        if any(folded(gold) == _INVALID for gold in question.gold):
+            continue
+        texts = map(_without_tags, results.get(question.query_id, ()))
+        places = (at for at, text in enumerate(texts, 1) if contains(text, question.gold))
+        first.append(next(places, math.inf))
+    counts = [(k, sum(place <= k for place in first)) for k in ks]
+    return [GoldInTop(k, found, len(first), found / len(first) if first else math.nan) for k, found in counts]
+
+
+def _without_tags(text: str) -> str:
+    return unescape(_TAG.sub(" ", text)) if "<" in text else text
 
 
 def is_offline(spec: str) -> bool:

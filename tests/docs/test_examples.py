@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import importlib.util
 import random
 import sys
@@ -104,3 +105,21 @@ def test_the_silhouette_by_hand(example) -> None:  # type: ignore[no-untyped-def
     # Of 0: a = 1, b = 5; of 1: a = 1, b = 4; of 5, which is alone: 0.
     expected = ((5 - 1) / 5 + (4 - 1) / 4 + 0) / 3
     assert orders.silhouette(distance, np.array([1, 1, 2])) == pytest.approx(expected)
+
+
+def test_crags_records_come_packed_as_crag_ships_them(example, tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    module = example("crag_records")
+    packed = tmp_path / "dev_data.jsonl.bz2"
+    packed.write_bytes(bz2.compress((EXAMPLES / "data/crag_records.jsonl").read_bytes()))
+    module.main(packed)
+    assert capsys.readouterr().out == (EXAMPLES / "expected/crag_records.txt").read_text(encoding="utf-8")
+
+
+def test_identities_of_trec_rags_records_hold_of_other_files(example, tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    module = example("trec_rag_records")
+    turned = tmp_path / "turned.jsonl"
+    lines = (EXAMPLES / "data/answers/rag24.jsonl").read_text(encoding="utf-8").splitlines()
+    turned.write_text("".join(line.replace("heat", "cold") + "\n" for line in lines[::-1]), encoding="utf-8")
+    module.main([turned])
+    printed = capsys.readouterr().out
+    assert "all of an answer has 100% of its sentences; written and read again it is the same: yes" in printed
