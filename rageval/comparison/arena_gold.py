@@ -48,6 +48,11 @@ def strengths_by_people(
     if people is None:
         raise InputError(f"{gold.draw.name}: holds judgements of documents; expected comparisons of answers")
     refuse_the_judge(judged, people)
+    if gold.draw.look is not None and gold.draw.look.next is not None:
+        raise TooFewLabels(
+            f"{gold.draw.name}: the plan may stop before all its labels are there, which rageval compare"
+            f" decides; strengths are of all, and {gold.draw.labelled:,} queries are labelled"
+        )
     played = games(judged)
     ours, theirs = _by_pair(played, judged), _by_pair(games(people), people)
     if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):

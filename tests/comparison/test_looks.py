@@ -143,3 +143,20 @@ def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Pa
     pair = compared(judged, labels)
     assert pair["labels"] == 39
     assert "look 2 of 4, at 40 labelled queries" in pair["why"]
+
+
+def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:
+    def battle(at: int, judge: str, **more: str) -> list[dict[str, Any]]:
+        sides = (("ours", "win"), ("theirs", "loss")) if at % 3 else (("ours", "loss"), ("theirs", "win"))
+        place = {"query_id": f"q{at:03d}", "rubric": "pairwise", "aspect": "ours | theirs", "judge": judge}
+        return [{**place, "run_id": name, "label": label, **more} for name, label in sides]
+
+    judged = lines(tmp_path / "judged.jsonl", [row for at in range(100) for row in battle(at, "openai:m")])
+    words = ("--until-labelled", "ours>theirs", "-m", "win_rate", "-n", 80, "-o", tmp_path / "ask.jsonl")
+    run("label-plan", judged, *words)
+    plan = read_plan(str(tmp_path / "ask.jsonl"))
+    labels = [row for query in plan.order for row in battle(int(query[1:]), "person:kim", plan=plan.sha)]
+    words = ("arena", judged, "--gold-chosen", tmp_path / "ask.jsonl", "--gold")
+    done = run(*words, lines(tmp_path / "some.jsonl", labels[:120]), code=2)
+    assert "the plan may stop before all its labels are there" in done.stderr
+    run(*words, lines(tmp_path / "all.jsonl", labels))

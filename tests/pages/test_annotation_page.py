@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from labelling import ANSWERS, NAMES, plan_of, written
 from rageval.cli import main
+from rageval.text import visible
 from report_pages import ATTACK, BROWSERS, HOSTILE, Open, browser_, opened_, texts, until  # noqa: F401
 from test_report_safety import CONTRAST, LACKING
 
@@ -536,3 +537,19 @@ def test_what_is_damaged_in_the_browser_is_left_out(tmp_path: Path, opened: Open
         tab.reload()
         assert tab.text_content("#count") == "1 of 4 labelled"
         assert [one["label"] for one in exported(tab, tmp_path / "labels.jsonl")] == ["perfect"]
+
+
+def test_the_page_writes_out_what_the_command_line_does(tmp_path: Path, opened: Open) -> None:
+    tab = opened(page_of(tmp_path, 1))
+    script = """() => {
+      const found = [];
+      for (let code = 0; code < 0x110000; code += 1) {
+        const text = String.fromCodePoint(code);
+        if (visible(text) !== text) found.push([code, visible(text)]);
+      }
+      return found;
+    }"""
+    every = ((code, visible(chr(code))) for code in range(0x110000))
+    assert [tuple(pair) for pair in tab.evaluate(script)] == [
+        pair for pair in every if pair[1] != chr(pair[0])
+    ]
