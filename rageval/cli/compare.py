@@ -138,7 +138,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     found, results, remarks, refused = compared(inputs, measures, options, reading)
     if options["sort"]:
         results = best_first(results, options["sort"])
-        found = _in_order(found, [scores.run for scores in results])
+        found = _in_order(found, _by_people(found, [scores.run for scores in results], options["sort"]))
     typed = said_of_sets([*options["measures"], *inputs.measures])
     for remark in [*typed, *remarks, *found.remarks]:
         click.echo(f"rageval: {remark}", err=True)
@@ -148,6 +148,19 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     style = options["style"] or ("table" if on_terminal() else "csv")
     print_lines(_DRAWN[style](found, places))
     refuse(refused)
+
+
+def _by_people(found: Comparison, runs: list[str], wanted: str) -> list[str]:
+    """Return the runs, the best by people's labels first where these correct the measure."""
+    if not found.gold or wanted == "run":
+        return runs
+    from rageval.measures.parsing import parse_measure
+
+    measure = str(parse_measure(wanted))
+    sign = 1 if found.lower_is_better(measure) else -1
+    values = {run: found.cell(run, measure).value for run in runs}
+    known = sorted((run for run in runs if not math.isnan(values[run])), key=lambda run: sign * values[run])
+    return [*known, *(run for run in runs if math.isnan(values[run]))]
 
 
 def _in_order(found: Comparison, runs: list[str]) -> Comparison:
@@ -353,6 +366,8 @@ def _rests_on(cell: Cell, found: Comparison) -> str:
 
 
 def _latex_cell(cell: Cell, found: Comparison, places: int) -> str:
+    if cell.judged is not None and math.isnan(cell.value):
+        return "--"  # people labelled too few
     value = f"{cell.value:.{places}f}"
     beaten = _beaten(cell, found)
     marks = f"$^{{\\mathrm{{{','.join(beaten)}}}}}$" if beaten else ""

@@ -279,9 +279,8 @@ class Comparison(Displayed):
 
     def _title(self) -> str:
         level = f"{self.settings.level:.3g}"
-        said = (
-            f"{len(self.runs):,} runs; intervals {level}, p by {self.settings.test}, {self.settings.adjust}"
-        )
+        test = "t, corrected by people's labels" if self.gold else self.settings.test
+        said = f"{len(self.runs):,} runs; intervals {level}, p by {test}, {self.settings.adjust}"
         return f"{said}; {BY_THIS_JUDGE}: {NOT_IN_IT}" if BY_THIS_JUDGE in self.bases.values() else said
 
     def _grid(self) -> Grid:

@@ -877,3 +877,51 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
         "twice:81: was judged before by 'person:ann'"
         in command("agree", tmp_path / "j", twice, code=2).stderr
     )
+
+
+# --- every door, every format
+
+
+@pytest.mark.parametrize("number", [0, 60], ids=["refused", "corrected"])
+@pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
+def test_no_format_lets_the_judge_decide(tmp_path: Path, style: str, number: int) -> None:
+    """With labels asked for, and be they too few, nothing is claimed by the judge who finds a winner."""
+    said, people = judged(seed=2, lenient=0.9)
+    labelled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:ann")]
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", labelled)]
+    alone = compared(words[0])["pairs"][0]
+    assert alone["verdict"] == "lower by this judge"
+    done = command("compare", *words, "-m", "crag_score", "--format", style)
+    assert "by this judge" not in done.stdout
+    assert "nan" not in done.stdout or style == "csv"
+    said_of_table = done.stdout.replace("'> a' means", "").replace('"crag_score": "higher"', "")
+    for claim in ("lower", "higher", "> a", "> b"):
+        assert number or claim not in said_of_table
+    slices = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", style).stdout
+    assert "by this judge" not in slices or style == "json"  # there the judge's own mean stands, too
+
+
+def test_what_was_refused_can_be_drawn_and_reported_later(tmp_path: Path) -> None:
+    said, people = judged()
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(people, drawn(5)))]
+    found = compared(*words)
+    (tmp_path / "c.json").write_text(json.dumps(found))
+    command("report", tmp_path / "c.json", "-o", tmp_path / "page.html")
+    assert "people judged 5 of both" in (tmp_path / "page.html").read_text()
+    sliced_json = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json").stdout
+    (tmp_path / "s.json").write_text(sliced_json)
+    command("report", tmp_path / "s.json", "-o", tmp_path / "page.html")
+    assert "labels, judge alone" in (tmp_path / "page.html").read_text()
+    pytest.importorskip("matplotlib")
+    command("compare", *words, "-m", "crag_score", "--plot", tmp_path / "figure.svg")
+
+
+def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
+    said, people = judged(seed=2, lenient=0.9)
+    turned = [{**each, "label": "incorrect"} if each["run_id"] == "ours" else each for each in people]
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(turned, drawn(60)))]
+    assert compared(*words, "--sort", "crag_score")["runs"] == ["theirs", "ours"]
+    assert compared(words[0], "--sort", "crag_score")["runs"] == ["ours", "theirs"]
+    assert "corrected by people's labels" in repr(
+        rageval.compare(rageval.evaluate_answers("crag_score", said, gold=first(turned, drawn(60))))
+    )
