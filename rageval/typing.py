@@ -95,7 +95,6 @@ if TYPE_CHECKING:
     ChosenLike: TypeAlias = str | os.PathLike[str] | Mapping[str, float]
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
-    ChosenLike: TypeAlias = str | os.PathLike[str] | Mapping[str, float]
     JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Iterable[FileLike]
     RunLike: TypeAlias = (
         FileLike
