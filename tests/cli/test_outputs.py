@@ -85,6 +85,7 @@ READ = {
 NO_FILES = {
     *(
         "--baseline",
+        "--until-labelled",
         "--by",
         "--compat",
         "--system",
