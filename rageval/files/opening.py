@@ -108,6 +108,7 @@ class _Streams(io.RawIOBase):
         """Return the first bytes of the next stream, with an unpacker for it."""
         packed = self._rest or self._raw.read(_BLOCK)
         self._rest = b""
+        # xz allows zero bytes between streams, in fours; nothing else is taken for padding.
         while self._padding and self._unpacker is not None and packed[:1] == b"\0":
             kept = packed.lstrip(b"\0")
             self._padded += len(packed) - len(kept)
@@ -154,6 +155,7 @@ class _KeptStream:
         import weakref
         from tempfile import SpooledTemporaryFile
 
+        # Closed by the finalizer, because nobody knows when the stream is read for the last time.
         self._kept = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         self._size = 0
         weakref.finalize(self, self._kept.close)
@@ -169,6 +171,7 @@ class _KeptStream:
     def read_at(self, at: int, size: int) -> bytes:
         """Return bytes from a place that was reached before; the stream goes on behind the last."""
         self._kept.seek(at)
+        # Kept already, up to where the stream was read; a short answer is fine, the next one goes on.
         if at < self._size:
             return self._kept.read(size)
         block = _taken(self._stream, size, self.name)
@@ -283,6 +286,7 @@ def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Itera
                     yield b"".join(rest)  # the reader reports the line as too long, with its number
                     return
                 continue
+            # A memoryview is joined without a copy of its own.
             yield b"".join([*rest, memoryview(block)[:cut]])
             rest = [block[cut:]]
         if any(rest):
@@ -302,6 +306,8 @@ def start_of_stream(stream: Any) -> bytes:
         import zlib
 
         try:
+            # 31: a gzip header, and the largest window. Only the beginning is there, so an object, not
+            # zlib.decompress.
             return zlib.decompressobj(wbits=31).decompress(start)
         except zlib.error:  # told in full when it is read
             return b""
@@ -337,6 +343,7 @@ def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[
         _refuse_changes(path, far.stamp)
         return
     with _explained(path):
+        # Unbuffered: whole chunks are read anyway, and a buffer would copy each of them.
         stream = open(path, "rb", buffering=0)  # noqa: SIM115
     with stream:
         yield cast("IO[bytes]", stream)
@@ -413,6 +420,8 @@ def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[
             raise
         except MemoryError:
             raise
+        # gzip, bz2, lzma and zstd raise EOFError, OSError, ValueError, LZMAError, ZstdError, …; all mean the
+        # same here.
         except Exception as error:  # each of the decompressors has its own errors
             raise InputError(
                 f"{name}: breaks off or is damaged after {total:,} unpacked bytes: {error}"
@@ -462,6 +471,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
+        # First what was only looked at, then the stream.
         block, self._ahead = (self._ahead, b"") if size < 0 else (self._ahead[:size], self._ahead[size:])
         if size < 0 or len(block) < size:
             block += _taken(self._raw, size - len(block) if size >= 0 else -1, self._name)

@@ -107,6 +107,8 @@ def rescued(connection: sqlite3.Connection, path: str) -> str:
     """Return where what was in a store is kept now that its file is gone; empty if nowhere."""
     beside = f"{path}.rescued-{secrets.token_hex(4)}"
     try:
+        # Made first, with private rights: VACUUM INTO takes an empty file, and would make one for everybody
+        # to read.
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         connection.execute("VACUUM INTO ?", (beside,))
         with closing(connect(beside)) as copy:
@@ -136,6 +138,7 @@ def _open_to_read(path: str) -> sqlite3.Connection:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
+        # A write-ahead log that is there may hold replies which `immutable` would not see.
         if not isinstance(error, sqlite3.OperationalError) or Path(f"{path}-wal").exists():
             raise
         connection = connect(f"{address}?immutable=1", uri=True)
@@ -163,8 +166,10 @@ def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
     """Choose a write-ahead log, or the slower journal on network disks and where the log does not work."""
     wanted = "DELETE" if on_network(path) else "WAL"
     taken = _switched(connection, wanted)
+    # A file system without shared memory refuses WAL silently and answers with the old mode.
     if taken not in (wanted.lower(), "memory"):
         taken = _switched(connection, "DELETE")
+    # With NORMAL a loss of power cannot corrupt a WAL; the other journal needs a sync a commit.
     connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
 
 
@@ -176,6 +181,7 @@ def _switched(connection: sqlite3.Connection, mode: str) -> str:
             return str(connection.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]).lower()
         except sqlite3.OperationalError as error:
             tries += 1
+            # The low byte is the primary code; extended ones (BUSY_SNAPSHOT, …) are kinds of it.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or tries > _SWITCHES:
                 raise
             time.sleep(0.02)
@@ -189,6 +195,7 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
         return False
     place = os.path.realpath(path)
     found = [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
+    # The innermost mount that holds the file is the one with the longest name.
     around = [(len(folder), kind) for folder, kind in found if _is_within(place, folder)]
     return bool(around) and max(around)[1].startswith(_NETWORK)
 
@@ -211,11 +218,14 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Do all that is within, or nothing."""
+    # Takes the write lock at once: a transaction that begins by reading could find its snapshot outdated when
+    # it wants to write, and fail without waiting.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
+        # A full disk, for one, has rolled it back already.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -250,6 +260,7 @@ def explained(path: str) -> Iterator[None]:
 
 def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
     """Return what a user can do something about; None for what is a bug of ours."""
+    # The low byte is the primary code, whatever the extended one says.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         return InputError(f"{path}: is not a store of judgements; name another file")

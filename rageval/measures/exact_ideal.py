@@ -41,11 +41,14 @@ def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
 
 def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     greedy = topic.ideal(k, alpha, rel)
+    # Documents that support the same nuggets are interchangeable, so the programme places kinds, not
+    # documents.
     kinds = {nuggets: len(places) for nuggets, places in sorted(topic.kinds(rel).items())}
     depth = min(sum(kinds.values()), k or sum(kinds.values()))
     if not kinds or not _may_be_beaten(kinds, depth, alpha, discounted(greedy, logarithmic)):
         return greedy
     found = list(enumerate(gained(_best_order(kinds, depth, alpha, topic.query_id), alpha), 1))
+    # The solver stops within a tolerance; greedy may be better by less than that.
     return max(greedy, found, key=lambda gains: discounted(gains, logarithmic))
 
 
@@ -57,6 +60,7 @@ def _may_be_beaten(kinds: _Kinds, depth: int, alpha: float, greedy: float) -> bo
     """
     if depth == 1 or alpha == 0 or max(map(len, kinds)) == 1:
         return False
+    # No ranking gains more than if the documents of every nugget had the first ranks at the same time.
     bound = math.fsum(
         novelty(c, alpha) * logarithmic(1 + c)
         for count in _supporting(kinds).values()
@@ -84,6 +88,7 @@ def _best_order(kinds: _Kinds, depth: int, alpha: float, query: str = "") -> lis
     sets = list(kinds)
     _refuse_large(kinds, depth, alpha, query)
     value, constraints = _programme(kinds, depth, alpha)
+    # Only which kind stands at which rank has to be whole: the rest then comes out whole by itself.
     whole = [float(at < len(sets) * depth) for at in range(len(value))]
     found = milp(
         [-_SCALE * each for each in value],
@@ -102,6 +107,7 @@ def _best_order(kinds: _Kinds, depth: int, alpha: float, query: str = "") -> lis
     order = []
     for rank in range(depth):
         placed = [nuggets for t, nuggets in enumerate(sets) if found.x[t * depth + rank] > 0.5]
+        # 0 or 1 but for the solver's tolerance, and at most one kind a rank.
         order += placed[:1]
     return order
 
@@ -133,17 +139,23 @@ def _programme(kinds: _Kinds, depth: int, alpha: float) -> tuple[list[float], An
     sets, discount = list(kinds), [logarithmic(rank) for rank in range(1, depth + 1)]
     value = [0.0] * (len(sets) * depth)
     for rank in range(depth):
+        # At most one document a rank.
         constrain([(t * depth + rank, 1.0) for t in range(len(sets))], 1.0)
     for t, nuggets in enumerate(sets):
+        # Each kind as often as there are documents of it.
         constrain([(t * depth + rank, 1.0) for rank in range(depth)], float(kinds[nuggets]))
     for nugget in sorted({nugget for nuggets in sets for nugget in nuggets}):
         having = [t for t, nuggets in enumerate(sets) if nugget in nuggets]
         levels = min(depth, sum(kinds[sets[t]] for t in having)) if alpha < 1 else 1
+        # y(rank, c): the document at this rank is the one with c supporting documents above it. Its worth
+        # falls with c and rank, so the best solution fills the levels in order without being told to.
         first = len(value)
         value += [novelty(c, alpha) * discount[rank] for rank in range(depth) for c in range(levels)]
         for rank in range(depth):
+            # A level can be filled only where a document of the nugget stands…
             here = [(first + rank * levels + c, 1.0) for c in range(levels)]
             constrain([*here, *((t * depth + rank, -1.0) for t in having)], 0.0)
+        # … and each level once.
         for c in range(levels):
             constrain([(first + rank * levels + c, 1.0) for rank in range(depth)], 1.0)
     row, column, factor = zip(*rows, strict=True)

@@ -97,6 +97,8 @@ class Topic:
         for number, grades in enumerate(nuggets.values()):
             for document, grade in grades.items():
                 documents.setdefault(document, []).append((number, grade))
+        # The pairs of document i stand from begin[i] to begin[i + 1]: three flat columns in place of a list
+        # of lists.
         begin, pairs = [0], []
         for found in documents.values():
             pairs += found
@@ -150,6 +152,8 @@ class Topic:
 
     def nuggets_of_all(self, documents: Sequence[int], rel: int = 1) -> list[Nuggets]:
         """Return the nuggets that each of the documents supports."""
+        # Asked for many, all are looked up once and kept for every further run; for a few that would be
+        # waste.
         if 4 * len(documents) > len(self):  # worth to be kept for those who ask next
             return list(map(self.supported(rel).__getitem__, documents))
         if not self._all_support(rel):
@@ -192,6 +196,7 @@ class Topic:
         if self._all.order is None:
             return self.keep(("greedy", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha)).gains(k)
         depth, gains = self._ideals.get((alpha, rel), (0.0, []))
+        # The compiled part orders to a depth; a deeper question asks again, a shallower one is a prefix.
         if depth < (math.inf if k is None else k):
             order = self._all.order(self._number, k, alpha, rel)
             gains = list(enumerate(gained(self.nuggets_of_all(order, rel), alpha), 1))
@@ -202,6 +207,7 @@ class Topic:
         """Return, for each set of nuggets that documents support, which do, in the order that breaks ties."""
         supported = self.supported(rel)
         relevant = [document for document, nuggets in enumerate(supported) if nuggets]
+        # The last id first, as the greedy ideal breaks ties.
         relevant.sort(key=self.ids.__getitem__, reverse=True)
         kinds: dict[Nuggets, list[int]] = {}
         for place, document in enumerate(relevant):
@@ -225,6 +231,7 @@ class Topic:
         first = begin[0]
         nugget = list(self._all.nugget[first : begin[-1]])
         if len(nugget) == len(self):
+            # zip of one list makes tuples of one each, in C.
             return list(zip(nugget))
         return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
 
@@ -283,6 +290,7 @@ class Ranking:
         if rel not in self._hits:
             self._hits[rel] = list(self._all_hits(rel))
         hits = self._hits[rel]
+        # Usually the run is no deeper than the cut-off, and nothing has to be copied.
         if k is None or not hits or hits[-1].rank <= k:
             return hits
         return hits[: bisect_right(hits, k, key=_rank)]
@@ -316,6 +324,7 @@ class Ranking:
     def _all_hits(self, rel: int | None) -> Iterable[Hit]:
         topic, documents = self.topic, self.documents
         supported = topic.nuggets_of_all(documents, 1 if rel is None else rel)
+        # The list of all grades pays if most of it is asked for.
         grade = topic.grades.__getitem__ if 2 * len(documents) > len(topic) else topic.grade
         columns = zip(self.ranks, documents, map(grade, documents), supported, strict=True)
         hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
@@ -328,6 +337,7 @@ def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
     >>> gained([(1, 2), (2,), (2, 3)], alpha=0.5)
     [2.0, 0.5, 1.25]
     """
+    # Powers are made once, to the next power of two above what is needed, so that the cache has few sizes.
     worth = novelties(2 ** len(documents).bit_length(), alpha)
     seen: dict[int, int] = {}
     gains = []
@@ -337,6 +347,7 @@ def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
             above = seen.get(nugget, 0)
             seen[nugget] = above + 1
             terms.append(worth[above])
+        # Summed exactly: whatever order nuggets stand in, equal gains have equal bits, and ties stay ties.
         gains.append(math.fsum(terms))
     return gains
 

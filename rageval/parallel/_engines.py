@@ -87,6 +87,7 @@ class OnExecutor:
         if not callable(getattr(executor, "submit", None)):
             raise UsageError(f"executor: expected something with submit(), found {executor!r:.80}")
         self._executor = executor
+        # Private in concurrent.futures, but the only place that says how many workers there are.
         self.width = int(getattr(executor, "_max_workers", None) or 2)
 
     def results(
@@ -95,6 +96,8 @@ class OnExecutor:
         """Pack what is shared with each unit; a worker unpacks it once."""
         from concurrent.futures import BrokenExecutor
 
+        # Packed once here, not once for each unit; and unpacked once by each worker, which knows it by its
+        # digest.
         parcel = _Parcel.of((task, shared))
         futures = [self._executor.submit(_unpacked_and_done, parcel, unit) for unit in units]
         try:
@@ -129,6 +132,7 @@ def _unpacked_and_done(parcel: _Parcel, unit: Any) -> Any:
     content = _unpacked.get(parcel.name)
     if content is None:
         content = _unpacked[parcel.name] = pickle.loads(parcel.content)
+        # The oldest goes: a worker must not keep the judgements of every job that it ever served.
         while len(_unpacked) > _KEPT:
             _unpacked.popitem(last=False)
     task, shared = content
@@ -145,11 +149,13 @@ def each_in_a_process(
     global _work
     if "fork" not in multiprocessing.get_all_start_methods():
         raise UsageError("--jobs needs an operating system that can fork; leave it out")
+    # A global that forked children inherit: nothing is pickled, and memory is shared until somebody writes.
     _work = task, items
     done = 0
     try:
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork")) as pool:
             try:
+                # Children get numbers only, and find the items in what they inherited.
                 for result in pool.map(_run, range(len(items))):
                     done += 1
                     yield result
@@ -225,12 +231,14 @@ class OnDask:
         for at, unit in enumerate(units):
             outcome = _outcome(futures[at])
             if outcome is _KILLED:  # or it only stood in line behind the unit that kills
+                # Wait for the others, then try this unit alone: if it kills again, it was the one.
                 _settled(futures)
                 futures[at : at + 1] = self._sent(task, shared, [unit])
                 outcome = _outcome(futures[at])
             while outcome is _FORGOTTEN and rounds < ROUNDS:
                 rounds += 1
                 self._return(unit)
+                # Results before this one were taken already, so nothing is done twice that has a result.
                 futures[at:] = self._sent(task, shared, units[at:])
                 outcome = _outcome(futures[at])
             if outcome is _KILLED or outcome is _FORGOTTEN:
@@ -263,6 +271,7 @@ class OnDask:
     def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is shared may be large
+            # A task whose result is the shared object: Dask repeats it if the worker that holds it dies.
             share = self._client.submit(pickle.loads, pickle.dumps(shared), pure=False)
         return [self._client.submit(task, share, unit, pure=False) for unit in units]
 

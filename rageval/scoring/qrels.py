@@ -229,6 +229,7 @@ class Qrels:
     def numbers(self, query: int, docs: Sequence[bytes]) -> Sequence[int]:
         """Return the number of each document within a query; -1 where nothing is kept, -2 if unjudged."""
         if self._handle:
+            # Bytes that hold 32-bit numbers: one object for all, whatever their number.
             return memoryview(kernel.qrels_numbers(self._handle, query, docs)).cast("i").tolist()
         places = self._places.get(query)
         if places is None:
@@ -272,11 +273,13 @@ class Qrels:
         plain._columns = columns._replace(
             listed=array("i", [min(1, number) for number in columns.listed]),
             pairs=array("q", range(total + 1)),
+            # Zeros: every document supports the one nugget `0`, in so far as its grade says.
             nugget=array("i", bytes(4 * total)),
             grade=array("i", lowest),
             nugget_ids=b"0" * queries,
             nugget_ends=array("q", range(queries + 1)),
         )
+        # cached_property keeps its value in __dict__; what was made of the old columns must be made anew.
         for kept in ("topics", "_grades", "_first_nugget", "_ideals"):
             plain.__dict__.pop(kept, None)
         return plain
@@ -296,6 +299,7 @@ class Qrels:
 
     def extremes(self) -> tuple[int, int]:
         """Return the lowest and the highest grade of a document; 0 is among them."""
+        # The second 0: with one argument, as for no grades at all, min would iterate over it.
         return min(0, *self._grades, 0), max(0, *self._grades, 0)
 
     @cached_property
@@ -349,6 +353,7 @@ class Qrels:
     def _places_of(self, query: int) -> dict[bytes, int]:
         columns = self._columns
         names = _named(columns.ids, columns.id_ends, columns.docs[query], columns.docs[query + 1])
+        # Judged, but with a grade that no measure asks for: told apart from unjudged ones.
         places = dict.fromkeys(self._below[query] if self._below else (), NOT_KEPT)
         places.update((name, number) for number, name in enumerate(names))
         return places
@@ -362,6 +367,7 @@ class Qrels:
             lines = [b"%s\t0\t%s\t1\n" % (query, name) for name in names]
             below = self._below[number] if self._below else ()
             lines += [b"%s\t0\t%s\t0\n" % (query, name) for name in below]
+            # An empty query counts for the mean, but the reader knows queries by their lines only.
             if not lines:  # the query counts all the same: a document that no run can hold
                 lines = [b"%s\t0\t%s\t0\n" % (query, urandom(16).hex().encode())]
             if kernel.qrels_feed(handle, b"".join(lines)):
@@ -383,6 +389,7 @@ def _owned(columns: Iterable[Any]) -> list[Any]:
 def _held(column: Any) -> Any:
     if not isinstance(column, memoryview):
         return column
+    # A view of the compiled part's memory, which ends with its handle: copy it before it is sent.
     if column.format == "B":
         return bytes(column)
     found: array[int] = array(column.format)
@@ -407,6 +414,7 @@ def _fed(
         if refused == _APART:
             raise Scattered
         if refused:
+            # The compiled reader counted the lines before this text; the plain one names the bad one.
             if isinstance(text.lines, int):
                 text = text._replace(lines=1 + kernel.lines_before(handle))
             stretch(text, kind, name, reading)
