@@ -183,6 +183,8 @@ def _world(
         raise UsageError(f"population={population!r}: expected 'kind' or 'set'")
     if not (span >= 0 and math.isfinite(span)):
         raise UsageError(f"span={span!r}: expected a number, 0 or more")
+    if len(by_place) < len(labelled):
+        raise UsageError("a place is labelled twice; expected one value of people's for each query")
     if any(not 0 <= at < len(values) for at in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
     rest = np.ones(len(values), bool)

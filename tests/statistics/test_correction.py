@@ -306,6 +306,11 @@ def test_refusals_say_why(
         corrected([0.5, 0.0] * 50, dict.fromkeys(people, 1.0), paired=True, **options)  # type: ignore[arg-type]
 
 
+def test_a_query_that_is_labelled_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="labelled twice"):
+        corrected([0.0] * 40, [*((at, 1.0) for at in range(30)), (3, 0.0)], paired=True)
+
+
 def test_a_value_that_is_no_number_is_refused() -> None:
     with pytest.raises(UsageError, match="not a number"):
         corrected([math.nan] * 40, dict.fromkeys(range(30), 1.0), paired=True)
