@@ -62,7 +62,10 @@ _DEPTH = 10
 @shared("--questions")
 @shared("--nuggets", help="The nuggets that were judged.")
 @click.option("--passages", type=DOCUMENTS, metavar=METAVAR, help="Texts of documents, by id.")
-@shared("--depth", help=f"Documents of each run that are labelled (default: {_DEPTH}).")
+@shared(
+    "--depth",
+    help=f"Documents of each run that are labelled (default: those the measure looks at, or {_DEPTH}).",
+)
 @shared("--level")
 @shared("--seed", default=0)
 def label_plan(words: tuple[str, ...], **options: Any) -> None:
@@ -105,6 +108,7 @@ def _planned(words: tuple[str, ...], options: dict[str, Any]) -> tuple[LabelPlan
     until, measure = _claim(options["until"], options["compare"]), _measure(options)
     compare = options["compare"] or until
     _refuse_contradictions(options)
+    options = {**options, "depth": None if inputs.answers else _depth(options)}
     population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
     pilot = _pilot(inputs, population, compare, options) if options["pilot"] else None
     aim = Aim(
@@ -115,7 +119,7 @@ def _planned(words: tuple[str, ...], options: dict[str, Any]) -> tuple[LabelPlan
         until=until,
         level=options["level"],
         width=options["width"],
-        depth=None if inputs.answers else options["depth"] or _DEPTH,
+        depth=options["depth"],
     )
     found = plan(population, aim, rubric, material)
     return (found.extending(pilot.plan, pilot.queries) if pilot else found), population
@@ -219,6 +223,23 @@ def _measure(options: dict[str, Any]) -> str | None:
     return str(parse_measure(options["measures"])) if options["measures"] else None
 
 
+def _depth(options: dict[str, Any]) -> int:
+    """Return how many documents of each run are labelled: as many as the measure looks at, if not more."""
+    from rageval.measures.parsing import parse_measure
+
+    name, depth = options["measures"], options["depth"]
+    if name is None:
+        return int(depth or _DEPTH)
+    k = getattr(parse_measure(name), "k", None)
+    if k is None:
+        raise UsageError(
+            f"-m {name}: looks at whole rankings, which nobody labels; expected a cut-off: {name}@10"
+        )
+    if depth is not None and depth < k:
+        raise UsageError(f"-m {name}: looks at {k} documents of each run; expected --depth {k} or more")
+    return int(depth or k)
+
+
 _Planned = tuple["Population", "Rubric", "Material | None"]
 
 
@@ -249,7 +270,7 @@ def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: dict[str,
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options["rubric"] or ("nugget-support" if named else "relevance"))
     runs = [read_run(run) for run in inputs.runs]
-    found = of_runs(qrels, runs, rubric, compare or (), options["depth"] or _DEPTH)
+    found = of_runs(qrels, runs, rubric, compare or (), options["depth"])
     if options["passages"] is None:
         return found, rubric, None
     asked = {(query, ask.item_id): None for query, asks in found.asks.items() for ask in asks}

@@ -131,7 +131,7 @@ def of_answers(
     if rubric.file.unit == "pair":
         asks = {query: [Ask(pair[0], pair=pair) for pair in combinations(systems, 2)] for query in asks}
     found = Population(systems, asks, left_out=len(by_query) - len(whole))
-    return replace(found, same=_same_answers(asks, systems, answers) if compare else ())
+    return replace(found, same=_same_answers(asks, systems, answers, rubric.file.sees) if compare else ())
 
 
 def _systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[str, ...]:
@@ -158,9 +158,13 @@ def _rubric_rows(judged: JudgementTable, rubric: Rubric) -> str | None:
 
 
 def _same_answers(
-    queries: Iterable[str], systems: Sequence[str], answers: Sequence[Answer]
+    queries: Iterable[str], systems: Sequence[str], answers: Sequence[Answer], sees: Collection[str]
 ) -> tuple[str, ...]:
-    said = {(answer.query_id, answer.run_id): answer.sentences for answer in answers}
+    """Return the queries with the same answer of both, from the same passages if these are judged, too."""
+    said = {
+        (answer.query_id, answer.run_id): (answer.sentences, answer.passages if "passages" in sees else ())
+        for answer in answers
+    }
     one, other = systems
     return tuple(query for query in queries if said.get((query, one), 1) == said.get((query, other), 2))
 
@@ -169,6 +173,8 @@ def of_runs(
     qrels: Qrels, runs: Sequence[Run], rubric: Rubric, compare: Sequence[str] = (), depth: int = 10
 ) -> Population:
     """Return the documents that any run has in its top ranks, or all judged ones if there is no run."""
+    if rubric.file.unit not in ("documents", "passage"):
+        raise UsageError(f"rubric {rubric.name}: is about {rubric.file.unit}; of runs people label documents")
     names = [run.name for run in runs]
     if compare and (sorted({*compare} & {*names}) != sorted(compare) or compare[0] == compare[-1]):
         raise UsageError(

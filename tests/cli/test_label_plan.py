@@ -426,3 +426,55 @@ def test_documents_that_a_judge_judged_in_lines(tmp_path: Path) -> None:
     (query,) = found.asked
     assert [context["passage"] for context in query.contexts] == ["Text d1", "Text d2"]
     assert [ask.item_id for ask in query.asks] == ["d1", "d2"]
+
+
+def test_as_many_documents_are_labelled_as_the_measure_looks_at(tmp_path: Path) -> None:
+    data = ROOT / "examples/data"
+    words = [data / name for name in ("run.trec", "baseline.trec", "qrels.nugget")]
+    assert planned(tmp_path, *words, "-n", 1).depth == 10
+    assert planned(tmp_path, *words, "-n", 1, "-m", "alpha_ndcg@5").depth == 5
+    assert planned(tmp_path, *words, "-n", 1, "-m", "alpha_ndcg@5", "--depth", 7).depth == 7
+    place = ("-n", 1, "-o", tmp_path / "new.jsonl")
+    done = run(*words, *place, "-m", "recall@20", "--depth", 10, code=2)
+    assert "-m recall@20: looks at 20 documents of each run; expected --depth 20 or more" in done.stderr
+    assert "-m map: looks at whole rankings" in run(*words, *place, "-m", "map", code=2).stderr
+    assert "rubric crag: is about answer; of runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
+
+
+def test_the_same_answer_from_other_passages_is_labelled_where_these_are_judged(tmp_path: Path) -> None:
+    answers = [
+        {
+            "query_id": f"q{at}",
+            "run_id": run,
+            "answer": "So.",
+            "passages": [{"id": "d", "text": run if at else "P"}],
+        }
+        for at in range(2)
+        for run in "ab"
+    ]
+    lines(tmp_path / "answers.jsonl", answers)
+    lines(
+        tmp_path / "questions.jsonl",
+        [{"query_id": f"q{at}", "question": "?", "answer": "So."} for at in range(2)],
+    )
+    rows = [{"query_id": f"q{at}", "run_id": run, "grade": 1} for at in range(2) for run in "ab"]
+    words = (
+        "--compare",
+        "a",
+        "b",
+        "--answers",
+        tmp_path / "answers.jsonl",
+        "--questions",
+        tmp_path / "questions.jsonl",
+    )
+    judged = lines(
+        tmp_path / "faith.jsonl", [{**row, "rubric": "liverag", "aspect": "faithfulness"} for row in rows]
+    )
+    found = planned(tmp_path, judged, *words, "-n", 1)
+    assert (found.order, found.same) == (("q1",), ("q0",))
+    rows = [{key: value for key, value in row.items() if key != "grade"} for row in rows]
+    judged = lines(tmp_path / "crag.jsonl", [{**row, "rubric": "crag", "label": "perfect"} for row in rows])
+    done = run(judged, *words, "-n", 1, "-o", tmp_path / "new.jsonl", code=2)
+    assert (
+        "expected at most 0, the queries that can be labelled (2 more have the same answers)" in done.stderr
+    )
