@@ -925,3 +925,56 @@ def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
     assert "corrected by people's labels" in repr(
         rageval.compare(rageval.evaluate_answers("crag_score", said, gold=first(turned, drawn(60))))
     )
+
+
+def test_python_writes_the_same_page(tmp_path: Path) -> None:
+    said, people = judged()
+    scores = rageval.evaluate_answers(
+        "crag_score", said, gold=first(people, drawn(60)), gold_chosen="uniform"
+    )
+    groups = {"domain": {query: "ab"[at % 2] for at, query in enumerate(QUERIES)}}
+    page = rageval.report(scores, tmp_path / "page.html", groups=groups, baseline="theirs")
+    found = json.loads(command("report", "show", page, "--format", "json").stdout)
+    pair = rageval.compare(scores, baseline="theirs").pairs[0]
+    assert found["comparison"]["pairs"][0]["difference"] == pair.difference
+    assert {each["basis"] for each in (*found["cells"], *found["slices"])} == {"people's labels"}
+
+
+@pytest.mark.parametrize(
+    "who", ["person:\x1b[31m", "model:\x1b]0;x\x07", "<img src=x onerror=alert(1)>", "=1+1"]
+)
+def test_names_of_who_labelled_are_inert_everywhere(tmp_path: Path, who: str) -> None:
+    said, people = judged()
+    labelled = [{**each, "judge": who} for each in first(people, drawn(40))]
+    second = [{**each, "judge": f"{who}2"} for each in labelled[::2]]
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", [*labelled, *second])]
+    outputs = [command("compare", *words, "-m", "crag_score", "--format", each) for each in ("table", "csv")]
+    outputs.append(command("agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
+    outputs.append(command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))
+    for done in outputs:
+        assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}
+    html = (tmp_path / "page.html").read_text()
+    assert "<img src=x" not in html
+    assert not {"\x1b", "\x07"} & {*html}
+
+
+def test_a_data_set_is_gold_and_the_model_that_judged_is_not(tmp_path: Path) -> None:
+    runs, model, people = of_runs(tmp_path)
+    rows = [line.split() for line in people.read_text().splitlines()]
+
+    class Collection:
+        name = "a data set"
+
+        def qrels_iter(self) -> list[dict[str, Any]]:
+            return [{"query_id": q, "doc_id": doc, "relevance": int(grade)} for q, _, doc, grade in rows]
+
+    by_people = rageval.compare("nDCG@5", runs, model, gold=Collection())
+    assert (
+        by_people.pairs[0].difference
+        == rageval.compare("nDCG@5", runs, model, gold=people).pairs[0].difference
+    )
+    lines = [{"qid": q, "docid": doc, "judgment": int(grade)} for q, _, doc, grade in rows]
+    umbrela = write(tmp_path / "umbrela.jsonl", lines)
+    done = command("compare", *runs, umbrela, "--gold", umbrela, "-m", "nDCG@5", code=2)
+    assert "judgements by the judge itself (UMBRELA)" in done.stderr
+    assert "is by UMBRELA" in command("compare", *runs, model, "--gold", umbrela, "-m", "nDCG@5").stderr
