@@ -65,6 +65,7 @@ class OnCluster:
         """Return the reply by way of some worker."""
         if self._crew is None:
             self._crew = asyncio.create_task(_joined(self._cluster, self._wanted))
+        # A call that is cancelled must not cancel the joining that all others wait for.
         crew = await asyncio.shield(self._crew)
         return await crew.ask(request)
 
@@ -104,13 +105,18 @@ class Asker:
         self._came: list[_Numbered] = []
         self._news = asyncio.Event()  # of the worker's loop
         self._loop = asyncio.new_event_loop()
+        # A loop of its own: the worker's loop also answers the scheduler, which takes a silent worker for
+        # dead.
         threading.Thread(target=_run, args=(self._loop,), name="rageval-asking", daemon=True).start()
+        # The worker forgets the actor when the job ends, however it ends; the thread must end with it.
         weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
 
     async def give(self, lot: Sequence[tuple[int, Request]]) -> None:
         """Begin to ask."""
         workers_loop = asyncio.get_running_loop()
         for number, request in lot:
+            # Calls run on the asking loop; what comes is handed back to the worker's, which alone touches
+            # `_came`.
             asyncio.run_coroutine_threadsafe(self._ask(number, request, workers_loop), self._loop)
 
     async def take(self) -> list[_Numbered]:
@@ -119,6 +125,7 @@ class Asker:
             async with asyncio.timeout(PULSE):
                 await self._news.wait()
         self._news.clear()
+        # Swapped, not cleared: nothing that comes meanwhile is lost.
         came, self._came = self._came, []
         return came
 
@@ -142,6 +149,8 @@ def _made(wanted: WantedModel) -> Model:
         model = model_named(wanted.spec, **dict(wanted.options))
     except MissingPackage as error:
         raise UsageError(str(error)) from None
+    # The store files replies by name and endpoint: another model under the same name would be mixed up with
+    # it.
     if (model.name, model.endpoint) != (wanted.name, wanted.endpoint):
         raise UsageError(
             f"would ask {model.name} at {model.endpoint}, and not {wanted.name} at {wanted.endpoint}: name"
@@ -156,6 +165,7 @@ async def _outcome(asked: Coroutine[Any, Any, Reply], secrets: list[str]) -> _Ou
         said = as_json(reply_as_record(await asked))
         return reply_of(json.loads(without(said, secrets)))
     except Transient as error:
+        # Rebuilt from plain parts: an SDK's errors may hold keys, or fail to be pickled.
         kind = Unreachable if isinstance(error, Unreachable) else Transient
         return kind(without(str(error), secrets), error.retry_after, error.throttled)
     except Fatal as error:
@@ -204,6 +214,7 @@ class Worker:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply by way of this worker; raises what the model raises there."""
+        # Never used again, so a late outcome cannot settle another call.
         number = self._asked = self._asked + 1
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[number] = self._loop.time(), future
@@ -218,6 +229,7 @@ class Worker:
         """Carry requests there and outcomes back until the worker is gone; why it is."""
         carrying = [asyncio.create_task(self._give()), asyncio.create_task(self._take())]
         try:
+            # Neither ends but by an error, and either's error means that the worker is gone.
             ended, _ = await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
             error = ended.pop().exception()
             return f"{error}" or type(error).__name__
@@ -242,6 +254,7 @@ class Worker:
         while True:
             await self._filled.wait()
             self._filled.clear()
+            # Whatever has gathered while the last lot was on its way travels together.
             lot, self._lot = self._lot, []
             await _heard(self._asker.give(lot))
 
@@ -256,6 +269,7 @@ class Worker:
         self._failures = self._failures + 1 if failed else 0
         self._rests_until = self._loop.time() + backoff(self._failures) if failed else 0.0
         _, future = self._waiting.get(number, (0.0, None))
+        # Cancelled meanwhile.
         if future is None or future.done():
             return
         if isinstance(outcome, Reply):
@@ -304,6 +318,7 @@ class Crew:
             reply = await worker.ask(request)
         except Fatal as error:
             raise Fatal(f"{error}; so says the worker {worker.address} of its own environment") from None
+        # Only deaths in a row, with no reply between them, end the job.
         self._deaths = 0
         return reply
 

@@ -65,6 +65,7 @@ class _Prices:
         provider, _, name = model.partition(":")
         if provider in self.free:
             return _FREE
+        # Providers date their models (`-2024-07-18`) and keep the price.
         found = self.models.get(model) or self.models.get(_DATED.sub("", model))
         if found is None and provider in _PRICED_AS:
             return self.of(f"{_PRICED_AS[provider]}:{name}")
@@ -114,6 +115,8 @@ def cost(usage: Usage, model: str, said: _Stated = MappingProxyType({})) -> floa
     price = _price_of(model, said)
     if price is None:
         return None
+    # A server may count the cached tokens beside the input instead of within it; never charge less than
+    # nothing.
     cached = min(usage.cached, usage.input)
     return math.fsum(
         (
@@ -132,12 +135,14 @@ def _upper_usage(request: Request) -> Usage:
     """
     texts = (request.system, request.user, request.name, json.dumps(request.schema, separators=(",", ":")))
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    # -(-a // b) rounds up; tokens are hardly ever shorter than so many bytes.
     return Usage(input=_FRAME + -(-size // _BYTES_A_TOKEN), output=request.max_tokens)
 
 
 def _upper_cost(request: Request, model: str, said: _Stated = MappingProxyType({})) -> float | None:
     """Return about the most US dollars that a call can cost; None without a price."""
     usage = _upper_usage(request)
+    # Writing to a provider's cache costs more than plain input: count with that.
     return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
 
 
@@ -150,6 +155,7 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
     Usage(input=70, output=5, cached=0, reasoning=0)
     """
     most = _upper_usage(request)
+    # Some servers report zeros for everything: that is no report.
     is_unknown = usage.input == usage.output == 0
     return replace(
         usage,
@@ -166,6 +172,7 @@ def estimate(requests: Iterable[Request], spec: str, said: _Stated = MappingProx
     """
     costs = [_upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
     known = [cost for cost in costs if cost is not None]
+    # One call without a price makes the sum unknown.
     return math.fsum(known) if len(known) == len(costs) else None
 
 
@@ -248,6 +255,7 @@ class _Ledger:
             if self._unsure:
                 self._look_again()
             rows = connection.execute("SELECT job, calls, spent + held FROM spending").fetchall()
+            # Alone at the beginning, this job owes nothing to those that ended before.
             left_out = {self._job} if self._has_company else {self._job, *self._before}
             counted = [row for row in rows if row[0] not in left_out]
             yield _Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
@@ -262,11 +270,13 @@ class _Ledger:
         """Enter the account of those at work; if nobody is, begin a new one."""
         rows = connection.execute("SELECT job, owner, active FROM spending WHERE job != ?", (self._job,))
         found = rows.fetchall()
+        # A killed job cannot say that it is no longer at work; its heartbeat has stopped.
         owners = {owner for _, owner, is_at_work in found if is_at_work and not self._store.is_dead(owner)}
         self._before = {job for job, *_ in found}
         self._has_company = bool(owners)
         near = {owner for owner in owners if self._store.is_near(owner)}
         if not near:
+            # On another machine nobody can be looked up by process number; whether the beat moves will tell.
             self._unsure = {owner: self._store.beat_of(owner) for owner in owners}
         if not owners:
             connection.execute("DELETE FROM spending WHERE job != ?", (self._job,))

@@ -75,11 +75,15 @@ def bias_in_lists(
     """
     _, unit = np.unique(query, return_inverse=True)
     times = np.bincount(shown - 1).astype(np.float64)
+    # One column a place: 1 in the rows of what was shown there.
     seen = np.zeros((len(shown), len(times)))
     seen[np.arange(len(shown)), shown - 1] = 1
     _, group = np.unique(answer, return_inverse=True)
+    # Within each answer: how good it is falls out, and what is left is where it was shown.
     apart, rest = _within(seen, group), _within(given[:, None], group)[:, 0]
     squares = apart.T @ apart
+    # Places that no answer joins cannot be compared. One degree is always lacking: only leads over one
+    # another are known.
     if np.linalg.matrix_rank(squares, tol=_SLACK * len(shown)) < len(times) - 1:
         return None
     inverse = np.linalg.pinv(squares, rcond=_SLACK, hermitian=True)
@@ -87,12 +91,14 @@ def bias_in_lists(
     effect = inverse @ (apart.T @ rest)
     units = int(unit.max()) + 1
     moment = np.zeros((units, len(times)))
+    # Each query's part in the error of the effects (a sandwich estimate, clustered by query).
     np.add.at(moment, unit, apart * (rest - apart @ effect)[:, None])
     influence = -(effect + units * moment @ inverse.T)
     drawn = Sample(tuple(map(str, range(units))), influence, np.arange(units))
     farthest = (len(times) - 1) / 2  # from the middle of the list to its ends
     scale = ranges_of(influence, (-farthest, farthest))
     low, high = intervals(drawn, level=level, resamples=resamples, seed=SEED, scale=scale)
+    # bincount with weights adds up by place; no loop over rows.
     mean = np.bincount(shown - 1, given) / np.maximum(times, 1)
     columns = np.stack((mean, -effect, low, high), axis=1).tolist()
     places = (PlaceShown(at + 1, int(times[at]), *each) for at, each in enumerate(columns))
@@ -124,6 +130,7 @@ def bias_in_pairs(
     one, turned = outcome[games].T
     names, unit = np.unique(query[games[:, 0]], return_inverse=True)
     number = np.bincount(unit).astype(np.float64)
+    # A query counts once, with the mean of its pairs.
     share = np.bincount(unit, (one + turned) / 2) / number
     drawn = Sample(tuple(map(str, names)), share[:, None], np.arange(len(names)), number[:, None])
     low, high = intervals(drawn, level=level, resamples=resamples, seed=SEED)

@@ -94,6 +94,7 @@ def needed_between(
         return None, None
     ends = sorted((abs(low), abs(high)), reverse=True)
     least, most = (needed(end, error, units, level, power) for end in ends)
+    # A test of signs sees only units that differ, and cannot be significant with too few of them.
     floor = math.ceil(fewest(level) * units / differ) if differ else 2
     least = None if least is None else max(least, floor)
     if most is None or low <= 0 <= high:
@@ -113,10 +114,12 @@ def needed(
         return None
     if error == 0:
         return 2
+    # In standard deviations of one unit, which do not depend on how many there are.
     shift = abs(difference) / (error * math.sqrt(units))
     about = _normal_needed(shift, level, power)
     if about > _MANY:
         return None
+    # Steps that double find both ends of the search; halving then finds the least number that is enough.
     low, step = max(int(about) - 1, 1), 2
     while low > 1 and _power_of(shift, low, level) >= power:
         low, step = max(low - step, 1), step * 2

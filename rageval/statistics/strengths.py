@@ -69,7 +69,10 @@ def _fitted(design: Float, weight: Float, share: Float) -> Float:
         expected = 1 / (1 + np.exp(-design @ strength))
         gradient = design.T @ (weight * (share - expected))
         hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
+        # Only differences of strengths are known, so the matrix has no inverse; the pseudo-inverse leaves the
+        # sum as it is.
         step = np.linalg.pinv(hessian) @ gradient
+        # Far from the maximum a whole step may go too far.
         step *= min(1.0, 2.0 / max(float(np.abs(step).max()), _SMALL))
         strength = strength + step
         if np.abs(step).max() < _SMALL:
@@ -85,12 +88,14 @@ def _parts(found: list[Corrected]) -> Float:
     """
     table = aligned(found)
     error, size = np.array([each.error for each in found]), np.sqrt((table**2).sum(axis=0))
+    # Scaled to the error that is printed, where a finite set of queries makes it smaller than its parts.
     table *= np.minimum(np.divide(error, size, out=np.ones(len(found)), where=size > 0), 1.0)
     rest = np.maximum(error**2 - (table**2).sum(axis=0), 0.0)
     return np.vstack((table, np.diag(np.sqrt(rest))))
 
 
 def _refuse_islands(pairs: Mapping[tuple[int, int], Corrected], systems: int) -> None:
+    # Whom system 0 can be compared with, by way of others; without a path strengths have no common scale.
     reached, ahead = {0}, [0]
     while ahead:
         one = ahead.pop()
