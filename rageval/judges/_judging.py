@@ -103,7 +103,9 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, 
     now = dict(todo)
     tries = dict.fromkeys(todo, 1)
     waiting = {number: rubric.checked_request(task.data, task.ids) for number, task in todo.items()}
-    while waiting:
+    while (
+        True
+    ):  # once where there is nothing to ask, too: a share without a task has its store like the others
         again: dict[int, Request] = {}
         for number, reply in judge.ask(waiting.items()):
             task, request = now[number], waiting[number]
@@ -120,6 +122,8 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, 
                 tries[number] = 1
                 again[number] = rubric.checked_request(data, task.ids)
         waiting = again
+        if not waiting:
+            break
     return {
         number: _settled(rubric, todo[number], outcomes) for number, outcomes in found.items() if outcomes
     }

@@ -151,6 +151,16 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
         assert_refused(command(*common, "--shard", share), "expected I/N")
 
 
+def test_a_share_without_a_task_has_a_store_like_the_others(server: LlmServer) -> None:
+    common = (*CRAG, "--judge", "openai:m", "--canaries", "0")
+    shares = [f"{number}/9" for number in range(1, 10)]  # of four tasks: most have none
+    for at, share in enumerate(shares):
+        assert_fine(command(*common, "--shard", share, "--store", f"{at}.sqlite", "-o", f"{at}.jsonl"))
+    stores = [f"{at}.sqlite" for at in range(len(shares))]
+    assert command("replies", "merge", *stores, "-o", "all.sqlite").code == 0
+    assert len(server.requests) == CALLS - CANARIES
+
+
 def test_limits_are_parted_among_shares_that_know_nothing_of_one_another(server: LlmServer) -> None:
     common = (*CRAG, "--judge", "openai:m", "--canaries", "0", "-o", "judged", "--max-calls", "3")
     refused = []
