@@ -21,7 +21,7 @@ from rageval.comparison._verdicts import (
     unlike,
     without_difference,
 )
-from rageval.comparison.intervals import sample
+from rageval.comparison.intervals import _sample
 from rageval.comparison.results import (
     BEST,
     IDENTICAL,
@@ -115,7 +115,7 @@ def tables(
     whole = [at for at in able if not (absent or {}).get(runs[at])]
     for at in range(len(results[0].scores)):
         scores = [result.scores[at] for result in results]
-        values = sample(scores, settings.clusters)
+        values = _sample(scores, settings.clusters)
         lacks_nothing = whole if whole and scores[0].measure.better == LOWER else able
         found.append(_tested(scores, values, family, settings, lacks_nothing))
     return _with_tukey(found, runs, settings) if settings.adjust == "tukey" else found

@@ -26,7 +26,7 @@ from rageval.comparison._corrected import (
 )
 from rageval.comparison._pairs import ALONE, KnownOfRuns, Table, pairs_of, tables
 from rageval.comparison._verdicts import SLACK, failures
-from rageval.comparison.intervals import has_interval, sample
+from rageval.comparison.intervals import _has_interval, _sample
 from rageval.comparison.results import (
     BEST,
     IDENTICAL,
@@ -170,8 +170,8 @@ def cell_of(run: str, score: Score, settings: Settings) -> Cell:
     if score.people is not None and not why_not(score):
         return corrected_cell(run, score, settings)
     low = high = math.nan
-    if score.groups is None and has_interval(score.measure):
-        drawn = sample([score], settings.clusters)
+    if score.groups is None and _has_interval(score.measure):
+        drawn = _sample([score], settings.clusters)
         scale = ranges_of(drawn.values, score.measure.limits)
         ends = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
         low, high = (float(end[0]) for end in ends)

@@ -35,7 +35,7 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
     (0.4, 0.6)
     """
     known = [value for value in values if value == value]
-    if len(known) < 2 or not has_interval(measure):
+    if len(known) < 2 or not _has_interval(measure):
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(known))))
     columns = _sample_of(measure, queries, [known], np.arange(len(known)))
@@ -43,7 +43,7 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
     return float(low[0]), float(high[0])
 
 
-def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
+def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
     """Return the values that several runs have by one measure.
 
     Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
@@ -58,7 +58,7 @@ def sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -
     return _sample_of(scores[0].measure, tuple(queries), columns, unit.astype(np.int64))
 
 
-def has_interval(measure: AnyMeasure) -> bool:
+def _has_interval(measure: AnyMeasure) -> bool:
     """Return whether there are intervals of what a measure makes of the queries' values."""
     return measure.aggregate in ("mean", "pool")
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from rageval.errors import UsageError
 from rageval.measures.ranking import Share
-from rageval.measures.scales import POSITION, Scale, scale_named
+from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
 Needs = Literal["importance", "weight"]
@@ -146,7 +146,7 @@ class Assessment:
         A measure that `needs` the importance or the weight of every judgement gets an error where nothing
         says it. With `failed` the judgements that are left out are there, too, with NaN for a grade.
         """
-        scale = scale_named(scale) if isinstance(scale, str) else scale
+        scale = _scale_named(scale) if isinstance(scale, str) else scale
         seen = self._found.get((scale, needs))
         if seen is None:
             seen = self._found[scale, needs] = self._sight.seen(scale, self._query, needs, self._asker)

@@ -180,7 +180,7 @@ class Measure:
         """Return the measure at cut-off k: `coverage @ 20`."""
         if not self.takes_k:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
-        return Measure(self.function, self._given, checked_cutoff(k, self.name), self.about)
+        return Measure(self.function, self._given, _checked_cutoff(k, self.name), self.about)
 
     def values(self, queries: Iterable[Ranking | Assessment]) -> list[float]:
         """Return the value of each query."""
@@ -533,7 +533,7 @@ def checked_direction(better: Any, name: str) -> str:
     return str(better)
 
 
-def checked_cutoff(k: Any, name: str) -> int:
+def _checked_cutoff(k: Any, name: str) -> int:
     """Return the cut-off if it is a whole number from 1, else raise."""
     if isinstance(k, str) and k.isascii() and k.isdigit() and len(k) < 20:
         k = int(k)

@@ -18,7 +18,7 @@ from rageval.measures.base import (
     SUM,
     About,
     Measure,
-    checked_cutoff,
+    _checked_cutoff,
     checked_direction,
 )
 
@@ -46,7 +46,7 @@ class ForeignMeasure:
         self.name = str(measure.NAME)
         self.aggregate = SUM if type(measure.aggregator()).__name__ == "SumAgg" else MEAN
         cutoff = measure.params.get("cutoff")
-        self.k: int | None = checked_cutoff(cutoff, self.name) if cutoff is not None else None
+        self.k: int | None = _checked_cutoff(cutoff, self.name) if cutoff is not None else None
 
     @property
     def better(self) -> str:
@@ -178,7 +178,7 @@ class ForeignMeasure:
         return hash((str(self), self.provider))
 
 
-def foreign_measure(measure: object) -> ForeignMeasure | None:
+def _foreign_measure(measure: object) -> ForeignMeasure | None:
     """Return the measure of this name (or this object) that ir_measures knows, or None."""
     try:
         ir_measures = _ir_measures()

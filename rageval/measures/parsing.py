@@ -8,8 +8,8 @@ from typing import Any
 
 from rageval.errors import MeasureError, UnknownParameter
 from rageval.measures import builtin, known
-from rageval.measures.base import Measure, checked_cutoff
-from rageval.measures.foreign import ForeignMeasure, foreign_measure
+from rageval.measures.base import Measure, _checked_cutoff
+from rageval.measures.foreign import ForeignMeasure, _foreign_measure
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
@@ -87,7 +87,7 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
         return [measure for _, measure in spelled(measures)]
     if isinstance(measures, Iterable):
         return list(dict.fromkeys(found for item in measures for found in parse_measures(item)))
-    foreign = foreign_measure(measures)
+    foreign = _foreign_measure(measures)
     if foreign is None:
         raise MeasureError(f"expected a measure or its name, found {measures!r:.80}")
     return [_own(str(measures)) or foreign]
@@ -158,7 +158,7 @@ def _parsed(text: str) -> AnyMeasure:
     try:
         own = _own(text)
     except UnknownParameter:
-        foreign = foreign_measure(text)  # a parameter only ir_measures knows, such as judged_only
+        foreign = _foreign_measure(text)  # a parameter only ir_measures knows, such as judged_only
         if foreign is None:
             raise
         return foreign
@@ -172,7 +172,7 @@ def _of_others(text: str) -> ForeignMeasure:
     why = why_not(text)
     if why is not None:
         raise MeasureError(f"{text}: this measure of trec_eval's is not offered; {why}")
-    found = foreign_measure(text)
+    found = _foreign_measure(text)
     if found is None:
         raise _unknown(text)
     return found
@@ -196,7 +196,7 @@ def _own(text: str) -> Measure | None:
         )
     if part["parameters"] is not None:
         found = found(**_parameters(part["parameters"], text))
-    return found if part["k"] is None else found @ checked_cutoff(part["k"], name)
+    return found if part["k"] is None else found @ _checked_cutoff(part["k"], name)
 
 
 def _folded(name: str) -> str:

@@ -103,10 +103,10 @@ ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)
 
 
-def scale_named(name: str) -> Scale:
+def _scale_named(name: str) -> Scale:
     """Return the scale of this name, or the only one of this rubric or aspect.
 
-    >>> scale_named("nugget-assignment").name, scale_named("faithfulness").high
+    >>> _scale_named("nugget-assignment").name, _scale_named("faithfulness").high
     ('nugget support', 1.0)
     """
     found = [scale for scale in ALL if name in (scale.name, *scale.rubrics, *scale.aspects)]

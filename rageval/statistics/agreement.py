@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import InputError, UsageError
-from rageval.statistics.bootstrap import FEW, expanded, floor, is_coarse
+from rageval.statistics.bootstrap import FEW, _floor, expanded, is_coarse
 from rageval.statistics.samples import Float, Sample
 
 _Weights = Callable[[Float], Float]
@@ -205,7 +205,7 @@ def _least_half(agreeing: Sample) -> float:
     if agreeing.units < 2:
         return math.nan
     is_little = agreeing.units < FEW or bool(is_coarse(agreeing)[0])
-    return float(floor(agreeing, LEVEL)[0]) if is_little else 0.0
+    return float(_floor(agreeing, LEVEL)[0]) if is_little else 0.0
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

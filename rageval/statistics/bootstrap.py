@@ -59,7 +59,7 @@ def intervals(
     (0.0, 0.56)
     """
     found = _resampled(columns, kind, level, resamples, seed)
-    return _Intervals(*mended(columns, *found, level, scale or ranges_of(columns.values)))
+    return _Intervals(*_mended(columns, *found, level, scale or ranges_of(columns.values)))
 
 
 def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
@@ -213,7 +213,7 @@ def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
     return _Ranges(low, np.where(known, 1.0, np.inf), span)
 
 
-def differing(columns: Sample) -> Int:
+def _differing(columns: Sample) -> Int:
     """Return how many units of each column differ from its commonest value."""
     means = columns.means()
     found = np.zeros(means.shape[1], np.int64)
@@ -226,16 +226,16 @@ def differing(columns: Sample) -> Int:
 
 def is_coarse(columns: Sample) -> NDArray[np.bool_]:
     """Return where most units have one and the same value, and fewer than 6 have another."""
-    number = differing(columns)
+    number = _differing(columns)
     return (number < FEW) & (2 * number < columns.counts())
 
 
-def mended(columns: Sample, low: Float, high: Float, level: float, scale: _Ranges) -> tuple[Float, Float]:
+def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Ranges) -> tuple[Float, Float]:
     """Return the intervals, wider where they would say more than is known."""
     low, high = low.copy(), high.copy()
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()
     if coarse.any():
-        means, half = columns.mean(), floor(columns, level, scale.span)
+        means, half = columns.mean(), _floor(columns, level, scale.span)
         # Never narrower than the bootstrap's own interval, never beyond the ends of the scale.
         low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
@@ -258,7 +258,7 @@ def _two_values(known: Float, low: float, high: float) -> tuple[float, float] | 
     return (float(values[0]), float(values[1])) if len(values) == 2 and times.min() >= FEW else None
 
 
-def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
+def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     """Return half the width that an interval of each column's mean has at least, where few values differ."""
     from scipy.special import stdtrit
 
@@ -268,12 +268,12 @@ def floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
         sizes = columns.sizes()
         units = np.clip(sizes.sum(axis=0) ** 2 / np.maximum((sizes**2).sum(axis=0), 1e-300), 2, units)
     # The two errors are of different things, what was seen and what was not, and add as variances do.
-    error = np.sqrt(standard_error(columns) ** 2 + (least_error(1, level, 1.0) * span / units) ** 2)
+    error = np.sqrt(standard_error(columns) ** 2 + (_least_error(1, level, 1.0) * span / units) ** 2)
     half: Float = stdtrit(units - 1, (1 + level) / 2) * error
     return half
 
 
-def least_error(units: float, level: float, span: float = 1.0) -> float:
+def _least_error(units: float, level: float, span: float = 1.0) -> float:
     """Return the standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
     return -math.log(1 - level) / NormalDist().inv_cdf((1 + level) / 2) * span / units
 

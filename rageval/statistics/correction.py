@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
-from rageval.statistics.bootstrap import FEW, least_error
+from rageval.statistics.bootstrap import FEW, _least_error
 from rageval.statistics.samples import Float, Int
 
 Population = Literal["kind", "set"]
@@ -111,7 +111,7 @@ def corrected(
     value = world.share * fit.value
     variance, alone, added, influence, units = _variances(world, fit, floor, level)
     error = math.sqrt(variance + added)
-    half = reach(freedom, level) * error
+    half = _reach(freedom, level) * error
     low, high = value - half, value + half
     if within is not None:
         # The ends of the scale cut the interval, but never to the wrong side of the estimate.
@@ -313,7 +313,7 @@ def _differing(world: _World, paired: bool) -> int:
 
 def _floor(level: float) -> float:
     """Return V·n² of labels that are all alike: 2.34 at 95 %."""
-    return round(least_error(1, level) ** 2, 2)
+    return round(_least_error(1, level) ** 2, 2)
 
 
 def _gain(world: _World, variance: float, alone: float) -> float:
@@ -327,7 +327,7 @@ def _gain(world: _World, variance: float, alone: float) -> float:
     return 1 / (variance / one + 1 / number) if one else float(labels)
 
 
-def reach(freedom: float, level: float) -> float:
+def _reach(freedom: float, level: float) -> float:
     """Return how many standard errors Student's interval reaches to either side."""
     from scipy.special import stdtrit
 
@@ -365,7 +365,7 @@ def max_t(
     """
     from scipy.special import ndtri
 
-    table = aligned(found, units)
+    table = _aligned(found, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
     seen = -ndtri(np.maximum(np.array([each.p for each in found]), _TINY) / 2)
@@ -381,7 +381,7 @@ def max_t(
             for count, each in zip(reached.tolist(), found, strict=True)]  # fmt: skip
 
 
-def aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
+def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
     """Return parts in the error, a row a query or cluster, a column each."""
     named = [each.units for each in found] if units is None else units
     rows: dict[Hashable, int] = {}

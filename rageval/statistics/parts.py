@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import TooFewLabels
-from rageval.statistics.bootstrap import FEW, Limits, differing, least_error, mended, ranges_of
-from rageval.statistics.correction import FEWEST, reach
+from rageval.statistics.bootstrap import FEW, Limits, _differing, _least_error, _mended, ranges_of
+from rageval.statistics.correction import FEWEST, _reach
 from rageval.statistics.samples import Float, Sample
 
 Values = Mapping[str, float]
@@ -48,9 +48,9 @@ def peoples_interval(said: Float, level: float = 0.95, limits: Limits | None = N
     """
     if len(said) < 2:
         return math.nan, math.nan
-    half = reach(len(said) - 1, level) * float(np.std(said, ddof=1)) / math.sqrt(len(said))
+    half = _reach(len(said) - 1, level) * float(np.std(said, ddof=1)) / math.sqrt(len(said))
     ends = np.array([said.mean() - half]), np.array([said.mean() + half])
-    low, high = mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
+    low, high = _mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
     return float(low[0]), float(high[0])
 
 
@@ -112,7 +112,7 @@ def _counting(share: Float) -> Float:
 
 def _is_coarse(said: Float, there: Float | None) -> bool:
     """Return whether few of people's values differ from the commonest, or few from the judge's."""
-    differ = [int(differing(_column(said))[0])]
+    differ = [int(_differing(_column(said))[0])]
     if there is not None:
         differ.append(int((said != there).sum()))
     return min(differ) < FEW and 2 * min(differ) < len(said)
@@ -122,11 +122,11 @@ def _ends(
     value: float, spread: float, values: Float, free: float, level: float, labels: int, limits: Limits | None
 ) -> tuple[float, float]:
     """Return the interval of a corrected mean; with the floor of so many `labels`, and within their scale."""
-    far = reach(free, level) if free > 0 else math.nan
+    far = _reach(free, level) if free > 0 else math.nan
     if not labels:
         return value - far * math.sqrt(spread), value + far * math.sqrt(spread)
     scale = ranges_of(values[:, None], limits)
-    half = far * math.sqrt(spread + least_error(labels, level, float(scale.span[0])) ** 2)
+    half = far * math.sqrt(spread + _least_error(labels, level, float(scale.span[0])) ** 2)
     low, high = float(scale.low[0]), float(scale.high[0])
     return max(value - half, min(low, value)), min(value + half, max(high, value))
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import TooFewLabels
-from rageval.statistics.correction import Corrected, aligned, reach
+from rageval.statistics.correction import Corrected, _aligned, _reach
 from rageval.statistics.samples import Float
 
 _STEPS, _SMALL = 100, 1e-12
@@ -56,7 +56,7 @@ def corrected_strengths(
     hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
     derivative = np.linalg.pinv(hessian) @ (design * weight[:, None]).T  # of strengths by shares
     error = np.sqrt(((_parts(found) @ derivative.T) ** 2).sum(axis=0))
-    half = reach(min(each.freedom for each in found), level) * error
+    half = _reach(min(each.freedom for each in found), level) * error
     return [
         CorrectedStrength(float(s), float(s - h), float(s + h)) for s, h in zip(strength, half, strict=True)
     ]
@@ -86,7 +86,7 @@ def _parts(found: list[Corrected]) -> Float:
 
     What the floor adds is nobody's part, and a row of its own.
     """
-    table = aligned(found)
+    table = _aligned(found)
     error, size = np.array([each.error for each in found]), np.sqrt((table**2).sum(axis=0))
     # Scaled to the error that is printed, where a finite set of queries makes it smaller than its parts.
     table *= np.minimum(np.divide(error, size, out=np.ones(len(found)), where=size > 0), 1.0)

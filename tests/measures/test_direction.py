@@ -31,7 +31,7 @@ from rageval.errors import MeasureError
 from rageval.judges.voting import place
 from rageval.measures import builtin
 from rageval.measures.base import Measure
-from rageval.measures.foreign import ForeignMeasure, foreign_measure
+from rageval.measures.foreign import ForeignMeasure, _foreign_measure
 from rageval.measures.parsing import parse_measure
 from rageval.pages._parts import asset
 from rageval.pages.gathering import _most_telling
@@ -134,7 +134,7 @@ def test_a_measure_of_ir_measures_says_what_it_means() -> None:
     names = set(ir_measures.measures.registry) - own
     assert names <= set(FOREIGN)
     for name in names:
-        found = foreign_measure(name + NEEDED.get(name, ""))
+        found = _foreign_measure(name + NEEDED.get(name, ""))
         assert found is None or found.better == FOREIGN[name], name
 
 
@@ -663,9 +663,9 @@ def test_a_measure_defined_for_ir_measures_may_say_it_too(runs: list[str]) -> No
     waste = ir_measures.define_byquery(
         lambda qrels, run: float(len(run) - qrels.relevance.sum()), name="waste"
     )
-    assert foreign_measure(waste).better == "higher"  # type: ignore[union-attr]
+    assert _foreign_measure(waste).better == "higher"  # type: ignore[union-attr]
     waste.better = "lower"
-    assert foreign_measure(waste).better == "lower"  # type: ignore[union-attr]
+    assert _foreign_measure(waste).better == "lower"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import rageval
 from rageval.errors import MeasureError
 from rageval.measures import Measure, measure, ndcg, recall
-from rageval.measures.foreign import foreign_measure
+from rageval.measures.foreign import _foreign_measure
 from rageval.measures.parsing import parse_measures
 
 RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
@@ -28,7 +28,7 @@ def test_a_measure_equals_what_computes_the_same_and_nothing_else() -> None:
 
 
 def test_a_measure_of_ir_measures_equals_its_like() -> None:
-    one, same, other = (foreign_measure(name) for name in ("Rprec", "rprec", "Bpref"))
+    one, same, other = (_foreign_measure(name) for name in ("Rprec", "rprec", "Bpref"))
     assert one == same
     assert hash(one) == hash(same)
     assert one != other
@@ -98,7 +98,7 @@ def test_a_measure_without_its_provider_says_what_to_install() -> None:
 
 
 def test_a_name_of_another_is_spelt_as_ir_measures_spells_it() -> None:
-    assert [str(foreign_measure(name)) for name in ("rprec", "BPREF", "ipreC@0.1")] == [
+    assert [str(_foreign_measure(name)) for name in ("rprec", "BPREF", "ipreC@0.1")] == [
         "Rprec",
         "Bpref",
         "IPrec@0.1",
@@ -129,7 +129,7 @@ def test_nothing_is_to_be_installed_where_a_provider_is_there_and_fails(
 def test_an_object_of_ir_measures_is_ours_where_we_have_it() -> None:
     assert parse_measures(ir_measures.nDCG @ 5) == [ndcg @ 5]
     assert isinstance(parse_measures(ir_measures.nDCG @ 5)[0], Measure)
-    assert parse_measures(ir_measures.Rprec) == [foreign_measure("Rprec")]
+    assert parse_measures(ir_measures.Rprec) == [_foreign_measure("Rprec")]
 
 
 TYPED = """

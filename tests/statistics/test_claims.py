@@ -143,7 +143,7 @@ def by_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def normal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Student's t becomes the normal distribution."""
-    monkeypatch.setattr(correction, "reach", lambda freedom, level: 1.959963984540054)
+    monkeypatch.setattr(correction, "_reach", lambda freedom, level: 1.959963984540054)
 
 
 def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
