@@ -19,6 +19,7 @@ DIFFERENT = {
     "--corpus",  # `build all` writes into its manifest what was typed
     "--nuggets",
     "--judge",  # one or several
+    "--against",  # what a pool or a collection is held against, and the rubric that one is
 }
 CHOICES = {"--format", "--compat"}  # what may be chosen depends on the command
 
