@@ -65,8 +65,8 @@ def arena(
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
     queries; listwise ones (grades are places) give mean points. Judgements that share query, aspect and judge
-    are sides of one comparison. Where judgements say in which order answers were shown, `corrected` is what
-    is left of a strength (or of points) without what the place shown was worth.
+    are sides of one comparison. Where judgements say in which order answers were shown, `order_corrected` is
+    what is left of a strength (or of points) without what the place shown was worth.
 
     \b
     rageval arena judged.jsonl
@@ -174,7 +174,7 @@ def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
         return grid
     head, *rows = grid
     return [
-        [*head, "corrected"],
+        [*head, "order_corrected"],
         *([*row, _shown(corrected[row[0]]) if row[0] in corrected else ""] for row in rows),
     ]
 

@@ -241,7 +241,7 @@ class TestCommand:
         assert "120 rankings an answer is put 3.28 places ahead [" in said.err
         assert "moves an answer by 3.28 places, so --max-bias 1 is not met" in said.err
         table = list(csv.DictReader(io.StringIO(said.out)))
-        assert list(table[0])[:4] == ["system", "rank_score", "queries", "corrected"]
+        assert list(table[0])[:4] == ["system", "rank_score", "queries", "order_corrected"]
         assert command("arena", path, "--max-bias", "4").code == 0
         assert command("arena", path).code == 0
 
