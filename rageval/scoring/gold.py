@@ -24,7 +24,7 @@ from rageval.files.opening import Source, can_read_again, name_of, start_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.umbrela import read_umbrela
-from rageval.measures.base import Measure
+from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
@@ -238,9 +238,9 @@ def _answers_in(table: JudgementTable) -> Iterator[tuple[str, str]]:
 
 
 def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> People | None:
-    """Return people's values by a measure; None where it rests on nobody's judgement."""
+    """Return people's values by a measure; None where it rests on nobody's judgement, or is no mean."""
     measure, table = score.measure, gold.answers
-    if not isinstance(measure, Measure) or not score.said_by or table is None:
+    if not isinstance(measure, Measure) or not score.said_by or table is None or measure.aggregate != MEAN:
         return None
     if run not in table.runs:
         return People({}, gold.draw)
@@ -391,6 +391,9 @@ def beside_runs(
 ) -> tuple[list[Scores], list[str]]:
     """Return the scores with people's values beside those by the judge's judgements of documents."""
     _refuse_same(evaluator.qrels.judges, list(gold.documents), gold.draw.name)
+    origin = evaluator.qrels.origin
+    if origin is not None and any(each.origin == origin for each in gold.documents.values()):
+        raise UsageError(f"{visible(gold.draw.name)}: is what the judge said; expected what people did")
     ours = _judged_documents(evaluator.qrels)
     people = [(evaluator.by(qrels), _judged_documents(qrels)) for qrels in gold.documents.values()]
     known = {query for _, judged in people for query in judged}
@@ -432,7 +435,8 @@ def _beside_run(
                 else:
                     partly.add(query)
         means = {query: sum(each) / len(each) for query, each in values.items()}
-        with_people.append(replace(score, people=People(means, gold.draw, frozenset(partly - means.keys()))))
+        said = People(means, gold.draw, frozenset(partly - means.keys()))
+        with_people.append(replace(score, people=said) if score.measure.aggregate == MEAN else score)
     return replace(scores, scores=tuple(with_people))
 
 

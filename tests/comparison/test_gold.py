@@ -978,3 +978,23 @@ def test_a_data_set_is_gold_and_the_model_that_judged_is_not(tmp_path: Path) -> 
     done = command("compare", *runs, umbrela, "--gold", umbrela, "-m", "nDCG@5", code=2)
     assert "judgements by the judge itself (UMBRELA)" in done.stderr
     assert "is by UMBRELA" in command("compare", *runs, model, "--gold", umbrela, "-m", "nDCG@5").stderr
+
+
+def test_the_same_judgements_of_documents_are_no_gold(tmp_path: Path) -> None:
+    runs, model, _ = of_runs(tmp_path)
+    done = command("compare", *runs, model, "--gold", model, "-m", "nDCG@5", code=2)
+    assert "is what the judge said" in done.stderr
+
+
+def test_what_is_no_mean_is_not_corrected_as_one(tmp_path: Path) -> None:
+    """A share pooled over queries stays the judge's word; labels of queries are of means."""
+    rng = random.Random(3)
+    said = [{**each, "domain": "ab"[int(each["query_id"][1:]) % 2]} for each in of_nuggets(rng, "m")]
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", of_nuggets(rng, "person:a"))]
+    for measure, basis in (
+        ("nugget_recall", "people's labels"),
+        ("nugget_recall(over=pool)", "by this judge"),
+    ):
+        done = command("score", *words, "-m", measure, "--by", "domain", "--format", "json")
+        parts = [part for each in json.loads(done.stdout)["results"] for part in each["slices"]]
+        assert {part["basis"] for part in parts} == {basis}
