@@ -219,14 +219,13 @@ def _of_crag(given: Given) -> RubricFile:
             f"{', '.join(given.paths)}: the text with {{query}}, {{ground_truth}} and {{prediction}} is not"
             " there; expected the script itself, too (local_evaluation.py beside prompts/templates.py)"
         )
-    instructions = _key(texts, "INSTRUCTIONS", given.paths[0])
-    system = f"{instructions}\n{_key(texts, 'IN_CONTEXT_EXAMPLES', given.paths[0])}"
+    parts = (_key(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
     trim, departs = _cut_as_crag_does(given.tokenizer)
     return _rubric(
         "answer",
         "label",
         ["question", "gold", "answer"],
-        Prompt(system, template=template),
+        Prompt("\n".join(parts), template=template),
         follows="CRAG (Yang et al., 2024), the script of its repository",
         departs=[
             "each gold answer is asked about by itself, not each of its letters, as the script has it",
