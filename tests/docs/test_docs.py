@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -44,6 +45,17 @@ def test_the_samples_on_the_page_of_the_files_are_lines_of_the_samples() -> None
     lines = {line for path in SAMPLES for line in path.read_text(encoding="utf-8").splitlines(keepends=True)}
     assert len(blocks("json", FILES)) >= 9
     assert set(blocks("json", FILES)) <= lines
+
+
+def test_what_is_written_by_hand_is_where_the_decisions_say() -> None:
+    table = (DOCS / "decisions.md").read_text(encoding="utf-8").partition("## Written by hand")[2]
+    parts = [row.split("|")[1] for row in table.splitlines() if row.startswith("| ") and "`" in row]
+    assert len(parts) > 15
+    for part in parts:
+        first, *others = re.findall(r"`([\w/]+(?:\.py|\.c|/))`", part)
+        folders = [ROOT / "rageval", (ROOT / "rageval" / first).parent, ROOT]
+        lost = [name for name in (first, *others) if not any((folder / name).exists() for folder in folders)]
+        assert not lost, part
 
 
 def test_every_measure_has_its_place_on_the_page() -> None:
