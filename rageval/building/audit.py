@@ -10,15 +10,20 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from rageval.building.support import texts_of
 from rageval.comparison.intervals import bootstrap
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records
+from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of
+from rageval.files.questions import read_questions
 from rageval.measures import answer_measures
-from rageval.records import Nugget, Qrel, Question
+from rageval.records import Qrel
 from rageval.scoring.answers import evaluate_answers
+from rageval.scoring.sources import read_qrels
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import wilson
 
@@ -44,19 +49,17 @@ class _Figure:
     questions: int
 
 
-def sample_lines(
-    questions: Mapping[str, Question],
-    banks: Mapping[str, Sequence[Nugget]],
-    qrels: Iterable[Qrel],
-    texts: Mapping[str, str],
-    number: int,
-    seed: int,
-) -> Iterator[str]:
-    """Yield what people are to label, a line each, the lines of a question together."""
-    for query, pair in sampled(questions, qrels, number, seed):
-        question = questions[query]
+def sample_lines(folder: Path, corpus: Any, number: int, seed: int) -> Iterator[str]:
+    """Yield what people are to label of a collection, a line each, the lines of a question together."""
+    questions = {question.query_id: question for question in read_questions(folder / "questions.jsonl")}
+    banks: dict[str, dict[str, str]] = {}
+    for nugget in read_nuggets(folder / "nuggets.jsonl"):
+        banks.setdefault(nugget.query_id, {})[nugget.nugget_id] = nugget.text
+    picked = list(_sampled(questions, read_qrels(folder / "qrels.nugget"), number, seed))
+    texts = texts_of(corpus, {pair.doc_id for _, pair in picked})
+    for query, pair in picked:
+        question, nuggets = questions[query], banks.get(query, {})
         shown = {"question": question.text, "answer": " ".join(question.gold[:1])}
-        nuggets = {nugget.nugget_id: nugget.text for nugget in banks.get(query, ())}
         for name, text in nuggets.items():
             for aspect in ("hallucinated", "redundant"):
                 yield _line(query, name, aspect, NUGGETS, {**shown, "nugget": text})
@@ -65,7 +68,7 @@ def sample_lines(
         yield _line(query, pair.doc_id, pair.iteration, PAIRS, pairs)
 
 
-def sampled(
+def _sampled(
     questions: Iterable[str], qrels: Iterable[Qrel], number: int, seed: int
 ) -> Iterator[tuple[str, Qrel]]:
     """So many questions, each with one pair that was judged to support; the same seed, the same ones."""
@@ -92,7 +95,7 @@ def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, A
     return json.dumps(record, ensure_ascii=False)  # what people fill in stands at the end
 
 
-def read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
+def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
     """(judgements, lines left out): those of questions of which each line of a part is labelled."""
     rows: list[dict[str, Any]] = []
     open_: set[tuple[str, str]] = set()
@@ -119,7 +122,7 @@ def _require_label(label: str, where: str) -> None:
         raise InputError(f"{where}: expected the label {', '.join(_LABELS)}, found {label!r:.80}")
 
 
-def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
+def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
     """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
         figures = [measure for measure in answer_measures().values() if measure.called_by("freshstack")]
@@ -136,13 +139,18 @@ def figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
         )
 
 
-def figure_lines(found: Iterable[_Figure]) -> Iterator[str]:
-    """Yield the table in percent.
+def figure_lines(source: Source) -> tuple[list[str], int]:
+    """Return the table in percent, and how many lines people have left open."""
+    said, left_open = _read_labels(source)
+    return [_figure_line(figure) for figure in _figures(said)], left_open
 
-    >>> print(*figure_lines([_Figure("precision", 0.901, 0.85, 0.95, 60)]))
-    precision            90.1 %  [85.0, 95.0]  n=60
+
+def _figure_line(figure: _Figure) -> str:
+    """Return a figure as a line.
+
+    >>> _figure_line(_Figure("precision", 0.901, 0.85, 0.95, 60))
+    'precision            90.1 %  [85.0, 95.0]  n=60'
     """
-    for figure in found:
-        interval = f"[{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
-        name = figure.name.replace("_", " ")
-        yield f"{name:<19} {100 * figure.value:5.1f} %  {interval}  n={figure.questions}"
+    interval = f"[{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
+    name = figure.name.replace("_", " ")
+    return f"{name:<19} {100 * figure.value:5.1f} %  {interval}  n={figure.questions}"

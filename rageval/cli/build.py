@@ -230,26 +230,17 @@ def _audit(
     folder: Path | None, sample: int, seed: int, corpus: Any, labelled: str | None, output: Path | None
 ) -> None:
     """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
-    from rageval.building import audit as auditing
+    from rageval.building.audit import figure_lines, sample_lines
 
     if labelled is not None:
-        said, open_ = auditing.read_labels(labelled)
-        print_lines(auditing.figure_lines(auditing.figures(said)))
-        if open_:
-            click.echo(f"rageval: {open_:,} lines are of questions not labelled yet, left out", err=True)
+        lines, left_open = figure_lines(labelled)
+        print_lines(lines)
+        if left_open:
+            click.echo(f"rageval: {left_open:,} lines are of questions not labelled yet, left out", err=True)
         return
     if folder is None or corpus is None:
         raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
-    from rageval.building import support as supporting
-    from rageval.files.questions import read_questions
-    from rageval.scoring.sources import read_qrels
-
-    questions = {question.query_id: question for question in read_questions(folder / "questions.jsonl")}
-    qrels = list(read_qrels(folder / "qrels.nugget"))
-    docs = {pair.doc_id for _, pair in auditing.sampled(questions, qrels, sample, seed)}
-    texts = supporting.texts_of(corpus, docs)
-    banks = _banks_in(str(folder / "nuggets.jsonl"))
-    _deliver(auditing.sample_lines(questions, banks, qrels, texts, sample, seed), output)
+    _deliver(sample_lines(folder, corpus, sample, seed), output)
 
 
 _STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _audit)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.building.audit import _LABELS, figures, read_labels, sampled
+from rageval.building.audit import _LABELS, _figures, _read_labels, _sampled
 from rageval.building.searching import topics
 from rageval.building.support import (
     _RULES,
@@ -181,8 +181,8 @@ def test_table_5_from_what_people_said(tmp_path: Path) -> None:
     # FreshStack's pairs: 43 of 60 relevant, 7 partially, 10 not.
     pairs = ["relevant"] * 43 + ["Partially Relevant"] * 7 + ["non-relevant"] * 10
     path = labelled(tmp_path / "sample", pairs, redundant=2, hallucinated=1, lacking=3)
-    said, open_ = read_labels(path)
-    found = {figure.name: figure for figure in figures(said)}
+    said, open_ = _read_labels(path)
+    found = {figure.name: figure for figure in _figures(said)}
     assert open_ == 0
     assert found["precision"].value == pytest.approx((59 + 2 / 4) / 60)
     assert found["recall"].value == pytest.approx((59 + 2 / 5) / 60)
@@ -220,14 +220,14 @@ def test_questions_not_labelled_to_the_end_are_left_out(tmp_path: Path) -> None:
 def test_the_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     queries = [f"q{at}" for at in range(30)]
     qrels = [Qrel(query, f"d{at}", int(at > 0), "n") for query in queries for at in range(3)]
-    one, again, other = (list(sampled(queries, qrels, 10, seed)) for seed in (1, 1, 2))
+    one, again, other = (list(_sampled(queries, qrels, 10, seed)) for seed in (1, 1, 2))
     assert one == again != other
     assert len({query for query, _ in one}) == 10
     assert all(pair.relevance == 1 and pair.query_id == query for query, pair in one)
-    assert len(list(sampled(queries, qrels, 99, 1))) == 30
-    assert list(sampled(reversed(queries), list(reversed(qrels)), 10, 1)) == one
+    assert len(list(_sampled(queries, qrels, 99, 1))) == 30
+    assert list(_sampled(reversed(queries), list(reversed(qrels)), 10, 1)) == one
     with pytest.raises(InputError, match="no question has a document"):
-        list(sampled(queries, [], 10, 1))
+        list(_sampled(queries, [], 10, 1))
 
 
 def test_labels_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
