@@ -133,6 +133,9 @@ def positions_in(judged: Iterable[Mapping[str, Any]]) -> Positions | None:
 
 
 def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
+    compares = [said.label in OUTCOME.labels or said.rubric in POSITION.rubrics for said in grades.said.words]
+    if not (any(compares) or grades.says_order):
+        return  # a million judgements of nuggets need not be looked through
     words, judges, aspects = grades.runs.words, grades.judges.words, grades.aspects.words
     for answer, (begin, end) in enumerate(zip(grades.begin, grades.end, strict=True)):
         run, judge = words[grades.run[answer]], judges[grades.judge[answer]]
@@ -140,7 +143,7 @@ def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
         for row in range(begin, end):
             said, at = grades.said_in(row), grades.shown_at(row)
             label = said.label if said.is_graded else None
-            if at or label in OUTCOME.labels or said.rubric in POSITION.rubrics:
+            if at or compares[grades.row_said[row]]:
                 aspect = aspects[grades.row_aspect[row]]
                 grade = grades.grade_in(row) if said.is_graded else None
                 yield _Showing(

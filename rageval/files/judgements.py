@@ -365,6 +365,11 @@ class JudgementTable:
         return 0 if self._shown is None else self._shown[row]
 
     @property
+    def says_order(self) -> bool:
+        """Return whether any row says in which order answers were shown."""
+        return self._shown is not None
+
+    @property
     def has_grades(self) -> bool:
         """Return whether any row gives a grade."""
         return self._grade is not None
