@@ -83,10 +83,26 @@ def gold_in_top(
 ) -> list[GoldInTop]:
     """Return in how many questions' first k search results a gold answer stands, as whole words.
 
-    `results` are texts (or pages of HTML) by question, best first; one without any counts as not found. A
-    question whose gold answer is that it is invalid is left out: no page says so. As CRAG's own figure it is
-    a heuristic: what stands there may mean something else, and what is put in other words is not seen.
+    As CRAG's own figure it is a heuristic: what stands there may mean something else, and what is put in
+    other words is not seen.
 
+    Parameters
+    ----------
+    questions
+        The questions with their gold answers. One whose gold answer is that it is invalid is left out: no
+        page says so.
+    results
+        Texts (or pages of HTML) by question, best first; a question without any counts as not found.
+    ks
+        How many results to look at.
+
+    Returns
+    -------
+    list of GoldInTop
+        The counts and the share for each k.
+
+    Examples
+    --------
     >>> asked = [Question("q", "Where?", ("Oslo",))]
     >>> [found.share for found in gold_in_top(asked, {"q": ["<p>Bergen</p>", "In <b>Oslo</b>."]}, (1, 2))]
     [0.0, 1.0]
