@@ -6,11 +6,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
 from rageval.scoring.gold import Draw, People, chances_of
 from rageval.scoring.scores import Score
 from rageval.statistics import LEVEL
+from rageval.statistics.bootstrap import Limits, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected
 from rageval.text import visible
 
@@ -76,15 +79,20 @@ def corrected_score(
         return found._replace(why=f"the labels were drawn to compare {names}, and tell nothing of a mean")
     if len(labels) < fewest:
         return found._replace(why=f"people judged {len(labels):,} of it (≥ {fewest} needed)")
-    low, high = score.measure.limits or _seen(judged, labels)
-    how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": high - low}
+    low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
+    width = high - low if math.isfinite(high - low) else span
+    how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": width}
     return _estimated(found, people.draw, settings, how)
 
 
-def _seen(judged: Sequence[float], labels: Mapping[int, float]) -> tuple[float, float]:
-    """Return between what all values lie, where the measure does not say it."""
-    values = [*judged, *labels.values(), 0.0]
-    return min(values), max(values)
+def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, float, float]:
+    """Return the ends of a measure's scale, not of what was seen on it, and how far a difference may be off.
+
+    >>> scale_of([0.0, 0.0], None), scale_of([0.5], (-1.0, 1.0)), scale_of([12.0], None)
+    ((0.0, 1.0, 1.0), (-1.0, 1.0, 1.0), (0.0, inf, 12.0))
+    """
+    scale = ranges_of(np.array(values, np.float64)[:, None], limits)
+    return float(scale.low[0]), float(scale.high[0]), float(scale.span[0])
 
 
 def corrected_pair(
@@ -109,11 +117,10 @@ def corrected_pair(
     found = Labelled(queries, judged, labels, look=look)
     if why := _no_labels(draw, names, one, len(labels)):
         return found._replace(why=why)
-    limits = one.measure.limits
-    low, high = limits or _seen(judged, labels)
-    width = high - low
-    span = width if width <= 1 else max(1.0, width / 2)
-    within = (-width, width) if limits else None
+    values = [side[query] for side in (ours, theirs) for query in queries]
+    values += [side.values[query] for side in (mine, yours) for query in both]
+    low, high, span = scale_of(values, one.measure.limits)
+    within = (low - high, high - low)
     same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
     how = {"paired": True, "within": within, "span": span, "same": same}
     return _estimated(found, draw, settings, how)

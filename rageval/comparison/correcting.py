@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.comparison._labelled import said_of_draw
+from rageval.comparison._labelled import said_of_draw, scale_of
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
@@ -24,7 +24,7 @@ from rageval.scoring.answers import AnswerRules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.gold import UNSAID, Draw, chances_of, refuse_the_judge
 from rageval.scoring.scores import Score
-from rageval.statistics.bootstrap import Limits, ranges_of
+from rageval.statistics.bootstrap import Limits
 from rageval.statistics.correction import Population, corrected, drawn_apart
 from rageval.statistics.parts import corrected_from_parts, peoples_interval
 from rageval.text import visible
@@ -172,15 +172,14 @@ def _from_whole(
 ) -> CorrectedMeasure:
     """Correct by answers that people judged wholly."""
     places = {query: at for at, query in enumerate(values)}
-    scale = ranges_of(np.array([*values.values(), *said.values()])[:, None], limits)
-    low, high = float(scale.low[0]), float(scale.high[0])
+    low, high, span = scale_of([*values.values(), *said.values()], limits)
     mean = corrected(
         list(values.values()),
         {places[query]: value for query, value in said.items()},
         paired=False,
         level=level,
         population="set" if found.population == "set" else "kind",
-        span=high - low if math.isfinite(high - low) else float(scale.span[0]),
+        span=high - low if math.isfinite(high - low) else span,
         chosen=chosen,
         within=(low, high),
     )
