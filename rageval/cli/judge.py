@@ -71,7 +71,7 @@ _WAYS_ON = (
     metavar=METAVAR,
     help="Of documents, only those that these judgements grade --rel or better.",
 )
-@click.option("--rel", type=int, default=2, show_default=True, help="The least grade, with --qrels.")
+@click.option("-l", "--rel", type=int, default=2, show_default=True, help="The least grade, with --qrels.")
 @click.option(
     "--against",
     metavar="RUBRIC",

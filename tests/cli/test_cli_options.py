@@ -15,13 +15,14 @@ from rageval.cli import COMMANDS, GROUPS, main
 # What is called the same in two commands and holds something else.
 DIFFERENT = {
     "--weights",  # of groups, and of near misses (kappa's weights)
-    "--output",  # a file, a folder (build) or a store (judgements merge)
+    "--output",  # a file, a folder (build) or a store (replies merge)
     "--corpus",  # `build all` writes into its manifest what was typed
     "--nuggets",
     "--judge",  # one or several
     "--against",  # what a pool or a collection is held against, and the rubric that one is
+    "--compat",  # tools that we know, and whatever source a rubric file of one's own names
 }
-CHOICES = {"--format", "--compat"}  # what may be chosen depends on the command
+CHOICES = {"--format", "--compat", "--as"}  # what may be chosen depends on the command
 
 
 def run(*words: str) -> Result:
@@ -112,7 +113,7 @@ def test_every_option_is_listed_once_in_help(path: str) -> None:
         ("scor a.run qrels", "score"),
         ("Validate answers.jsonl --track rag25", "validate"),
         ("datasets fetc x", "fetch"),
-        ("judgements stat", "stats"),
+        ("replies stat", "stats"),
         ("build fuze a.run", "fuse"),
     ],
 )
