@@ -22,6 +22,7 @@ ALL = [(kind, door) for kind, doors in contests.DOORS.items() for door in doors]
 FEW = {"report": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "door"), ALL)
 def test_with_labels_no_more_is_claimed_than_the_level_allows(kind: str, door: str, tmp_path: Path) -> None:
     """Of five contests (ten to twenty-five intervals) two claims would come once in fifty times."""
@@ -33,11 +34,13 @@ def test_with_labels_no_more_is_claimed_than_the_level_allows(kind: str, door: s
     assert all(each.is_said for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "door"), ALL)
 def test_without_labels_every_claim_is_by_this_judge(kind: str, door: str, tmp_path: Path) -> None:
     assert contests.asked(tmp_path, kind, door, 0, False).is_said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["labels", "nuggets", "runs"])
 def test_the_judge_would_have_claimed_a_winner(kind: str, tmp_path: Path) -> None:
     """So that the contests can tell a door that corrects from one that does not."""

@@ -247,6 +247,7 @@ class TestOthers:
         assert run(run_file, "some/diversity", "-m", "strec").stdout.split()[-1] == "0.5000"
 
     def test_an_unknown_id(self, run_file: Path) -> None:
+        pytest.importorskip("ir_datasets")  # else it is not asked
         refused(
             run(run_file, "freshstack/langchian/oct2024", "-m", "rr"), "did you mean freshstack/langchain"
         )

@@ -31,6 +31,7 @@ def brief(asked: Asked) -> Saying:
     return said(asked, '{"evidence": "", "reason": "r", "label": "brief"}')
 
 
+@pytest.mark.slow
 def test_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("examples").symlink_to(ROOT / "examples")

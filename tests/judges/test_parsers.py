@@ -280,6 +280,7 @@ HOSTILE = [
 HOSTILE += ['"explanation": "', "``", "</think>", "9", "category " * 100, "\\", "'", "(", "-", "x is ", "🙂"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PARSERS if name != "pattern"])
 def test_no_reply_keeps_a_parser_busy(name: str) -> None:
     """What went over a text again for each of its letters would be at it for hours."""

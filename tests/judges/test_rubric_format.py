@@ -136,6 +136,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 def test_examples_are_shown_as_turns_as_what_is_asked_about_is(place: Path, server: LlmServer) -> None:
     write_lines(shots=EXAMPLES)
     Path("shots").rename("shots.jsonl")

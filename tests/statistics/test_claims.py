@@ -72,6 +72,7 @@ CELLS: dict[str, tuple[str, float, float]] = {  # of a row: the cell, and betwee
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", CELLS)
 def test_a_cell_of_each_other_row(row: str) -> None:
     """The first cell of each; families, which are nine estimates, with a hundred replays."""
@@ -168,6 +169,7 @@ CAUGHT: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], bool]]] = 
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check", dict.fromkeys(check for _, check in CAUGHT), ids=lambda check: check.__name__
 )
@@ -175,6 +177,7 @@ def test_the_estimator_passes(check: Callable[[], bool]) -> None:
     assert check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "check"), CAUGHT, ids=lambda each: each.__name__)
 def test_each_planted_fault_is_caught(
     fault: Callable[[pytest.MonkeyPatch], None], check: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
