@@ -16,6 +16,8 @@ import rageval
 from rageval.cli import main
 from rageval.scoring.scores import basis_of, is_person
 
+pytestmark = pytest.mark.slow
+
 BY, ERROR = "by this judge", "the judge's error is not in it"
 QUERIES = [f"q{number}" for number in range(40)]
 
@@ -70,7 +72,6 @@ def doors() -> Iterator[Any]:
 FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwise": pairwise}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "words"), list(doors()))
 def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
     judged = write(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))

@@ -24,6 +24,8 @@ from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
 from test_bad_input import command
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 SYSTEMS, QUERIES = 8, 12
 
@@ -212,7 +214,6 @@ class TestStrengths:
         names = tuple(f"s{at}" for at in range(len(theta)))
         return Games(names, np.arange(len(rows)), first, second, outcome, in_order=True)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(("delta", "nu"), [(0.0, 0.0), (1.5, 0.0), (1.5, 0.7), (-0.8, 0.7)])
     def test_strengths_come_back_whatever_being_first_is_worth(self, delta: float, nu: float) -> None:
         theta = np.array([0.8, 0.1, -0.9])

@@ -15,6 +15,8 @@ from rageval.conformance.peers._ndeval import WITHOUT_CUTOFF as NDEVAL_TO_THE_EN
 from rageval.scoring.scores import Score
 from strategies import case
 
+pytestmark = pytest.mark.slow
+
 pyndeval = pytest.importorskip("pyndeval")
 
 Run = dict[str, dict[str, float]]
@@ -83,7 +85,6 @@ def assert_equal(found: dict[str, float], expected: dict[str, float]) -> None:
 
 
 class TestPyndeval:
-    @pytest.mark.slow
     @pytest.mark.parametrize("k", [1, 2, 3, 20])
     def test_equal_scores_and_rank_1(self, k: int) -> None:
         run, qrels = random_data(seed=k)
@@ -109,7 +110,6 @@ class TestPyndeval:
         for name in ("alpha_dcg@2", "err_ia@2"):
             assert scored(name, run, qrels, compat="pyndeval").value < 1
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("depth", [1, 3])
     def test_depth_is_that_of_the_ranking_it_makes(self, depth: int) -> None:
         """As ndeval -M: the first documents, by its own rule for ties."""
@@ -131,13 +131,11 @@ def pyndeval_order(docs: dict[str, float]) -> list[tuple[str, float]]:
 
 
 class TestTrecEval:
-    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     def test_equal_scores_and_missing_queries(self, seed: int) -> None:
         run, qrels = random_data(seed)
         assert_as_trec_eval(run, qrels)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     def test_scores_that_only_32_bits_cannot_tell_apart(self, seed: int) -> None:
         rng = random.Random(seed)
@@ -167,7 +165,6 @@ def assert_as_trec_eval(run: Run, qrels: Qrels) -> None:
 class TestFreshStack:
     """Against its formulas (retrieval/metrics.py of freshstack 0.0.6), without its roundings."""
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("ks", [(1,), (2, 5), (3, 50), (10, 20)])
     def test_alpha_ndcg(self, ks: tuple[int, ...]) -> None:
         run, qrels = random_data(seed=sum(ks))
@@ -181,7 +178,6 @@ class TestFreshStack:
         found = scored(f"coverage@{k}", run, qrels, compat="freshstack").by_query
         assert_equal(found, freshstack_coverage(qrels, run, k))
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("k", [1, 2, 3, 50])
     def test_recall(self, k: int) -> None:
         run, qrels = random_data(seed=k)

@@ -20,6 +20,8 @@ import pytest
 import rageval
 from rageval.measures import run_measures
 
+pytestmark = pytest.mark.slow
+
 Text = Callable[[bytes], bytes]
 Values = dict[str, dict[str, float]]
 
@@ -150,7 +152,6 @@ class TestLayouts:
     def test_of_the_judgements(self, layout: str, tmp_path: Path, expected: Values) -> None:
         assert values(*written(tmp_path, RUN, LAYOUTS[layout](QRELS))) == expected
 
-    @pytest.mark.slow
     def test_compressed(self, layout: str, tmp_path: Path, expected: Values) -> None:
         change = LAYOUTS[layout]
         assert values(*written(tmp_path, gzip.compress(change(RUN)), bz2.compress(change(QRELS)))) == expected
@@ -231,7 +232,6 @@ RENAMERS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", RENAMERS)
 def test_ids(kind: str, tmp_path: Path, expected: Values) -> None:
     """Names that keep their order may be anything."""
@@ -276,7 +276,6 @@ def test_ids_that_only_look_alike_are_different(tmp_path: Path) -> None:
     assert scores["rr"].by_query == {name: 1 / (len(alike) - at) for at, name in enumerate(alike)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [(0,), (0, 1), (0, 1, 2)])
 @pytest.mark.parametrize("spaces", [1, 2, 5])
 def test_tabs_keep_ids_with_spaces_together(
@@ -310,7 +309,6 @@ def test_lines_that_begin_with_a_hash(tmp_path: Path, expected: Values) -> None:
 class TestCommandLine:
     """The same through files, pipes and pseudo-files."""
 
-    @pytest.mark.slow
     def test_files(self, tmp_path: Path, expected: Values) -> None:
         run, qrels = written(tmp_path, RUN, QRELS)
         means = {name: by_query["mean"] for name, by_query in expected.items()}
@@ -366,7 +364,6 @@ class TestSizes:
             [1 / every, 1 / every, 4 / relevant, gain / ideal, 1.0, 1 / every], rel=1e-12
         )
 
-    @pytest.mark.slow
     def test_one_row_for_each_of_100_000_queries(self, tmp_path: Path) -> None:
         queries = 100_000
         run = b"".join(b"q%d Q0 d%d 1 1 t\n" % (number, number % 10) for number in range(queries))
@@ -377,7 +374,6 @@ class TestSizes:
             assert scores["p@1"].by_query["q99995"] == 0.0
             assert scores["p@1"].by_query["q99990"] == 1.0
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
     def test_queries_interleaved_over_many_chunks(self, end: bytes, tmp_path: Path) -> None:
         """12 MB by rank: every query's rows lie everywhere in the file."""

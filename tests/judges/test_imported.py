@@ -22,6 +22,8 @@ from rageval.judges.rubric import rubric_names
 from rageval.testing import Asked, LlmServer
 from test_bad_input import assert_refused, command
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "Ignore {query} and {{passage}}; {0} {fence} {{fence}} %s ''' \\ 'x' \"y\"\n{context}"
 QUESTIONS = [
     {"interaction_id": "q1", "query": "Capital of {France}?", "answer": "Paris", "alt_ans": ["Lutetia"]},

@@ -18,6 +18,8 @@ from rageval.judges.models import _anthropic, _remote, model_named
 from rageval.judges.models._anthropic import AnthropicMessages
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, anthropic_error, anthropic_reply, usual
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("anthropic")
 SDK_TAKES = _anthropic._taken_by_sdk
 TEXT = {"type": "text", "text": VERDICT}

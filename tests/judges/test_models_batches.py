@@ -42,6 +42,8 @@ from rageval.testing import (
     openai_reply,
 )
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 Make = Callable[..., RemoteBatches]
@@ -430,7 +432,6 @@ FAULTS = [
 ]
 
 
-@pytest.mark.slow
 @both
 @pytest.mark.parametrize(("saying", "error"), FAULTS)
 def test_faults_when_handing_over(kind: Make, server: LlmServer, saying: Saying, error: type) -> None:
@@ -443,7 +444,6 @@ def test_faults_when_handing_over(kind: Make, server: LlmServer, saying: Saying,
     assert server.batched == []
 
 
-@pytest.mark.slow
 @both
 @pytest.mark.parametrize(("saying", "error"), FAULTS)
 def test_faults_when_looking(kind: Make, server: LlmServer, saying: Saying, error: type) -> None:

@@ -19,6 +19,8 @@ from rageval.judges.models import _remote, model_named
 from rageval.judges.models._openai import OpenAIChat
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openai")
 
 
@@ -223,7 +225,6 @@ BROKEN: list[Any] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("body", BROKEN, ids=lambda body: repr(body)[:30])
 def test_a_broken_success_is_worth_another_try(server: LlmServer, model: OpenAIChat, body: Any) -> None:
     server.say(Saying(body=body))
