@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,9 @@ NO_IDS = {
     "labelled": "what people wrote into a sample of this collection",
     "against": "the folder of a collection, or a file of judgements",
     "prices": "prices of models",
+    "examples": "what a prompt shows as examples",
+    "tokenizer": "how a model counts its tokens",
+    "gold_chosen": "how people's labels were chosen: a plan, or chances",
 }
 OF_BUILD = {"corpus", "nuggets"}  # of the whole `build`: its manifest keeps the sha256 of each file
 
@@ -70,7 +72,8 @@ def done(*words: object) -> str:
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     for name in COMMANDS:
-        found = getattr(import_module(f"rageval.cli.{name}"), name)
+        found = main.get_command(click.Context(main), name)
+        assert found is not None
         yield name, found
         if isinstance(found, click.Group):
             yield from ((f"{name} {sub}", command) for sub, command in found.commands.items())

@@ -450,9 +450,9 @@ class TestRubrics:
         path = tmp_path / "mine.toml"
         head = 'unit = "answer"\nkind = "{}"\nsees = ["answer"]\n[prompt]\nsystem = "s"\nask = "a"\n'
         path.write_text(head.format("label") + f"[labels]\ngood = {grade}\nbad = 0.0\n")
-        refused(lambda path: rubric_named(str(path)), path, f"{path}: labels: 'good' = ", "expected a grade")
+        refused(lambda path: rubric_named(str(path)), path, f"{path}:8: labels: 'good'", "a grade")
         path.write_text(head.format("grades") + f"[ranges]\ngood = [{grade}, 2.0]\n")
-        refused(lambda path: rubric_named(str(path)), path, f"{path}: ranges: 'good' = ")
+        refused(lambda path: rubric_named(str(path)), path, f"{path}:8: ranges: 'good' = ")
 
     def test_ranges_the_wrong_way_round_and_rubrics_of_python(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.py"
