@@ -89,7 +89,7 @@ def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, flo
     """Return the ends of a measure's scale, not of what was seen on it, and how far a difference may be off.
 
     >>> scale_of([0.0, 0.0], None), scale_of([0.5], (-1.0, 1.0)), scale_of([12.0], None)
-    ((0.0, 1.0, 1.0), (-1.0, 1.0, 1.0), (0.0, inf, 12.0))
+    ((0.0, 1.0, 1.0), (-1.0, 1.0, 1.0), (-inf, inf, 12.0))
     """
     scale = ranges_of(np.array(values, np.float64)[:, None], limits)
     return float(scale.low[0]), float(scale.high[0]), float(scale.span[0])

@@ -20,19 +20,20 @@ from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.records import Nugget
 
 SUPPORT, NOT = "support", "not_support"
+QUERIES = tuple(f"q{number}" for number in range(1, 23))  # people must label 20
 RUBRICS = [
     {
         "qid": query,
         "rubrics": [{"criterion": "says it", "weight": 3}, {"criterion": "invents", "weight": -2}],
     }
-    for query in ("q1", "q2")
+    for query in QUERIES
 ]
 NUGGETS = [
     {
         "qid": query,
         "nuggets": [{"text": "a", "importance": "vital"}, {"text": "b", "importance": "okay"}],
     }
-    for query in ("q1", "q2")
+    for query in QUERIES
 ]
 NEEDS_IMPORTANCE = ("v_strict", "v", "w", "nugget_recall(importance=okay)", "nugget_f")
 WAY_OUT = "--nuggets FILE"
@@ -43,7 +44,7 @@ def judged(**more: Any) -> list[dict[str, Any]]:
     said = {"good": (SUPPORT, NOT), "bad": (NOT, SUPPORT)}
     return [
         {"query_id": query, "run_id": run, "aspect": str(at), "label": label, "rubric": "rubric", **more}
-        for query in ("q1", "q2")
+        for query in QUERIES
         for run, labels in said.items()
         for at, label in enumerate(labels)
     ]
@@ -52,6 +53,12 @@ def judged(**more: Any) -> list[dict[str, Any]]:
 def lines(path: Path, records: list[Any]) -> str:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return str(path)
+
+
+def people(path: str, place: Path) -> str:
+    """The same labels, as people give them."""
+    records = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
+    return lines(place / "people.jsonl", [record | {"judge": "person:kim"} for record in records])
 
 
 def run(*words: str) -> Result:
@@ -74,7 +81,7 @@ COMMANDS: dict[str, Callable[[str, Path], list[str]]] = {
     "score": lambda path, _: ["score", path],
     "compare": lambda path, _: ["compare", path],
     "report": lambda path, place: ["report", path, "-o", str(place / "page.html")],
-    "correct": lambda path, _: ["correct", path, "--gold", path],
+    "correct": lambda path, place: ["correct", path, "--gold", people(path, place)],
     "agree": lambda path, _: ["agree", path, path],
 }
 
@@ -109,7 +116,7 @@ def test_so_is_one_of_what_no_model_judged() -> None:
 def test_one_criterion_without_a_weight_is_enough_to_refuse(files: Callable[[str], str]) -> None:
     rows = judged(weight=1.0)
     del rows[-1]["weight"]
-    with pytest.raises(UsageError, match=r"judgements:8: rubric_score .*'1'"):
+    with pytest.raises(UsageError, match=r"judgements:88: rubric_score .*'1'"):
         rageval.evaluate_answers("rubric_score", rows)
 
 
@@ -131,7 +138,7 @@ def test_a_file_and_judgements_that_say_the_same_score_the_same(files: Callable[
 
 
 def test_nuggets_may_be_records(files: Callable[[str], str]) -> None:
-    nuggets = [Nugget(query, str(at), "…", weight=w) for query in ("q1", "q2") for at, w in ((0, 3), (1, -2))]
+    nuggets = [Nugget(query, str(at), "…", weight=w) for query in QUERIES for at, w in ((0, 3), (1, -2))]
     scores = rageval.evaluate_answers("rubric_score", judged(), nuggets=nuggets)
     assert scores["good"]["rubric_score"].value == 1.0
 
@@ -174,9 +181,9 @@ def test_what_only_one_side_knows_is_said(files: Callable[[str], str], tmp_path:
 
 
 def test_nuggets_of_other_queries_are_refused(files: Callable[[str], str], tmp_path: Path) -> None:
-    other = lines(tmp_path / "other.jsonl", [NUGGETS[0] | {"qid": "q9"}])
+    other = lines(tmp_path / "other.jsonl", [NUGGETS[0] | {"qid": "q99"}])
     refused(
-        run(files("judged"), "-m", "a_strict", "--nuggets", other), "none of its nuggets was judged", "q9"
+        run(files("judged"), "-m", "a_strict", "--nuggets", other), "none of its nuggets was judged", "q99"
     )
 
 
