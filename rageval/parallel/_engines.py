@@ -12,7 +12,7 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -153,10 +153,12 @@ def each_in_a_process(
     _work = task, items
     done = 0
     try:
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork")) as pool:
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _signals_now) as pool:
             try:
                 # Children get numbers only, and find the items in what they inherited.
-                for result in pool.map(_run, range(len(items))):
+                with _signals_later():
+                    results = pool.map(_run, range(len(items)))
+                for result in results:
                     done += 1
                     yield result
             except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
@@ -169,12 +171,32 @@ def each_in_a_process(
         _work = None
 
 
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Within, let signals wait: one between a fork and its being noted would leave a process nobody ends."""
+    import signal
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _died(unit: str) -> str:
     """Return what to say when nobody is left who could."""
     return (
         f"{unit}: a process that scored this, or a part beside it, was ended from outside (out of memory?);"
         " try again with fewer of them"
     )
+
+
+def _signals_now() -> None:
+    """Take signals in a process that was forked while they waited, which it inherits."""
+    import signal
+
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 def _run(at: int) -> Any:

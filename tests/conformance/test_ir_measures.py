@@ -43,7 +43,7 @@ OF_DOCUMENTS = {
     "judged": "Judged",
 }
 OF_DOCUMENTS_TO_THE_END = {"ndcg": "nDCG", "ap": "AP", "rr": "RR"}
-WEB2013 = Path(__file__).parents[3] / "shared" / "data" / "web2013.nugget"
+OF_NDEVAL = Path(__file__).parents[1] / "golden" / "ndeval" / "qrels"
 
 
 def random_data(seed: int, cases: int = 400) -> tuple[Run, Qrels]:
@@ -163,10 +163,8 @@ def without_spam(nuggets: dict[str, dict[str, int]]) -> dict[str, dict[str, int]
     return {nugget: {doc: max(0, grade) for doc, grade in docs.items()} for nugget, docs in nuggets.items()}
 
 
-def test_trec_web_2013_against_files_read_by_each() -> None:
-    if not WEB2013.exists():
-        pytest.skip("the real judgements are not here")
-    judgements = list(ir_measures.read_trec_qrels(str(WEB2013)))
+def test_files_of_ndeval_read_by_each() -> None:
+    judgements = list(ir_measures.read_trec_qrels(str(OF_NDEVAL)))
     rng = random.Random(0)
     retrieved: Run = {}
     for row in judgements:
@@ -174,5 +172,5 @@ def test_trec_web_2013_against_files_read_by_each() -> None:
     for ours, theirs in OF_NUGGETS.items():
         measure = ir_measures.parse_measure(f"{theirs}@10")
         expected = ir_measures.calc_aggregate([measure], judgements, retrieved)[measure]
-        found = rageval.evaluate(f"{ours}@10", retrieved, WEB2013)[f"{ours}@10"].value
+        found = rageval.evaluate(f"{ours}@10", retrieved, OF_NDEVAL)[f"{ours}@10"].value
         assert found == pytest.approx(expected, rel=0, abs=TOLERANCE), ours

@@ -33,7 +33,7 @@ WITH_CUTOFF = {
 }
 ODD_AT_RANK_1 = ("alpha-DCG", "ERR-IA")  # pyndeval does not normalise there: see test_compat.py
 WITHOUT_CUTOFF = {"nrbp": "NRBP", "nnrbp": "nNRBP", "map_ia": "MAP-IA"}
-WEB2013 = Path(__file__).parents[3] / "shared" / "data" / "web2013.nugget"
+OF_NDEVAL = Path(__file__).parents[1] / "golden" / "ndeval" / "qrels"
 
 
 def pairs(k: int) -> list[tuple[str, str]]:
@@ -121,24 +121,22 @@ def test_alpha_and_beta(alpha: float, beta: float) -> None:
 
 
 @pytest.fixture(scope="module")
-def web2013() -> Qrels:
-    if not WEB2013.exists():
-        pytest.skip("the real judgements are not here")
+def of_ndeval() -> Qrels:
     qrels: Qrels = {}
-    for line in WEB2013.read_text().splitlines():
+    for line in OF_NDEVAL.read_text().splitlines():
         query, nugget, doc, grade = line.split()
         qrels.setdefault(query, {}).setdefault(nugget, {})[doc] = int(grade)
     return qrels
 
 
 @pytest.mark.parametrize("k", [5, 20])
-def test_trec_web_2013(web2013: Qrels, k: int) -> None:
+def test_judgements_of_ndeval(of_ndeval: Qrels, k: int) -> None:
     rng = random.Random(k)
-    run = {query: ranking(rng, judged) for query, judged in web2013.items()}
+    run = {query: ranking(rng, judged) for query, judged in of_ndeval.items()}
     for ours, theirs in pairs(k):
-        assert_equal(ours, theirs, run, web2013)
-        from_file = rageval.evaluate(ours, run, WEB2013)[ours].by_query
-        assert from_file == rageval.evaluate(ours, run, web2013)[ours].by_query
+        assert_equal(ours, theirs, run, of_ndeval)
+        from_file = rageval.evaluate(ours, run, OF_NDEVAL)[ours].by_query
+        assert from_file == rageval.evaluate(ours, run, of_ndeval)[ours].by_query
 
 
 THREE = {"a": "13", "b": "02", "c": "03"}

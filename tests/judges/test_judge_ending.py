@@ -286,5 +286,42 @@ def test_processes_that_score_end_with_the_one_that_started_them() -> None:
         assert process.stdout is not None
         assert {process.stdout.readline(), process.stdout.readline()} == {"1\n", "2\n"}
         os.kill(process.pid, signal.SIGINT)
-        said = process.communicate(timeout=120)[1]
+        try:
+            said = process.communicate(timeout=120)[1]
+        finally:
+            process.kill()
     assert "KeyboardInterrupt" in said
+
+
+STARTING = """
+import multiprocessing.process, os, signal
+from rageval.parallel._engines import each_in_a_process
+signal.signal(signal.SIGINT, signal.default_int_handler)
+fork, started = os.fork, []
+def forked():
+    child = fork()
+    if child:
+        started.append(child)
+        os.kill(os.getpid(), signal.SIGINT)  # before anybody has noted that the process is there
+    return child
+os.fork = forked
+try:
+    list(each_in_a_process(lambda item: item, [1, 2], 2))
+except KeyboardInterrupt:
+    for child in started:
+        try:
+            os.waitpid(child, os.WNOHANG)
+        except ChildProcessError:
+            pass
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            continue
+        print("still there")
+    print("ended")
+"""
+
+
+def test_no_process_is_left_by_a_signal_while_processes_start() -> None:
+    done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.returncode) == ("ended\n", 0), done.stderr
