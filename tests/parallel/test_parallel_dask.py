@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -170,10 +171,12 @@ def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path
     (tmp_path / "qrels").write_text("q0 n d0 1\n")
     (tmp_path / "run").write_text("".join(lines(60)))
     with (tmp_path / "run").open("rb") as file:
-        here = f"/proc/self/fd/{file.fileno()}"
+        number = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD, 500)  # the workers have files of low numbers
+        here = f"/proc/self/fd/{number}"
         words = [sys.executable, "-m", "rageval", here, here, "qrels", "-m", MEASURES, "-q"]
-        options: Any = {"cwd": tmp_path, "pass_fds": [file.fileno()], "capture_output": True, "text": True}
+        options: Any = {"cwd": tmp_path, "pass_fds": [number], "capture_output": True, "text": True}
         done = [subprocess.run([*words, *more], check=True, **options) for more in ([], ["--dask", address])]
+        os.close(number)
     assert done[0].stdout == done[1].stdout
     said = f"could not be read by the workers ({here}: no such file); read by this process"
     assert (done[0].stderr.count(said), done[1].stderr.count(said)) == (0, 2)
