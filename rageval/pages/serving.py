@@ -154,7 +154,7 @@ class _LabelHandler(BaseHTTPRequestHandler):
         size = self.headers.get("Content-Length", "")
         if self._asked() != "labels" or self.headers.get("Origin") != self.server.origin:
             self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
-        elif not size.isascii() or not size.isdigit() or int(size) > _LONGEST:
+        elif not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {_LONGEST:,} bytes")
         else:
             self._save(self.rfile.read(int(size)))

@@ -157,8 +157,10 @@ def test_labels_of_something_else_are_refused(
         LabelFile(tmp_path / "other.jsonl", plan, "kim")
 
 
-def test_more_than_anybody_labels_at_once_is_refused(server: LabelServer) -> None:
-    assert ask(server, "POST", f"/{server.token}/labels", b" " * (2**20 + 1))[0] == 413
+@pytest.mark.parametrize("size", [str(2**20 + 1), "9" * 5000, "-1", "many"])
+def test_more_than_anybody_labels_at_once_is_refused(server: LabelServer, size: str) -> None:
+    """Unread: it is refused by its length alone."""
+    assert ask(server, "POST", f"/{server.token}/labels", b"", **{"Content-Length": size})[0] == 413
 
 
 def test_a_file_that_another_program_changed_is_left_alone(
