@@ -50,9 +50,9 @@ def rubrics(ctx: click.Context, /) -> None:
         print_lines(_listed())
 
 
-@rubrics.command()
+@rubrics.command("show")
 @click.argument("name", shell_complete=completing("rubrics"))
-def show(name: str) -> None:
+def _show(name: str) -> None:
     """Print a rubric: its labels, where it comes from and departs, its prompt."""
     from rageval.judges.rubric import rubric_text
 
@@ -66,7 +66,7 @@ def show(name: str) -> None:
 @click.option("--tokenizer", metavar="FILE", help="What cuts answers as its script does (tokenizer.json).")
 @click.option("--system", metavar="TEXT", help="What its program sends as the system message.")
 @output_option("-o", "--output", metavar="FILE", help="Default: print.")
-def import_(files: tuple[str, ...], source: str, output: Path | None, **given: str | None) -> None:
+def _import(files: tuple[str, ...], source: str, output: Path | None, **given: str | None) -> None:
     """Make a rubric of a prompt FILE that another tool keeps in its repository.
 
     It asks as that tool does, and reads replies as it does. It has no fence: whatever is judged by it is

@@ -63,7 +63,7 @@ class Games:
 
 
 @dataclass(frozen=True, slots=True)
-class Strength:
+class _Strength:
     """A system's strength with its interval, its share of wins, and how many games it played."""
 
     system: str
@@ -145,7 +145,7 @@ def failed_sides(grades: JudgementTable) -> int:
     return sum(not grades.said_in(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
 
-def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[Strength]:
+def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[_Strength]:
     """Return every system's strength, strongest first, with a bootstrap interval over queries."""
     _refuse_islands(played)
     theta = bradley_terry(*played.counts())
@@ -153,9 +153,9 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
     wins, ties = played.counts()
     number = (wins + wins.T + ties).sum(axis=1)
     rate = (wins.sum(axis=1) + ties.sum(axis=1) / 2) / number
-    fair = corrected(played)
+    fair = _corrected(played)
     found = [
-        Strength(
+        _Strength(
             system,
             float(theta[i]),
             float(low[i]),
@@ -185,7 +185,7 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
     return theta
 
 
-def corrected(played: Games) -> Float | None:
+def _corrected(played: Games) -> Float | None:
     """Return the strengths beside an advantage δ of whoever is shown first (Davidson and Beaver, 1977).
 
     System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where it is not known who was shown

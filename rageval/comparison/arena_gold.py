@@ -18,7 +18,7 @@ _Outcomes = dict[str, float]  # query -> mean outcome of the first system, from 
 _Pairs = dict[tuple[str, str], _Outcomes]
 
 
-class StrengthByPeople(NamedTuple):
+class _StrengthByPeople(NamedTuple):
     """A system's strength as people would have it, with its interval, beside the judge's.
 
     `games` are the judge's comparisons with the system, `labels` the queries on which people compared it.
@@ -38,7 +38,7 @@ def strengths_by_people(
     gold: Gold,
     level: float = _LEVEL,
     population: Literal["kind", "set"] = "kind",
-) -> tuple[list[StrengthByPeople], list[str]]:
+) -> tuple[list[_StrengthByPeople], list[str]]:
     """Return every system's strength, strongest first, and which pairs people compared too seldom.
 
     A pair of systems has the judge's outcome of every query on which they met (½ for a win, −½ for a loss,
@@ -113,7 +113,7 @@ def _corrected(
 
 def _ranked(
     played: Games, found: Mapping[tuple[str, str], Corrected], theirs: _Pairs, level: float
-) -> list[StrengthByPeople]:
+) -> list[_StrengthByPeople]:
     systems = list(played.systems)
     places = {(systems.index(one), systems.index(other)): each for (one, other), each in found.items()}
     strengths = corrected_strengths(places, len(systems), level)
@@ -123,5 +123,5 @@ def _ranked(
     rows = []
     for at, (system, each) in enumerate(zip(systems, strengths, strict=True)):
         labels = {query for pair, queries in theirs.items() if system in pair for query in queries}
-        rows.append(StrengthByPeople(system, *each, judged[at], int(number[at]), len(labels)))
+        rows.append(_StrengthByPeople(system, *each, judged[at], int(number[at]), len(labels)))
     return sorted(rows, key=lambda row: -row.strength)

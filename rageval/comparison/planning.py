@@ -234,7 +234,7 @@ def labels_for(
     return max(needed)
 
 
-def draw(population: Population, aim: Aim) -> list[str]:
+def _drawn(population: Population, aim: Aim) -> list[str]:
     """Return the queries to be labelled, in random order; the same seed gives the same ones.
 
     With a larger number, others come behind them: a plan can be extended.
@@ -250,7 +250,7 @@ def draw(population: Population, aim: Aim) -> list[str]:
 
 def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
     """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
-    order = draw(population, aim)
+    order = _drawn(population, aim)
     texts = _texts(rubric, material, order, population.systems) if material else None
     file = rubric.file
     found = LabelPlan(

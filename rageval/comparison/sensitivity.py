@@ -31,7 +31,7 @@ from rageval.text import visible
 _Rankings = Mapping[str, Sequence[str]]
 
 
-class Sensitivity(NamedTuple):
+class _Sensitivity(NamedTuple):
     """What was changed, how often the order of a pair turned, of how many, and the pair that turned most."""
 
     change: str
@@ -49,7 +49,7 @@ class Sensitivity(NamedTuple):
         return text + (f", most often {' and '.join(map(visible, self.worst))}" if self.worst else "")
 
 
-def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> Sensitivity:
+def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _Sensitivity:
     """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
 
     >>> found = _turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
@@ -64,7 +64,7 @@ def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> S
     if times.any():
         at = int(np.argmax(times))
         worst = names[int(first[at])], names[int(second[at])]
-    return Sensitivity(change, int(times.sum()), len(after) * len(first), worst)
+    return _Sensitivity(change, int(times.sum()), len(after) * len(first), worst)
 
 
 def _sign(difference: Float) -> Float:
@@ -74,7 +74,7 @@ def _sign(difference: Float) -> Float:
 
 def without_a_nugget(
     measure: Measure, qrels: Qrels, runs: Mapping[str, _Rankings], values: Mapping[str, Mapping[str, float]]
-) -> Sensitivity:
+) -> _Sensitivity:
     """Return what happens when any one nugget is not there; `values` are those of each run, by query.
 
     Every query is scored once for each of its nuggets, without it; one with a single nugget is left alone.
@@ -118,7 +118,7 @@ def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int]]]:
     return found
 
 
-def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[Sensitivity]:
+def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
     """Try each judge alone, and each panel without one; a table a system, a row a judge, a column a query."""
     judges = len(tables[0])
 

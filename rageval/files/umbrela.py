@@ -1,23 +1,16 @@
-"""Relevance judgements of UMBRELA, as JSON lines.
-
->>> list(write_umbrela([Qrel("q1", "d1", 2)]))
-['{"qid":"q1","docid":"d1","judgment":2}']
-"""
+"""Relevance judgements of UMBRELA, as JSON lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 
-from rageval.errors import InputError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, read_forms
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.records import Qrel
-
-__all__ = ["Qrel", "read_umbrela", "write_umbrela"]
 
 _HIGHEST = 3
 
@@ -71,18 +64,3 @@ def read_umbrela(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
     """Read judgements. One that failed has no grade, and is an error rather than a grade of 0."""
     for _, qrel in read_forms(source, (_FORM,), "judgements of UMBRELA", limits):
         yield qrel
-
-
-def write_umbrela(
-    qrels: Iterable[Qrel], queries: Mapping[str, str] | None = None, passages: Mapping[str, str] | None = None
-) -> Iterator[str]:
-    """Write each judgement as a line; `queries` and `passages` are the texts, by id."""
-    for qrel in qrels:
-        if qrel.iteration not in ("0", "Q0") or not 0 <= qrel.relevance <= _HIGHEST:
-            raise InputError(
-                f"{qrel}: expected a grade from 0 to {_HIGHEST} and no nugget: UMBRELA judges whole passages"
-            )
-        record: dict[str, str | int] = {"qid": qrel.query_id, "docid": qrel.doc_id}
-        record |= {"query": queries[qrel.query_id]} if queries else {}
-        record |= {"passage": passages[qrel.doc_id]} if passages else {}
-        yield msgspec.json.encode(record | {"judgment": qrel.relevance}).decode()

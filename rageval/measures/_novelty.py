@@ -12,9 +12,10 @@ from typing import Literal
 
 from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
+from rageval.measures._gains import discounted, geometric, logarithmic, ratio, reciprocal
 from rageval.measures.base import Alpha, Grade, measure
 from rageval.measures.exact_ideal import exact_ideal
-from rageval.measures.ranking import Ranking, discounted, geometric, logarithmic, ratio, reciprocal
+from rageval.measures.ranking import Ranking
 
 Discount = Callable[[int], float]  # what a rank is worth
 

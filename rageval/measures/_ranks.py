@@ -6,8 +6,9 @@ import math
 from typing import Literal
 
 from rageval.measures import bounds, ties
+from rageval.measures._gains import discounted, graded_gains, logarithmic, ratio
 from rageval.measures.base import Grade, measure
-from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, ratio
+from rageval.measures.ranking import Ranking
 
 
 @measure(sees="relevant", ties=ties.NDCG, peers={"ir_measures": "nDCG"})

@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from rageval.measures.ranking import Nuggets, Ranking, Share, Topic, discounted, logarithmic, novelty, ratio
+from rageval.measures._gains import Nuggets, discounted, logarithmic, novelty, ratio
+from rageval.measures.ranking import Ranking, Share, Topic
 
 _Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged

@@ -14,16 +14,18 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from heapq import heapify, heappop, heapreplace
 from itertools import compress, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 from rageval.errors import MeasureError
+from rageval.measures._gains import Gains as Gains
+from rageval.measures._gains import Nuggets as Nuggets
+from rageval.measures._gains import gained, novelty
+from rageval.measures._gains import novelties as novelties
 
 _T = TypeVar("_T")
-Nuggets = tuple[int, ...]
-Gains = list[tuple[int, float]]  # (rank, gain), best first
 _Order = Callable[
     [int | None, float, int], Sequence[int]
 ]  # (k, alpha, rel) -> documents to rank k, or deeper
@@ -331,43 +333,6 @@ class Ranking:
         return hits if rel is None or topic._all_support(rel) else (hit for hit in hits if hit.nuggets)
 
 
-def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
-    """Return what each document gains: (1−α)^c for each of its nuggets, c documents above supporting it, too.
-
-    >>> gained([(1, 2), (2,), (2, 3)], alpha=0.5)
-    [2.0, 0.5, 1.25]
-    """
-    # Powers are made once, to the next power of two above what is needed, so that the cache has few sizes.
-    worth = novelties(2 ** len(documents).bit_length(), alpha)
-    seen: dict[int, int] = {}
-    gains = []
-    for nuggets in documents:
-        terms = []
-        for nugget in nuggets:
-            above = seen.get(nugget, 0)
-            seen[nugget] = above + 1
-            terms.append(worth[above])
-        # Summed exactly: whatever order nuggets stand in, equal gains have equal bits, and ties stay ties.
-        gains.append(math.fsum(terms))
-    return gains
-
-
-def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
-    """Return Σ (1−α)^seen over the nuggets, the exact sum rounded once: equal gains have equal bits."""
-    return math.fsum([novelty(seen.get(nugget, 0), alpha) for nugget in nuggets])
-
-
-def novelty(seen: int, alpha: float) -> float:
-    """Return (1−α)^seen: what a nugget is worth that so many documents above support."""
-    return (1.0 - alpha) ** seen
-
-
-@lru_cache(maxsize=64)
-def novelties(times: int, alpha: float) -> list[float]:
-    """Return what a nugget is worth that was seen 0, 1, … times, so many numbers."""
-    return [novelty(seen, alpha) for seen in range(times)]
-
-
 class Share(float):
     """A part of a whole: a number that remembers both, so that shares can be pooled over queries.
 
@@ -393,39 +358,6 @@ class Share(float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.part, self.whole)
-
-
-def ratio(part: float, whole: float) -> float:
-    """Return part / whole, and 0 where there is nothing to divide by."""
-    return part / whole if whole > 0 else 0.0
-
-
-def discounted(gains: Gains, discount: Callable[[int], float]) -> float:
-    """Return Σ gain · discount(rank), the exact sum rounded once."""
-    return math.fsum([gain * discount(rank) for rank, gain in gains])
-
-
-@lru_cache(maxsize=10_000)
-def logarithmic(rank: int) -> float:
-    """Return 1/log2(1 + rank)."""
-    return 1 / math.log2(1 + rank)
-
-
-def reciprocal(rank: int) -> float:
-    """Return 1/rank."""
-    return 1 / rank
-
-
-def geometric(beta: float) -> Callable[[int], float]:
-    """Return the discount β^(rank − 1): of readers who go on to the next document with probability β."""
-    return lambda rank: beta ** (rank - 1)
-
-
-def graded_gains(documents: Iterable[tuple[int, int]], dcg: str) -> Gains:
-    """Return (rank, gain) of (rank, grade): the grade itself, or 2^grade − 1 with `exp_log2`."""
-    if dcg == "log2":
-        return [(rank, float(max(grade, 0))) for rank, grade in documents]
-    return [(rank, 2.0 ** max(grade, 0) - 1) for rank, grade in documents]
 
 
 def _rank(hit: Hit) -> int:

@@ -148,7 +148,7 @@ def _listed(messages: Iterable[str]) -> str:
     return "\n".join([*found[:_SHOWN], *([f"… and {more:,} more"] if more > 0 else [])])
 
 
-class Ranked(NamedTuple):
+class _Ranked(NamedTuple):
     """The rows of a query in their order, best first, and each one's score as far as it orders them."""
 
     rows: Sequence[int]
@@ -159,7 +159,7 @@ class Ranked(NamedTuple):
         return len(self.keys) > cutoff and self.keys[cutoff - 1] == self.keys[cutoff]
 
 
-def ranked(found: Documents, order: Order) -> Ranked:
+def ranked(found: Documents, order: Order) -> _Ranked:
     """Order the documents of a query."""
     keys = _keys(found, order)
     # Most runs are in order already: one comparison of lists then saves sorting by key.
@@ -176,7 +176,7 @@ def ranked(found: Documents, order: Order) -> Ranked:
         first = equal.index(True, last)
         last = equal.index(False, first)
         rows[first : last + 1] = _by_rule(found, rows[first : last + 1], first, order)
-    return Ranked(rows, ordered)
+    return _Ranked(rows, ordered)
 
 
 def _keys(found: Documents, order: Order) -> list[float]:
@@ -252,7 +252,7 @@ def _equal_ranks(found: Documents, first: int, second: int) -> InputError:
 _COUNTED = [[b"%d" % rank for rank in range(start, 1002)] for start in (0, 1)]
 
 
-def _contradicts(found: Documents, ranked: Ranked) -> bool:
+def _contradicts(found: Documents, ranked: _Ranked) -> bool:
     """Return whether two neighbouring rows have ranks that say the opposite of their scores.
 
     Only ranks that are whole numbers say anything.

@@ -25,7 +25,7 @@ _Float = NDArray[np.float64]
 _Chances = Mapping[str, Mapping[str, Mapping[str, float]]]  # query -> nugget -> document -> chance
 
 
-class Soft(NamedTuple):
+class _Soft(NamedTuple):
     """Mean values of one query."""
 
     alpha_dcg: float
@@ -33,7 +33,9 @@ class Soft(NamedTuple):
     coverage: float
 
 
-def soft_scores(run: RunLike, chances: _Chances, k: int | None = None, alpha: float = 0.5) -> dict[str, Soft]:
+def soft_scores(
+    run: RunLike, chances: _Chances, k: int | None = None, alpha: float = 0.5
+) -> dict[str, _Soft]:
     """Return mean values of every judged query; a document or a nugget without a chance has none.
 
     `run` is anything that `evaluate` takes.
@@ -53,7 +55,7 @@ def soft_scores(run: RunLike, chances: _Chances, k: int | None = None, alpha: fl
         top = _table(nuggets, ranked.get(query, ()))
         everything = _table(nuggets, sorted({doc for docs in nuggets.values() for doc in docs}))
         gained, best = _mean_alpha_dcg(top, alpha), _mean_alpha_dcg(_greedy(everything, alpha, k), alpha)
-        found[query] = Soft(gained, gained / best if best else 0.0, _mean_coverage(top))
+        found[query] = _Soft(gained, gained / best if best else 0.0, _mean_coverage(top))
     return found
 
 

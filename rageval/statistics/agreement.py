@@ -225,7 +225,7 @@ def _beyond(seen: float, expected: float) -> float:
     return (seen - expected) / (1 - expected) if expected < 1 else math.nan
 
 
-class Components(NamedTuple):
+class _Components(NamedTuple):
     """Variances of queries, judges and the rest, and how many queries and judges they rest on.
 
     `repeated`: the judgements are votes of one judge, so that there is no variance of judges to be known.
@@ -248,9 +248,9 @@ class Components(NamedTuple):
 
         How judges differ is known from as many judges as there are, and of fewer than four nothing is said.
 
-        >>> Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
+        >>> _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
         '3 judges say too little of how judges differ to tell what more votes would help; 4 are needed'
-        >>> advice = Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=6).advice()
+        >>> advice = _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=6).advice()
         >>> print(*advice.split(', '), sep='\\n')
         standard error 0.0428 (0.0358 to 0.0535) now
         0.0319 (0.0266 to 0.0401) with 40 more queries
@@ -313,7 +313,7 @@ class Components(NamedTuple):
         )
 
 
-def components(values: Float, repeated: bool = False) -> Components:
+def components(values: Float, repeated: bool = False) -> _Components:
     """Return the components of a table, a row a query, a column a judge; rows with a gap are left out.
 
     With `repeated` the columns are votes of one judge, in no order.
@@ -332,16 +332,16 @@ def components(values: Float, repeated: bool = False) -> Components:
     between = judges * float(((of_query - mean) ** 2).sum()) / (queries - 1)
     if repeated:
         rest = float(((table - of_query[:, None]) ** 2).sum()) / (queries * (judges - 1))
-        return Components(max(between - rest, 0.0) / judges, 0.0, rest, queries, judges, repeated)
+        return _Components(max(between - rest, 0.0) / judges, 0.0, rest, queries, judges, repeated)
     apart = table - of_query[:, None] - of_judge[None] + mean
     rest = float((apart**2).sum()) / ((queries - 1) * (judges - 1))
     of_judges = queries * float(((of_judge - mean) ** 2).sum()) / (judges - 1)
-    return Components(
+    return _Components(
         max(between - rest, 0.0) / judges, max(of_judges - rest, 0.0) / queries, rest, queries, judges
     )
 
 
-class Correctness(NamedTuple):
+class _Correctness(NamedTuple):
     """How right a judge is: the share of its verdicts, and over labels precision, recall and their F1.
 
     Means over the labels that gold has; a label that the judge never gives has precision 0.
@@ -353,7 +353,7 @@ class Correctness(NamedTuple):
     f1: float
 
 
-def correctness(table: Float) -> Correctness:
+def correctness(table: Float) -> _Correctness:
     """Return it from counts of (judge's label, gold's label).
 
     >>> correctness(np.array([[2.0, 1.0], [0.0, 1.0]]))
@@ -365,4 +365,4 @@ def correctness(table: Float) -> Correctness:
         float(np.divide(both, whole, out=np.zeros(len(both)), where=whole > 0)[there].mean())
         for whole in (mine, theirs, (mine + theirs) / 2)
     ]
-    return Correctness(float(both.sum() / table.sum()), *means)
+    return _Correctness(float(both.sum() / table.sum()), *means)

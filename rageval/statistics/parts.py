@@ -26,7 +26,7 @@ from rageval.statistics.samples import Float, Sample
 Values = Mapping[str, float]
 
 
-class Estimate(NamedTuple):
+class _Estimate(NamedTuple):
     """A mean with its interval, and how far people's values follow the judge's.
 
     `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
@@ -62,7 +62,7 @@ def corrected_from_parts(
     labels: int,
     level: float = 0.95,
     limits: Limits | None = None,
-) -> tuple[Estimate, Estimate]:
+) -> tuple[_Estimate, _Estimate]:
     """Return people's mean and the corrected one, where people judged a `share` of each answer.
 
     There are so many `labels` in all. On that share `people` have people's values, and `there` the judge's.
@@ -92,12 +92,12 @@ def corrected_from_parts(
     number = float(weight.sum() ** 2 / (weight**2).sum())
     seen = np.concatenate((said[: len(checked)], whole))
 
-    def estimate(found: float, column: Float, beside: Float | None) -> Estimate:
+    def estimate(found: float, column: Float, beside: Float | None) -> _Estimate:
         free = number - 1 - (beside is not None)
         spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
         is_coarse = _is_coarse(said[: len(checked)], beside)
         low, high = _ends(found, spread, seen, free, level, labels if is_coarse else 0, limits)
-        return Estimate(found, low, high, slope, is_coarse)
+        return _Estimate(found, low, high, slope, is_coarse)
 
     return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
 

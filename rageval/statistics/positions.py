@@ -29,7 +29,7 @@ from rageval.statistics.samples import Float, Int, Sample
 _SLACK = 1e-9
 
 
-class PlaceShown(NamedTuple):
+class _PlaceShown(NamedTuple):
     """A place at which answers were shown: how often, the mean place given there, and its lead."""
 
     place: int
@@ -43,7 +43,7 @@ class PlaceShown(NamedTuple):
 class ListBias(NamedTuple):
     """The leads of all places, and the place given to each answer with that of its place taken off."""
 
-    places: tuple[PlaceShown, ...]
+    places: tuple[_PlaceShown, ...]
     corrected: Float
     queries: int
 
@@ -101,7 +101,7 @@ def bias_in_lists(
     # bincount with weights adds up by place; no loop over rows.
     mean = np.bincount(shown - 1, given) / np.maximum(times, 1)
     columns = np.stack((mean, -effect, low, high), axis=1).tolist()
-    places = (PlaceShown(at + 1, int(times[at]), *each) for at, each in enumerate(columns))
+    places = (_PlaceShown(at + 1, int(times[at]), *each) for at, each in enumerate(columns))
     return ListBias(tuple(places), given - effect[shown - 1], units)
 
 

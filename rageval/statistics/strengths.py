@@ -22,7 +22,7 @@ from rageval.statistics.samples import Float
 _STEPS, _SMALL = 100, 1e-12
 
 
-class CorrectedStrength(NamedTuple):
+class _CorrectedStrength(NamedTuple):
     """A system's strength, as people would have it, with its interval."""
 
     strength: float
@@ -32,7 +32,7 @@ class CorrectedStrength(NamedTuple):
 
 def corrected_strengths(
     pairs: Mapping[tuple[int, int], Corrected], systems: int, level: float = 0.95
-) -> list[CorrectedStrength]:
+) -> list[_CorrectedStrength]:
     """Return the strength of each of so many systems, from the corrected half-wins of pairs of them.
 
     `pairs[a, b]` is of d = ½ where a won, 0 for a tie, −½ where b won, and names queries in its units.
@@ -58,7 +58,7 @@ def corrected_strengths(
     error = np.sqrt(((_parts(found) @ derivative.T) ** 2).sum(axis=0))
     half = _reach(min(each.freedom for each in found), level) * error
     return [
-        CorrectedStrength(float(s), float(s - h), float(s + h)) for s, h in zip(strength, half, strict=True)
+        _CorrectedStrength(float(s), float(s - h), float(s + h)) for s, h in zip(strength, half, strict=True)
     ]
 
 

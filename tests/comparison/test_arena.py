@@ -20,7 +20,7 @@ from rageval import InputError, RagevalError, read_judgements
 from rageval.comparison import arena
 from rageval.comparison.arena import (
     Games,
-    Strength,
+    _Strength,
     bradley_terry,
     elo,
     games,
@@ -56,7 +56,7 @@ def played(found: Iterable[Game]) -> Games:
     return games(read_judgements(rows(found)))
 
 
-def by_name(found: Iterable[Strength]) -> dict[str, Strength]:
+def by_name(found: Iterable[_Strength]) -> dict[str, _Strength]:
     return {each.system: each for each in found}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rageval import InputError, read_judgements
-from rageval.comparison.arena import Games, corrected, games
+from rageval.comparison.arena import Games, _corrected, games
 from rageval.comparison.positions import positions_in, positions_of, too_much
 from rageval.files.judgements import judgement_line
 from rageval.judges._judging import Asked, Judge, judge
@@ -217,13 +217,13 @@ class TestStrengths:
     @pytest.mark.parametrize(("delta", "nu"), [(0.0, 0.0), (1.5, 0.0), (1.5, 0.7), (-0.8, 0.7)])
     def test_strengths_come_back_whatever_being_first_is_worth(self, delta: float, nu: float) -> None:
         theta = np.array([0.8, 0.1, -0.9])
-        assert corrected(self.expected(theta, delta, nu)) == pytest.approx(theta, abs=2e-3)
+        assert _corrected(self.expected(theta, delta, nu)) == pytest.approx(theta, abs=2e-3)
 
     def test_where_the_place_decides_nothing_is_known(self) -> None:
         games = Games(
             ("a", "b"), np.arange(4), np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0]), np.ones(4), True
         )
-        assert corrected(games) is None
+        assert _corrected(games) is None
 
     def test_nor_where_nobody_knows_who_was_first(self) -> None:
         rows = [
@@ -231,7 +231,7 @@ class TestStrengths:
             for run, label in (("a", "win"), ("b", "loss"))
         ]
         assert not games(read_judgements(rows)).in_order
-        assert corrected(games(read_judgements(rows))) is None
+        assert _corrected(games(read_judgements(rows))) is None
 
 
 class TestCommand:

@@ -18,7 +18,7 @@ from rageval.cli import main
 from rageval.comparison.sensitivity import _turned, by_judge, of_judges, without_a_nugget
 from rageval.errors import InputError
 from rageval.scoring.soft import soft_scores
-from rageval.statistics.agreement import Components, components
+from rageval.statistics.agreement import _Components, components
 
 Chances = dict[str, dict[str, float]]
 
@@ -95,7 +95,7 @@ def test_components_are_right_on_average_and_so_is_the_standard_error() -> None:
     assert np.mean([each.query for each in found]) == pytest.approx(0.09, abs=0.005)
     assert np.mean([each.judge for each in found]) == pytest.approx(0.04, abs=0.005)
     assert np.mean([each.rest for each in found]) == pytest.approx(0.16, abs=0.005)
-    truth = Components(0.09, 0.04, 0.16, 30, 4)
+    truth = _Components(0.09, 0.04, 0.16, 30, 4)
     assert np.std([table.mean() for table in tables]) == pytest.approx(truth.standard_error(), rel=0.06)
     more = np.std([drawn(rng, 70, 6, (0.3, 0.2, 0.4)).mean() for _ in range(times)])
     assert more == pytest.approx(truth.standard_error(40, 2), rel=0.06)
@@ -113,7 +113,7 @@ def test_votes_of_one_judge_have_no_judge_of_their_own() -> None:
 def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -> None:
     """A standard error from two judges alone lay anywhere from a third of the true one to twice it."""
     rng, true, held = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
-    wanted = Components(*true, 40, judges).standard_error()
+    wanted = _Components(*true, 40, judges).standard_error()
     spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
     for _ in range(400):
         advice = components(drawn(rng, 40, judges, spreads), repeated).advice()
@@ -130,10 +130,10 @@ def test_fewer_than_four_judges_advise_nothing(judges: int) -> None:
 
 
 def test_the_advice_follows_the_components() -> None:
-    assert Components(0.09, 0.0, 0.01, 50, 6).advice().endswith(": more queries")
-    assert Components(0.001, 0.05, 0.01, 50, 6).advice().endswith(": more votes")
-    assert Components(0.0, 0.0, 0.0, 50, 4).advice().endswith(": neither")
-    assert Components(0.09, 0.003, 0.01, 50, 4).advice().endswith(": not known")  # .001 or .04 may well be
+    assert _Components(0.09, 0.0, 0.01, 50, 6).advice().endswith(": more queries")
+    assert _Components(0.001, 0.05, 0.01, 50, 6).advice().endswith(": more votes")
+    assert _Components(0.0, 0.0, 0.0, 50, 4).advice().endswith(": neither")
+    assert _Components(0.09, 0.003, 0.01, 50, 4).advice().endswith(": not known")  # .001 or .04 may well be
     with pytest.raises(InputError, match="found 1 with 3"):
         components(np.array([[1.0, 1.0, 0.5], [np.nan, 1.0, 1.0]]))
 

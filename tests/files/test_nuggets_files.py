@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rageval.errors import InputError
 from rageval.files.nuggets import read_metrics, read_nuggets, write_nuggets
-from rageval.files.umbrela import read_umbrela, write_umbrela
+from rageval.files.umbrela import read_umbrela
 from rageval.records import Nugget, Qrel
 from test_answers_files import IDS, TEXTS, stream
 
@@ -125,20 +125,6 @@ def test_judgements_of_umbrela_without_ids_say_what_is_needed() -> None:
     assert message.startswith("file.jsonl:2: expected UMBRELA judgements")
     assert "no `qid` and `docid` to say what is judged: put `qid` and `docid` beside the texts" in message
     assert "no `docid` to" in refused("umbrela", record | {"qid": 1})
-
-
-@given(st.lists(st.tuples(IDS, IDS, st.integers(0, 3)).map(lambda row: Qrel(*row)), min_size=1, max_size=5))
-def test_judgements_written_are_read_again(qrels: list[Qrel]) -> None:
-    texts = {text: "T" for qrel in qrels for text in (qrel.query_id, qrel.doc_id)}
-    for extra in ({}, {"queries": texts, "passages": texts}):
-        lines = [line.encode() for line in write_umbrela(qrels, **extra)]
-        assert list(read_umbrela(stream(*lines))) == qrels
-
-
-@pytest.mark.parametrize("qrel", [Qrel("q", "d", 4), Qrel("q", "d", -1), Qrel("q", "d", 1, "n1")])
-def test_judgements_that_umbrela_does_not_know(qrel: Qrel) -> None:
-    with pytest.raises(InputError, match="expected a grade from 0 to 3"):
-        list(write_umbrela([qrel]))
 
 
 def test_metrics_by_query() -> None:

@@ -16,9 +16,10 @@ from rageval.cli import main
 from rageval.comparison.sensitivity import _numbered, certain_verdict
 from rageval.errors import MeasureError, UsageError
 from rageval.measures import bounds
+from rageval.measures._gains import discounted, logarithmic
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends
-from rageval.measures.ranking import Topic, discounted, logarithmic
+from rageval.measures.ranking import Topic
 from rageval.scoring.evaluation import bounds_of as declared
 
 Judged = dict[str, dict[str, int]]
