@@ -50,6 +50,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": (set(), set()),
+    "policy": (BASE, set()),
     "verbs": (BASE | {"scoring"}, set()),
     "clusters": (BASE, set()),
     "parallel": (

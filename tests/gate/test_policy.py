@@ -1,0 +1,59 @@
+"""The policy of a project: where it is found, what it may say, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rageval.errors import InputError
+from rageval.policy import find_policy
+
+
+def test_the_nearest_policy_of_the_repository_counts(tmp_path: Path) -> None:
+    (tmp_path / "rageval.toml").write_text("[gate]\nmargin = 0.5\n")  # above the repository
+    root = tmp_path / "repo"
+    deep = root / "a" / "b"
+    deep.mkdir(parents=True)
+    (root / ".git").mkdir()
+    assert find_policy(deep).tables == {}
+    (root / "pyproject.toml").write_text('[tool.rageval.gate]\nmargin = 0.03\nbaseline = "gold/base.jsonl"\n')
+    (root / "a" / "pyproject.toml").write_text("[tool.other]\n")  # says nothing of us
+    found = find_policy(deep)
+    assert found.section("gate") == {"margin": 0.03, "baseline": "gold/base.jsonl"}
+    assert found.section("logs", "prod") == {}
+
+
+def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rageval.toml").write_text("")
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    assert find_policy().place("gold/base.jsonl") == "../gold/base.jsonl"
+    assert find_policy().place("/x/base.jsonl").endswith("x/base.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[gates]\n", r"rageval.toml: at its top: unknown key 'gates'; did you mean gate\?"),
+        ("gate = 3\n", r"rageval.toml: \[gate\]: expected a table, found 3"),
+        ("[gate]\nmargn = 1\n", r"rageval.toml: \[gate\]: unknown key 'margn'; did you mean margin\?"),
+        ("[gate\n", r"rageval.toml: is no TOML: .*line 1"),
+        ("x = " + "[" * 5000, "rageval.toml: is no TOML"),
+        ("# " + "x" * 2**20, "at most 1 MiB"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "rageval.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        find_policy(tmp_path).section("gate", known=("margin",))
+
+
+def test_bytes_that_are_no_text_and_two_policies_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rageval.toml").write_bytes(b"\xff[gate]")
+    with pytest.raises(InputError, match="is no TOML"):
+        find_policy(tmp_path)
+    (tmp_path / "rageval.toml").write_text("[gate]\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.rageval]\n")
+    with pytest.raises(InputError, match="expected one of them"):
+        find_policy(tmp_path)
