@@ -401,10 +401,12 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
     return record
 
 
-def _parts(value: float) -> list[float] | None:
-    """Return part and whole of a share, of which the value alone would not do to pool it."""
-    from rageval.measures.ranking import Share
+def _parts(value: float) -> list[Any] | None:
+    """Return part and whole of a share, of which the value alone would not do to pool it; a blend's, too."""
+    from rageval.measures.ranking import Blend, Share
 
+    if isinstance(value, Blend):
+        return [value.rule, *map(_parts, value.shares)]
     return [value.part, value.whole] if isinstance(value, Share) else None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from rageval.comparison._labelled import Labelled, corrected_score, corrected_slice
 from rageval.measures.parsing import AnyMeasure
+from rageval.measures.ranking import BLENDS, Blend, Share, pooled
 from rageval.scoring.scores import BY_PEOPLE, Score, combined, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import intervals, ranges_of
@@ -34,7 +35,7 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
     >>> round(low, 2), round(high, 2)
     (0.4, 0.6)
     """
-    known = [value for value in values if value == value]
+    known = [value for value in values if value == value or isinstance(value, Blend)]
     if len(known) < 2 or not _has_interval(measure):
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(known))))
@@ -67,11 +68,42 @@ def _sample_of(
     measure: AnyMeasure, queries: tuple[str, ...], columns: Sequence[Sequence[float]], unit: Int
 ) -> Sample:
     """Return a sample of these values by a measure, a column a run."""
+    blended = measure.aggregate == "pool" and any(isinstance(value, Blend) for of in columns for value in of)
+    if blended:
+        columns = [_linear(column) for column in columns]
     values = np.array(columns, np.float64).T
-    if measure.aggregate != "pool":
+    if measure.aggregate != "pool" or blended:
         return Sample(queries, values, unit)
     wholes = [[getattr(value, "whole", 0.0) for value in column] for column in columns]
     return Sample(queries, values, unit, np.array(wholes, np.float64).T)
+
+
+def _linear(values: Sequence[float]) -> list[float]:
+    """Return values whose mean is the pooled blend, and that vary as it would with other queries.
+
+    These are the jackknife's: what the pooled blend would be without each query says how far it leans on it.
+    """
+    known = {at: value for at, value in enumerate(values) if isinstance(value, Blend)}
+    whole = pooled(known.values())
+    found, number = [math.nan] * len(values), len(known)
+    if number < 2 or not isinstance(whole, Blend) or whole != whole:
+        return found
+    without = {at: _without(whole, value) for at, value in known.items()}
+    middle = math.fsum(without.values()) / number
+    for at, each in without.items():
+        found[at] = whole + (number - 1) * (middle - each)
+    return found
+
+
+def _without(whole: Blend, one: Blend) -> float:
+    """Return a pooled blend without one query; itself where nothing would be left of some share."""
+    left = []
+    for total, own in zip(whole.shares, one.shares, strict=True):
+        part, rest = (own.part, own.whole) if isinstance(own, Share) else (0.0, 0.0)
+        if not isinstance(total, Share) or total.whole - rest <= 1e-12 * total.whole:
+            return float(whole)
+        left.append((total.part - part) / (total.whole - rest))
+    return BLENDS[whole.rule](left)
 
 
 class Slice(NamedTuple):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict
 
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
-from rageval.measures.ranking import Ranking, Share
+from rageval.measures.ranking import Blend, Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
 from rageval.plugins import above
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 HIGHER, LOWER, NEITHER = _DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
 TOPICS, POOL = "topics", "pool"  # what a share is over: the mean of those of the topics, or one share of all
+_SHARES: tuple[type[float], ...] = (Share, Blend)
 _MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
 _FEW_LEVELS = 16  # of a whole number, which are named one by one
 
@@ -210,11 +211,11 @@ class Measure:
 
     @cached_property
     def _kind(self) -> type[float]:
-        return Share if self.gives_shares else float
+        return {kind.__name__: kind for kind in _SHARES}.get(self._returns, float)
 
     def _number(self, value: Any, query: Ranking | Assessment) -> float:
         """Return what a function of somebody else's returned as a number."""
-        expected = "a Share, as it is annotated, or NaN" if self.gives_shares else "a number"
+        expected = f"a {self._returns}, as it is annotated, or NaN" if self.gives_shares else "a number"
         try:
             if getattr(value, "shape", ()) == ():  # an array of one element would pass for a number
                 number = float(value)
@@ -247,9 +248,13 @@ class Measure:
 
     @cached_property
     def gives_shares(self) -> bool:
-        """Whether its function says that it returns a `Share`."""
+        """Whether its function says that it returns a `Share`, or a `Blend` of several."""
+        return self._kind is not float
+
+    @cached_property
+    def _returns(self) -> str:
         returns = inspect.signature(self.function).return_annotation
-        return str(getattr(returns, "__name__", returns)).rpartition(".")[2] == Share.__name__
+        return str(getattr(returns, "__name__", returns)).rpartition(".")[2]
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -446,7 +451,8 @@ def measure(
 
     A function whose first argument is annotated as an `Assessment` makes a measure of judged answers. One
     that is annotated to return a `Share`, `-> rageval.Share`, makes a measure of shares: it has the parameter
-    `over`, and `over=pool` divides the sum of all parts by the sum of all wholes.
+    `over`, and `over=pool` divides the sum of all parts by the sum of all wholes. So has one that returns a
+    `Blend`, such as the F1 of two shares, each of which is pooled by itself.
 
     Parameters
     ----------

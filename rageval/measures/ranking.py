@@ -360,6 +360,70 @@ class Share(float):
         return type(self), (self.part, self.whole)
 
 
+class Blend(float):
+    """A number made of several shares: it remembers them, so that each can be pooled before they are blended.
+
+    It is undefined where one of them is (NaN). A measure whose function is annotated with it, `-> Blend`, has
+    the option `over`, as one of shares has. The rules are `f1`, 2PR/(P+R) of two shares, and `mean`.
+
+    >>> found = Blend("f1", Share(1, 2), Share(1, 1))
+    >>> round(found, 4), found.shares
+    (0.6667, (0.5, 1.0))
+    """
+
+    __slots__ = ("rule", "shares")
+    rule: str
+    shares: tuple[float, ...]
+
+    def __new__(cls, rule: str, *shares: float) -> Self:
+        """Take a rule by its name and the shares, NaN for one that is undefined."""
+        if rule not in BLENDS:
+            raise MeasureError(f"Blend({rule!r:.80}): expected one of {', '.join(BLENDS)}")
+        are_shares = all(isinstance(each, Share) or each != each for each in shares)
+        if not are_shares or len(shares) < 1 or (rule == "f1" and len(shares) != 2):
+            raise MeasureError(
+                f"Blend({rule!r}, {shares!r:.80}): expected shares, or NaN; two of them for f1"
+            )
+        undefined = any(each != each for each in shares)
+        blend = super().__new__(cls, math.nan if undefined else BLENDS[rule](shares))
+        blend.rule, blend.shares = rule, shares
+        return blend
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rule, *self.shares)
+
+
+def _f1(shares: Sequence[float]) -> float:
+    one, other = shares
+    return 2 * one * other / (one + other) if one + other > 0 else 0.0
+
+
+def _mean_of(shares: Sequence[float]) -> float:
+    return math.fsum(shares) / len(shares)
+
+
+BLENDS: dict[str, Callable[[Sequence[float]], float]] = {"f1": _f1, "mean": _mean_of}
+
+
+def pooled(values: Iterable[float]) -> float:
+    """Return one share of all that these shares hold, Σ parts / Σ wholes; of blends, that of such shares.
+
+    What is undefined is left out, and NaN is what is made of nothing.
+
+    >>> pooled([Share(1, 2), Share(0, 2)]), pooled([Blend("mean", Share(1, 2), Share(1, 1))])
+    (0.25, 0.75)
+    """
+    known = list(values)
+    blends = [value for value in known if isinstance(value, Blend)]
+    if blends:
+        columns = zip(*(blend.shares for blend in blends), strict=True)
+        return Blend(blends[0].rule, *map(pooled, columns))
+    shares = [value for value in known if isinstance(value, Share)]
+    if not shares:
+        return math.nan
+    return Share(math.fsum([share.part for share in shares]), math.fsum([share.whole for share in shares]))
+
+
 def _rank(hit: Hit) -> int:
     return hit.rank
 

@@ -15,7 +15,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
-from rageval.measures.ranking import Share
+from rageval.measures.ranking import Blend, Share
 from rageval.pages._parts import FORMAT, plain, repacked, unpacked, with_columns
 from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
 from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
@@ -139,9 +139,16 @@ def _numbers(record: Mapping[str, Any]) -> list[float]:
     """Return the values of queries; shares, where they are pooled and their values alone do not tell all."""
     shares = record.get("shares") or {}
     return [
-        math.nan if value is None else Share(*shares[query]) if query in shares else float(value)
+        _share(shares[query]) if query in shares else math.nan if value is None else float(value)
         for query, value in record["by_query"].items()
     ]
+
+
+def _share(parts: Sequence[Any] | None) -> float:
+    """Return a share of its part and whole, or a blend of its rule and the parts of its shares."""
+    if parts is None:
+        return math.nan
+    return Blend(parts[0], *map(_share, parts[1:])) if isinstance(parts[0], str) else Share(*parts)
 
 
 def _take_comparison(found: Mapping[str, Any], report: Report) -> None:

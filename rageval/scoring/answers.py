@@ -16,7 +16,7 @@ from rageval.files.judgements import JudgementTable, add_answers, add_dicts, add
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
-from rageval.measures.ranking import Share
+from rageval.measures.ranking import Share, pooled
 from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
@@ -335,14 +335,10 @@ def _over_judges(found: _Evaluated) -> list[float]:
     if len(found.values) == 1:
         return list(*found.values.values())
     of_queries = zip(*found.values.values(), strict=True)
-    known = ([value for value in of_query if value == value] for of_query in of_queries)
     if found.measure.aggregate == POOL:
-        return [_pooled(shares) if shares else math.nan for shares in known]
+        return list(map(pooled, of_queries))
+    known = ([value for value in of_query if value == value] for of_query in of_queries)
     return [math.fsum(values) / len(values) if values else math.nan for values in known]
-
-
-def _pooled(shares: Sequence[Any]) -> Share:
-    return Share(math.fsum(share.part for share in shares), math.fsum(share.whole for share in shares))
 
 
 def _ends(measure: Measure) -> list[str | float]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MeasureError
+from rageval.measures.ranking import pooled
 from rageval.names import suggestion
 from rageval.plugins import above
 from rageval.showing import Displayed, Grid, frame
@@ -148,17 +149,17 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
     """Return the values of many queries as one, in the way that the measure declares.
 
     `mean` and `sum` are exact sums, so that the order of queries changes no digit; `pool` is the sum of the
-    parts of shares over that of their wholes; a function gets the values from least to greatest. What is
-    undefined is left out of each, and NaN is what is made of nothing.
+    parts of shares over that of their wholes, and of blends the blend of such shares; a function gets the
+    values from least to greatest. What is undefined is left out of each, and NaN is what is made of nothing.
     """
-    defined = [value for value in values if value == value]
     aggregate: Any = measure.aggregate
+    if aggregate == "pool":
+        return float(pooled(values))
+    defined = [value for value in values if value == value]
     if aggregate == "mean" or not defined:
         return mean(defined)
     if aggregate == "sum":
         return math.fsum(defined)
-    if aggregate == "pool":
-        return _pooled(defined)
     try:
         found = float(aggregate(sorted(defined)))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -173,12 +174,6 @@ def mean(values: Iterable[float]) -> float:
     """Return the mean of the defined values, an exact sum: the order of queries changes no digit."""
     defined = [value for value in values if value == value]
     return math.fsum(defined) / len(defined) if defined else math.nan
-
-
-def _pooled(shares: Sequence[Any]) -> float:
-    """Return Σ parts / Σ wholes of what is a `Share` each, 0 where there is nothing to divide by."""
-    whole = math.fsum([share.whole for share in shares])
-    return math.fsum([share.part for share in shares]) / whole if whole else 0.0
 
 
 def _name(function: Any) -> str:

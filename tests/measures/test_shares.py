@@ -22,6 +22,7 @@ from rageval.comparison.comparing import compare_runs
 from rageval.comparison.correcting import correct
 from rageval.comparison.intervals import bootstrap, slices
 from rageval.measures import run_measures
+from rageval.measures.ranking import Blend, pooled
 from rageval.pages.earlier import report_of_earlier
 from rageval.pages.gathering import Beside
 from rageval.scoring.answers import AnswerRules, measures_of_answers
@@ -368,3 +369,72 @@ class TestOfAnswers:
         measures = measures_of_answers("nugget_recall(over=pool)")
         with pytest.raises(MeasureError, match="is no mean over queries"):
             correct(measures, table, table, AnswerRules())
+
+
+class TestBlend:
+    """A number made of several shares, each of which is pooled before they are blended."""
+
+    ROWS = (("a", 3, 4, 1, 2), ("b", 0, 2, 5, 5), ("c", 1, 10, 0, 3), ("d", 7, 8, 2, 9))
+
+    @staticmethod
+    def f1() -> rageval.Measure:
+        parts = {query: pairs for query, *pairs in TestBlend.ROWS}
+
+        @rageval.measure
+        def f1_of_two(answer: rageval.Assessment) -> Blend:
+            """F1 of two shares."""
+            answer.judged("CRAG")
+            part, whole, other, all_others = parts[answer.query_id]
+            return Blend("f1", Share(part, whole), Share(other, all_others))
+
+        return f1_of_two
+
+    def scores(self, *measures: object) -> list[rageval.scoring.scores.Score]:
+        judged = [{"query_id": query, "run_id": "r", "label": "perfect"} for query, *_ in self.ROWS]
+        return list(evaluate_answers(list(measures), judged)["r"].scores)
+
+    def test_by_hand(self) -> None:
+        measure = self.f1()
+        mean, pool = self.scores(measure, measure(over="pool"))
+        assert mean.value == pytest.approx(
+            (2 * 0.75 * 0.5 / 1.25 + 0 + 0 + 2 * (7 / 8) * (2 / 9) / (7 / 8 + 2 / 9)) / 4
+        )
+        precision, recall_ = 11 / 24, 8 / 19
+        assert pool.value == pytest.approx(2 * precision * recall_ / (precision + recall_), abs=1e-15)
+        assert "|over:pool|" in pool.signature
+
+    def test_it_survives_a_journey(self) -> None:
+        blend = Blend("f1", Share(3, 4), math.nan)
+        back = pickle.loads(pickle.dumps(blend))
+        assert math.isnan(back)
+        assert (back.rule, str(back.shares)) == ("f1", str(blend.shares))
+
+    def test_what_is_undefined_in_one_is_pooled_in_the_other(self) -> None:
+        found = pooled([Blend("f1", Share(1, 2), math.nan), Blend("f1", Share(0, 2), Share(3, 4))])
+        assert found == Blend("f1", Share(1, 4), Share(3, 4))
+        assert math.isnan(pooled([Blend("f1", Share(1, 2), math.nan)]))
+        assert math.isnan(pooled([]))
+
+    @pytest.mark.parametrize(
+        ("rule", "shares"), [("f2", [Share(1, 1)]), ("f1", [Share(1, 1)]), ("mean", []), ("mean", [0.5])]
+    )
+    def test_nothing_else_is_blended(self, rule: str, shares: list[float]) -> None:
+        with pytest.raises(MeasureError, match="expected"):
+            Blend(rule, *shares)
+
+    def test_a_blend_of_one_share_is_the_share_with_its_interval(self) -> None:
+        """The jackknife's values of a pooled share of equal wholes are the shares themselves."""
+        drawn = random.Random(3)
+        parts = [drawn.randint(0, 9) for _ in range(40)]
+        alone = bootstrap(recall(over="topics"), [Share(part, 9) for part in parts])
+        blended = bootstrap(recall(over="pool"), [Blend("mean", Share(part, 9)) for part in parts])
+        assert blended == pytest.approx(alone, abs=1e-9)
+
+    def test_of_unequal_wholes_its_interval_is_near_that_of_the_pooled_share(self) -> None:
+        drawn = random.Random(5)
+        wholes = [drawn.randint(2, 20) for _ in range(80)]
+        shares = [Share(drawn.randint(0, whole), whole) for whole in wholes]
+        alone = bootstrap(recall(over="pool"), shares)
+        blended = bootstrap(recall(over="pool"), [Blend("mean", share) for share in shares])
+        assert blended == pytest.approx(alone, abs=0.01)
+        assert alone[0] < float(pooled(shares)) < alone[1]
