@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import msgspec
 
+from rageval.conformance._tools import Lacks, NotAsked
 from rageval.conformance._vectors import AnswerVector, RunVector
 from rageval.conformance.peers import peer_named
-from rageval.conformance.peers._base import Lacks, NotAsked
 
 _LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
 _MEMORY = 2**33  # bytes of address space

@@ -20,10 +20,10 @@ import msgspec
 
 from rageval.conformance._asking import PeerProcess, PeerReply
 from rageval.conformance._reasons import reasons_of, topics_in
+from rageval.conformance._tools import Peer
 from rageval.conformance._vectors import AnswerVector, Expected, Found, QrelsRow, RunRow, RunVector, Values
 from rageval.conformance.drawing import case
 from rageval.conformance.peers import peer_named
-from rageval.conformance.peers._base import Peer
 from rageval.errors import RagevalError
 from rageval.measures import run_measures
 from rageval.measures.base import Measure

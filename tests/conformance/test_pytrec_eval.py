@@ -8,7 +8,7 @@ import pytest
 import pytrec_eval
 
 import rageval
-from rageval.conformance.peers._trec_eval import WITH_CUTOFF, WITHOUT_CUTOFF
+from rageval.conformance._tools import TREC_EVAL_WITH_CUTOFF, TREC_EVAL_WITHOUT_CUTOFF
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,10 @@ CUTOFFS = (1, 2, 3, 5, 10, 20, 100, 1000)
 
 def pairs(k: int) -> list[tuple[str, str]]:
     """Our measures and theirs: those with a cut-off at k, and the others."""
-    return [*((f"{o}@{k}", f"{t}_{k}") for o, t in WITH_CUTOFF.items()), *WITHOUT_CUTOFF.items()]
+    return [
+        *((f"{o}@{k}", f"{t}_{k}") for o, t in TREC_EVAL_WITH_CUTOFF.items()),
+        *TREC_EVAL_WITHOUT_CUTOFF.items(),
+    ]
 
 
 def judgements(rng: random.Random) -> dict[str, int]:

@@ -1,31 +1,31 @@
-"""The tools beside rageval: which measures they have, and what they say of a vector. A file a tool."""
+"""Which tools there are beside rageval, and which of them are installed here."""
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import metadata
 from importlib.util import find_spec
 from shutil import which
 
-from rageval.conformance.peers._base import Peer
+from rageval.conformance import _tools
+from rageval.conformance._tools import Peer
 
-_HOME = {
-    "pyndeval": "ndeval",
-    "pytrec_eval": "trec_eval",
-    "ir_measures": "ir_measures",
-    "ranx": "ranx",
-    "freshstack": "freshstack",
-    "nuggetizer": "nuggetizer",
-    "ndeval": "ndeval",
-    "ndeval_traditional": "ndeval",
-    "trec_eval": "trec_eval",
-}
-PEERS = tuple(_HOME)
+PEERS = (
+    "pyndeval",
+    "pytrec_eval",
+    "ir_measures",
+    "ranx",
+    "freshstack",
+    "nuggetizer",
+    "ndeval",
+    "ndeval_traditional",
+    "trec_eval",
+)
 OF_ANSWERS = ("nuggetizer",)
 
 
 def peer_named(name: str) -> Peer:
     """Return the tool, which is imported only when it is asked for values."""
-    peer: Peer = getattr(import_module(f"rageval.conformance.peers._{_HOME[name]}"), name.upper())
+    peer: Peer = getattr(_tools, name.upper())
     return peer
 
 
