@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rageval
-from rageval.building.fusion import fused
+from rageval.building import fused
 
 DATA = Path(__file__).parent / "data" / "freshstack"
 TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")

@@ -22,6 +22,7 @@ MOVED: dict[str, dict[str, str]] = {
         "outcome_matrix": "rageval.comparison.arena:outcome_matrix",
         "strengths": "rageval.comparison.arena:strengths",
     },
+    "rageval.building.fusion": {"fused": "rageval.building._fusion:fused"},
     "rageval.conformance.vectors": {"text_of": "rageval.conformance:text_of"},
     "rageval.evaluation": {"Rules": "rageval.scoring.evaluation:Rules"},
     "rageval.files.facts": {

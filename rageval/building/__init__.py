@@ -14,13 +14,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.building._fusion import fused
+    from rageval.building._manifest import changed
+    from rageval.building._pools import pooled, read_pool
     from rageval.building.collection import Plan, build
-    from rageval.building.fusion import fused
-    from rageval.building.pools import pooled
 
-_HOME = {"Plan": "collection", "build": "collection", "fused": "fusion", "pooled": "pools"}
+_HOME = {
+    "Plan": "collection",
+    "build": "collection",
+    "changed": "_manifest",
+    "fused": "_fusion",
+    "pooled": "_pools",
+    "read_pool": "_pools",
+}
 
-__all__ = ["Plan", "build", "fused", "pooled"]
+__all__ = ["Plan", "build", "changed", "fused", "pooled", "read_pool"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rageval.building.support import texts_of
+from rageval.building._support import texts_of
 from rageval.comparison.intervals import bootstrap
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records

@@ -1,35 +1,37 @@
 """The whole way: nuggets, query variants, runs, fusions, a pool, support, and the questions that stay.
 
 Nothing is remembered between two goes but what judges replied, which is in the store: whoever runs a plan
-again asks only for what is not there yet, and gets the same files. What a pool would cost to judge, by its
-depth and breadth, is forecast before anything is spent.
+again asks only for what is not there yet, and gets the same files. Each step can be taken alone, too, between
+files, as `rageval build STEP` does.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rageval.building import fusion, manifest, pools, searching, support
-from rageval.building.fusion import fused, run_lines
-from rageval.building.pools import Pool, contributions, pool_lines, pooled, size
-from rageval.building.searching import Index, Topics
-from rageval.building.support import STRICT, THRESHOLD
-from rageval.errors import InputError, OutputError, UsageError
+from rageval.building import _fusion, _manifest, _pools, _searching, _support
+from rageval.building._fusion import fused, run_lines
+from rageval.building._pools import Pool, pool_lines, pooled, read_pool, unjudged
+from rageval.building._searching import Index, Topics
+from rageval.building._support import DEPTHS, STRICT, THRESHOLD, forecast_lines
+from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
+from rageval.files.opening import Source
 from rageval.files.questions import read_questions
-from rageval.files.writing import refuse_place, whole_file
-from rageval.judges.base import Model, Request
-from rageval.judges.material import Material, passages_in, tasks
-from rageval.judges.panel import Settings, budget_of, nuggets_by, said_by_all
-from rageval.judges.rubric import Rubric, rubric_named
-from rageval.judges.spending import Budget, estimate
+from rageval.files.writing import refuse_place, write_lines
+from rageval.judges.base import Model
+from rageval.judges.material import Material, passages_in
+from rageval.judges.panel import Settings, budget_of, judged_by, nuggets_by, said_by_all
+from rageval.judges.rubric import rubric_named
+from rageval.judges.spending import Budget
 from rageval.judges.voting import voted
+from rageval.names import near_misses
 from rageval.records import Nugget, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
@@ -75,10 +77,10 @@ class Plan:
     support_judges: tuple[_Judge, ...] = ()
     runs: tuple[tuple[str, str], ...] = ()
     nuggets: str | None = None
-    method: str = fusion.MINMAX
-    fuse_depth: int = fusion.DEPTH
-    k: int = fusion.K
-    depth: int = pools.DEPTH
+    method: str = _fusion.MINMAX
+    fuse_depth: int = _fusion.DEPTH
+    k: int = _fusion.K
+    depth: int = _pools.DEPTH
     unfused: bool = False
     threshold: float = THRESHOLD
     rule: str = STRICT
@@ -117,12 +119,12 @@ class Plan:
 _Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 
 
-def runs_of(plan: Plan, topics: Topics) -> _Runs:
+def _runs_of(plan: Plan, topics: Topics) -> _Runs:
     """Return the runs that are given; else what BM25 finds in the corpus."""
-    return given(plan.runs) if plan.runs else _found_by_bm25(plan, topics)
+    return _given(plan.runs) if plan.runs else _found_by_bm25(plan, topics)
 
 
-def given(runs: tuple[tuple[str, str], ...]) -> _Runs:
+def _given(runs: tuple[tuple[str, str], ...]) -> _Runs:
     """Return the runs in these files, by setting and the name of the file."""
     table: _Runs = {}
     for setting, path in runs:
@@ -144,7 +146,7 @@ def _found_by_bm25(plan: Plan, topics: Topics) -> _Runs:
     }
 
 
-def fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
+def _fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
     """Return a run a setting, in the order of the settings."""
     return {
         setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
@@ -152,14 +154,14 @@ def fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
     }
 
 
-def pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[str, Run]:
+def _pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[str, Run]:
     """Return what is pooled: the fusion of every setting, and if wished each run, too."""
     every = {f"{setting}/{name}": run for setting, named in runs.items() for name, run in named.items()}
     return {**fusions, **(every if plan.unfused else {})}
 
 
 _FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
-ALL_FILES = (*_FILES, manifest.NAME)
+ALL_FILES = (*_FILES, _manifest.NAME)
 _Say = Callable[[str], None]
 _Judgements = list[dict[str, Any]]
 
@@ -168,13 +170,18 @@ _Judgements = list[dict[str, Any]]
 class Built:
     """What came of a plan: the questions with their fates, and what failed by step."""
 
-    fates: list[support.Fate] = field(default_factory=list)
-    steps: dict[str, manifest.Step] = field(default_factory=dict)
+    fates: list[_support.Fate] = field(default_factory=list)
+    steps: dict[str, _manifest.Step] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:
         """How many judgements and texts are missing."""
         return sum(step.failed for step in self.steps.values())
+
+    def lines(self, plan: Plan) -> Iterator[str]:
+        """Yield how many questions stay, why others fell, and what it took."""
+        yield from _support.report(_support.counts(self.fates, plan.rule))
+        yield f"written to {visible(str(plan.folder))}; {_manifest.spent(self.steps.values())}"
 
 
 def build(plan: Plan, say: _Say = lambda message: None) -> Built:
@@ -195,27 +202,27 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     _refuse_own_inputs(plan)
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:
-        searching.require_answers(questions.values())
+        _searching.require_answers(questions.values())
     budget, built = budget_of(plan.settings), Built()
     banks = _banks(plan, questions, budget, built, say)
     topics = _topics(plan, questions, banks, budget, built, say)
-    runs = runs_of(plan, topics)
-    by_setting = fusions(plan, runs)
+    runs = _runs_of(plan, topics)
+    by_setting = _fusions(plan, runs)
     for setting, run in by_setting.items():
-        write(plan.steps / "fused" / f"{_slug(setting)}.trec", run_lines(run))
-    pool = pooled(pooled_runs(plan, runs, by_setting), plan.depth)
-    write(plan.folder / "pool.jsonl", pool_lines(pool))
-    judgements = _support(plan, questions, banks, pool, budget, built)
-    built.fates = write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
-    text = manifest.manifest_text(
+        write_lines(plan.steps / "fused" / f"{_slug(setting)}.trec", run_lines(run))
+    pool = pooled(_pooled_runs(plan, runs, by_setting), plan.depth)
+    write_lines(plan.folder / "pool.jsonl", pool_lines(pool))
+    judgements = _judged(plan, questions, banks, pool, budget, built)
+    built.fates = _write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
+    text = _manifest.manifest_text(
         plan.folder,
         _FILES,
         plan.inputs,
         built.steps,
         plan.thresholds,
-        support.counts(built.fates, plan.rule),
+        _support.counts(built.fates, plan.rule),
     )
-    write(plan.folder / manifest.NAME, text.splitlines())
+    write_lines(plan.folder / _manifest.NAME, text.splitlines())
     return built
 
 
@@ -228,26 +235,36 @@ def _banks(
     else:
         answered = {query: question for query, question in questions.items() if question.gold}
         nuggets = _written(plan, "nuggetize", answered, budget, built, say)
-    banks: dict[str, list[Nugget]] = {}
-    for nugget in nuggets:
-        banks.setdefault(nugget.query_id, []).append(nugget)
-    write(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
+    banks = _by_query(nuggets)
+    write_lines(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
     return banks
 
 
 def _written(
     plan: Plan, rubric: str, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> list[Nugget]:
-    """Texts that the judge writes for every question."""
+    """Return the texts that the judge writes for every question."""
     if plan.judge is None:
         raise UsageError(f"{rubric}: no judge named to write it; expected --judge openai:MODEL, say")
+    texts, built.steps[rubric] = _texts(plan.judge, rubric, questions, plan.settings, say, budget)
+    return texts
+
+
+def _texts(
+    judge: _Judge,
+    rubric: str,
+    questions: Mapping[str, Question],
+    settings: Settings,
+    say: _Say,
+    budget: Budget | None = None,
+) -> tuple[list[Nugget], _manifest.Step]:
+    """Let a judge write by a rubric, and say for which questions there is nothing."""
     found = rubric_named(rubric)
-    texts = nuggets_by(plan.judge, found, Material(questions=questions), plan.settings, budget)
-    name = plan.judge if isinstance(plan.judge, str) else plan.judge.name
-    built.steps[rubric] = manifest.Step(found, [name], texts.calls, texts.usage, len(texts.failed))
+    texts = nuggets_by(judge, found, Material(questions=questions), settings, budget)
     for query, why in texts.failed.items():
         say(f"{rubric}: nothing for query {visible(query)}: {why}")
-    return texts.nuggets
+    name = judge if isinstance(judge, str) else judge.name
+    return texts.nuggets, _manifest.Step(found, [name], texts.calls, texts.usage, len(texts.failed))
 
 
 def _topics(
@@ -257,19 +274,19 @@ def _topics(
     budget: Budget,
     built: Built,
     say: _Say,
-) -> searching.Topics:
+) -> _searching.Topics:
     """Return the texts to look for; a model writes variants only where we are the ones who look."""
     written: dict[str, dict[str, list[str]]] = {}
-    for setting in () if plan.runs else searching.WRITTEN:
+    for setting in () if plan.runs else _searching.WRITTEN:
         for text in _written(plan, setting, questions, budget, built, say):
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    topics = searching.topics(questions.values(), banks, written)
+    topics = _searching.topics(questions.values(), banks, written)
     for setting, texts in topics.items():
-        write(plan.steps / "topics" / f"{setting}.tsv", searching.topic_lines(texts))
+        write_lines(plan.steps / "topics" / f"{setting}.tsv", _searching.topic_lines(texts))
     return topics
 
 
-def _support(
+def _judged(
     plan: Plan,
     questions: Mapping[str, Question],
     banks: Mapping[str, list[Nugget]],
@@ -284,48 +301,48 @@ def _support(
     asked = {query: pool[query] for query in pool if query in questions and banks.get(query)}
     if not asked:
         raise InputError("support: nothing is pooled for any question that has nuggets; nothing to judge")
-    texts = support.texts_of(plan.corpus, support.documents_of(asked))
-    material = support.material_of(asked, questions, banks, texts)
-    rubric = rubric_named(support.RUBRIC)
+    texts = _support.texts_of(plan.corpus, _support.documents_of(asked))
+    material = _support.material_of(asked, questions, banks, texts)
+    rubric = rubric_named(_support.RUBRIC)
     said = said_by_all(judges, rubric, material, plan.settings, budget)
-    built.steps["support"] = manifest.of_judgements(rubric, said)
-    write(plan.steps / "support.jsonl", map(judgement_line, said))
-    return list(voted(said, support.vote_of(judges, plan.settings.vote)))
+    built.steps["support"] = _manifest.of_judgements(rubric, said)
+    write_lines(plan.steps / "support.jsonl", map(judgement_line, said))
+    return list(voted(said, _support.vote_of(judges, plan.settings.vote)))
 
 
-def write_collection(
+def _write_collection(
     folder: Path,
     questions: Mapping[str, Question],
     banks: Mapping[str, list[Nugget]],
     judgements: _Judgements,
     threshold: float,
     rule: str,
-) -> list[support.Fate]:
+) -> list[_support.Fate]:
     """Write what stays of the questions, with nuggets and judgements, and what became of the others."""
-    qrels = list(support.supported(judgements, threshold))
-    fates = support.fates(questions, banks, qrels, support.failed_pairs(judgements))
-    stay = dict.fromkeys(support.kept(fates, rule))
+    qrels = list(_support.supported(judgements, threshold))
+    fates = _support.fates(questions, banks, qrels, _support.failed_pairs(judgements))
+    stay = dict.fromkeys(_support.kept(fates, rule))
     of_stay = {query: questions[query] for query in stay}
     texts = {query: question.text for query, question in of_stay.items()}
-    write(folder / "queries.tsv", searching.topic_lines(texts))
-    write(folder / "questions.jsonl", map(_question_line, of_stay.values()))
-    write(folder / "nuggets.jsonl", _nugget_lines({query: banks[query] for query in stay}, questions))
-    write(folder / "qrels.nugget", support.qrel_lines(row for row in qrels if row.query_id in stay))
+    write_lines(folder / "queries.tsv", _searching.topic_lines(texts))
+    write_lines(folder / "questions.jsonl", map(_question_line, of_stay.values()))
+    write_lines(folder / "nuggets.jsonl", _nugget_lines({query: banks[query] for query in stay}, questions))
+    write_lines(folder / "qrels.nugget", _support.qrel_lines(row for row in qrels if row.query_id in stay))
     dropped = (fate for fate in fates if fate.query_id not in stay)
-    write(folder / "dropped.jsonl", map(_fate_line, dropped))
+    write_lines(folder / "dropped.jsonl", map(_fate_line, dropped))
     return fates
 
 
 def _refuse_own_inputs(plan: Plan) -> None:
     """`UsageError` if the collection would take the place of something it is made from."""
     sources = [*plan.inputs, *plan.frozen]
-    refuse_inputs(plan.folder, sources)
+    _refuse_inputs(plan.folder, sources)
     for source in sources:
         if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
             raise UsageError(f"{source}: is read from, expected another folder to write to")
 
 
-def refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = ALL_FILES) -> None:
+def _refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = ALL_FILES) -> None:
     """`UsageError` if a file of the folder would take the place of one it is made from."""
     sources = list(inputs)
     for name in names:
@@ -344,20 +361,9 @@ def _question_line(question: Question) -> str:
     return as_line(dict(question.facts) | known)
 
 
-def _fate_line(fate: support.Fate) -> str:
+def _fate_line(fate: _support.Fate) -> str:
     """Return what became of a question, as a line."""
     return as_line({"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)})
-
-
-def write(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file, whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path.parent}: cannot be made: {error.strerror}") from error
-    with whole_file(path) as stream:
-        for line in lines:
-            stream.write(line.encode() + b"\n")
 
 
 def _slug(name: str) -> str:
@@ -369,79 +375,159 @@ def _slug(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
 
 
-DEPTHS = (5, 10, 20, 50, 100)
-_EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
-_LIKE_A_NUGGET = "A nugget says one thing that a good answer to the question has to hold, in a few words."
-_LETTERS_A_TOKEN = 4
+def _by_query(nuggets: Iterable[Nugget]) -> dict[str, list[Nugget]]:
+    banks: dict[str, list[Nugget]] = {}
+    for nugget in nuggets:
+        banks.setdefault(nugget.query_id, []).append(nugget)
+    return banks
 
 
-def forecast(
-    runs: Mapping[str, Run],
-    questions: Mapping[str, Question],
-    banks: Mapping[str, Sequence[Nugget]],
-    texts: Mapping[str, str] | None,
-    judges: Sequence[_Judge],
+def forecast(plan: Plan) -> Iterator[str]:
+    """Yield what is known before a model is asked: variants that it would write can only add to the pool."""
+    questions = {question.query_id: question for question in read_questions(plan.questions)}
+    banks = _banks_in(plan.nuggets)
+    topics = _searching.topics(questions.values(), banks, {})
+    runs = _runs_of(plan, topics)
+    every = _pooled_runs(plan, runs, _fusions(plan, runs))
+    deepest = pooled(every, max(*DEPTHS, plan.depth))
+    texts = _support.texts_of(plan.corpus, _support.documents_of(deepest))
+    judges = plan.support_judges or tuple(filter(None, [plan.judge]))
+    yield from forecast_lines(every, questions, banks, texts, judges, plan.depth)
+    unknown = [setting for setting, found in topics.items() if not found and not plan.runs]
+    if unknown:
+        calls = (len(_searching.WRITTEN) + (plan.nuggets is None)) * len(questions)
+        yield ""
+        yield f"to be written first, in {calls:,} calls: {', '.join(unknown)}; each of them adds at most"
+        yield f"{plan.depth} documents to the pool of a question"
+
+
+# One step alone, between files: what `rageval build STEP` does.
+
+
+def setting_of(word: str) -> tuple[str, str]:
+    """Split a word into (setting, path): `answer=bm25.trec`, or the path of a run for the questions.
+
+    >>> setting_of("answer=runs/bm25.trec"), setting_of("runs/a=b.trec")
+    (('answer', 'runs/bm25.trec'), ('question', 'runs/a=b.trec'))
+    """
+    setting, _, path = word.partition("=")
+    return (setting, path) if path and "/" not in setting else (_searching.QUESTION, word)
+
+
+def fuse(paths: Iterable[str], method: str, depth: int, k: int) -> Iterator[str]:
+    """Return the lines of the fusion of these runs."""
+    return run_lines(fused(map(read_run, paths), method, depth, k))
+
+
+def nuggetize(source: Source, judge: _Judge, settings: Settings, say: _Say) -> tuple[Iterable[str], int]:
+    """Return lists of nuggets, one line a question, and how many could not be written."""
+    asked = [question for question in read_questions(source) if question.gold]
+    _searching.require_answers(asked)
+    questions = {question.query_id: question for question in asked}
+    nuggets, step = _texts(judge, "nuggetize", questions, settings, say)
+    texts = {query: question.text for query, question in questions.items()}
+    return write_nuggets(nuggets, texts), step.failed
+
+
+def write_variants(
+    source: Source, nuggets: Source, judge: _Judge, folder: Path, settings: Settings, say: _Say
+) -> int:
+    """Write the texts to search with, a file a setting; return how many could not be written."""
+    _refuse_inputs(folder, _paths(source, nuggets), [f"{setting}.tsv" for setting in _searching.SETTINGS])
+    questions = {question.query_id: question for question in read_questions(source)}
+    written: dict[str, dict[str, list[str]]] = {}
+    lost = 0
+    for setting in _searching.WRITTEN:
+        texts, step = _texts(judge, setting, questions, settings, say)
+        lost += step.failed
+        for text in texts:
+            written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
+    topics = _searching.topics(questions.values(), _banks_in(nuggets), written)
+    for setting, by_query in topics.items():
+        write_lines(folder / f"{setting}.tsv", _searching.topic_lines(by_query))
+    return lost
+
+
+def pool_files(words: Iterable[str], depth: int) -> Iterator[str]:
+    """Return the lines of the pool of these runs, `[SETTING=]FILE` each."""
+    return pool_lines(pooled(_named(words), depth))
+
+
+def forecast_pool(
+    words: Iterable[str],
     depth: int,
+    questions: Source | None = None,
+    nuggets: Source | None = None,
+    corpus: Source | None = None,
+    judges: Sequence[_Judge] = (),
 ) -> Iterator[str]:
-    """Yield the pool at several depths: calls, tokens and dollars its judging takes, and who fills it."""
-    rubric = rubric_named(support.RUBRIC)
-    banks = banks or dict.fromkeys(questions, _placeholders())
-    priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
-    yield "\t".join(
-        [
-            "depth",
-            "documents",
-            "a query",
-            "calls",
-            *(["tokens in"] if texts is not None else []),
-            *map(visible, priced),
-        ]
-    )
-    for each in sorted({*DEPTHS, depth}):
-        pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
-        yield "\t".join(
-            [f"{each}{'*' if each == depth else ''}", *_row(pool, rubric, questions, banks, texts, priced)]
-        )
-    yield ""
-    yield "\t".join(["source", "documents", "only here", "new here"])
-    pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
-    for source, numbers in contributions(pool).items():
-        yield "\t".join([visible(source), *(f"{number:,}" for number in numbers)])
+    """Yield the pool of these runs at several depths, and what its judging would take, as far as is known."""
+    runs = _named(words)
+    deepest = pooled(runs, max(*DEPTHS, depth))
+    asked = {query: Question(query, "") for query in deepest}
+    if questions:
+        asked = {question.query_id: question for question in read_questions(questions)}
+    texts = _support.texts_of(corpus, _support.documents_of(deepest)) if corpus else None
+    yield from forecast_lines(runs, asked, _banks_in(nuggets), texts, judges, depth)
 
 
-def _row(
-    pool: Pool,
-    rubric: Rubric,
-    questions: Mapping[str, Question],
-    banks: Mapping[str, Sequence[Nugget]],
-    texts: Mapping[str, str] | None,
-    priced: Sequence[str],
-) -> list[str]:
-    found = size(pool, rubric.file.window)
-    row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
-    if texts is None:
-        return row
-    requests = _requests_of(pool, rubric, questions, banks, texts)
-    letters = sum(len(request.system) + len(request.user) for request in requests)
-    return [*row, f"{letters // _LETTERS_A_TOKEN:,}", *(_price(requests, spec) for spec in priced)]
+def judge_support(
+    pool: Source, questions: Source, nuggets: Source, corpus: Source, judges: Sequence[_Judge], how: Settings
+) -> tuple[Iterable[str], int]:
+    """Return judgements of which pooled document supports which nugget, a line each, and how many failed."""
+    known = {question.query_id: question for question in read_questions(questions)}
+    found = {query: docs for query, docs in read_pool(pool).items() if query in known}
+    texts = _support.texts_of(corpus, _support.documents_of(found))
+    material = _support.material_of(found, known, _banks_in(nuggets), texts)
+    how = replace(how, vote=_support.vote_of(judges, how.vote))
+    said = list(judged_by(judges, rubric_named(_support.RUBRIC), material, how))
+    return map(judgement_line, said), len(_support.failed_pairs(said))
 
 
-def _requests_of(
-    pool: Pool,
-    rubric: Rubric,
-    questions: Mapping[str, Question],
-    banks: Mapping[str, Sequence[Nugget]],
-    texts: Mapping[str, str],
-) -> list[Request]:
-    """Return the calls that judge a pool."""
-    material = support.material_of(pool, questions, banks, texts)
-    return [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
+def filter_questions(
+    judgements: Source, questions: Source, nuggets: Source, folder: Path, threshold: float, rule: str
+) -> Iterator[str]:
+    """Write the questions whose nuggets are supported; return lines of how many fell and why."""
+    _refuse_inputs(folder, _paths(judgements, questions, nuggets))
+    said = _support.read_support(judgements)
+    known = {question.query_id: question for question in read_questions(questions)}
+    fates = _write_collection(folder, known, _banks_in(nuggets), said, threshold, rule)
+    return _support.report(_support.counts(fates, rule))
 
 
-def _placeholders() -> list[Nugget]:
-    return [Nugget("", str(at), _LIKE_A_NUGGET) for at in range(_EXPECTED_NUGGETS)]
+def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | None = None) -> Iterator[str]:
+    """Yield what runs would leave unjudged at several depths; write that of `depth` as a pool, if wished."""
+    judged = _pools.judged_in(against)
+    more: Pool = {}
+    for path in paths:
+        run = read_run(path)
+        if not judged.keys() & set(run.query_ids):
+            raise InputError(
+                f"{path}: no query in common with {against}; expected a run for the same queries"
+                + near_misses(run.query_ids, judged)
+            )
+        yield from _pools.hole_lines(run, judged, sorted({*DEPTHS, depth}), depth, with_name=len(paths) > 1)
+        for query, docs in unjudged(run, judged, depth).items():
+            for doc, sources in docs.items():
+                more.setdefault(query, {}).setdefault(doc, {}).update(sources)
+    if output is not None:
+        write_lines(output, pool_lines(more))
 
 
-def _price(requests: Sequence[Request], spec: str) -> str:
-    cost = estimate(requests, spec)
-    return "unknown" if cost is None else f"at most {cost:,.2f} USD"
+def _banks_in(source: Source | None) -> dict[str, list[Nugget]]:
+    """Return the nuggets of a file, by query."""
+    return _by_query(read_nuggets(source) if source else ())
+
+
+def _paths(*sources: Source) -> list[str]:
+    """Return those that are files, and no data sets."""
+    return [source for source in sources if isinstance(source, str)]
+
+
+def _named(words: Iterable[str]) -> dict[str, Run]:
+    """Return the runs by their names in a pool: the setting where one is named, else the file."""
+    runs: dict[str, Run] = {}
+    for setting, named in _given(tuple(map(setting_of, words))).items():
+        for name, run in named.items():
+            runs[name if setting == _searching.QUESTION else f"{setting}/{name}"] = run
+    return runs

@@ -105,13 +105,13 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 
         known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
     elif kind == POOL:
-        from rageval.building.pools import read_pool
+        from rageval.building import read_pool
 
         pool = read_pool(path, reading.limits)
         known.queries = dict.fromkeys(pool, 1)
         known.documents = {doc: 1 for docs in pool.values() for doc in docs}
     else:
-        from rageval.building.manifest import changed
+        from rageval.building import changed
 
         effect = "scores are not of the collection that the manifest describes"
         message = "{} is not as it was when the collection was built"

@@ -20,12 +20,9 @@ from rageval.cli._options import (
 )
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
-from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.building.collection import Plan
-    from rageval.records import Nugget
-    from rageval.scoring.runs import Run
 
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
@@ -80,11 +77,9 @@ def _filter_options(command: _Decorated) -> _Decorated:
 @_output
 def _fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
     """Fuse runs into one. What ties is what is equal: sums are exact, and written in full."""
-    from rageval.building.fusion import fused, run_lines
-    from rageval.scoring.sources import read_run
+    from rageval.building.collection import fuse
 
-    found = map(read_run, runs)
-    _deliver(run_lines(fused(found, options["method"], options["fuse_depth"], options["k"])), output)
+    _deliver(fuse(runs, options["method"], options["fuse_depth"], options["k"]), output)
 
 
 @click.command("nuggetize", cls=Command)
@@ -94,15 +89,10 @@ def _fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
 @asking_options
 def _nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
     """Write the nuggets of every question, from its accepted answer."""
-    from rageval.building.searching import require_answers
-    from rageval.files.nuggets import write_nuggets
-    from rageval.files.questions import read_questions
+    from rageval.building.collection import nuggetize
 
-    asked = [question for question in read_questions(questions) if question.gold]
-    require_answers(asked)
-    found, failed = _written("nuggetize", judge, asked, options)
-    texts = {question.query_id: question.text for question in asked}
-    _deliver(write_nuggets(found, texts), output)
+    lines, failed = nuggetize(questions, judge, settings_of(options), _say)
+    _deliver(lines, output)
     end_if_failed(failed, "lists of nuggets")
 
 
@@ -114,21 +104,9 @@ def _nuggetize(questions: str, judge: str, output: Path | None, **options: Any) 
 @asking_options
 def _variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
     """Write the texts to search with, one file for each setting, for any retriever to read."""
-    from rageval.building import searching as known
-    from rageval.building.collection import refuse_inputs, write
-    from rageval.files.questions import read_questions
+    from rageval.building.collection import write_variants
 
-    refuse_inputs(output, _files(questions, nuggets), [f"{setting}.tsv" for setting in known.SETTINGS])
-    asked = list(read_questions(questions))
-    written: dict[str, dict[str, list[str]]] = {}
-    lost = 0
-    for setting in known.WRITTEN:
-        texts, failed = _written(setting, judge, asked, options)
-        lost += failed
-        for text in texts:
-            written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    for setting, topics in known.topics(asked, _banks_in(nuggets), written).items():
-        write(output / f"{setting}.tsv", known.topic_lines(topics))
+    lost = write_variants(questions, nuggets, judge, output, settings_of(options), _say)
     end_if_failed(lost, "query variants")
 
 
@@ -143,26 +121,12 @@ def _variants(questions: Any, nuggets: Any, judge: str, output: Path, **options:
 @_output
 def _pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any) -> None:
     """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
-    from rageval.building.pools import pool_lines, pooled
+    from rageval.building.collection import forecast_pool, pool_files
 
-    found = _named(runs)
-    if not options["dry_run"]:
-        _deliver(pool_lines(pooled(found, depth)), output)
-        return
-    from rageval.building import support as supporting
-    from rageval.building.collection import DEPTHS, forecast
-    from rageval.files.questions import read_questions
-    from rageval.records import Question
-
-    deepest = pooled(found, max(*DEPTHS, depth))
-    questions = {query: Question(query, "") for query in deepest}
-    if options["questions"]:
-        questions = {question.query_id: question for question in read_questions(options["questions"])}
-    texts = None
-    if options["corpus"]:
-        texts = supporting.texts_of(options["corpus"], supporting.documents_of(deepest))
-    banks = _banks_in(options["nuggets"])
-    print_lines(forecast(found, questions, banks, texts, options["judges"], depth))
+    if options.pop("dry_run"):
+        print_lines(forecast_pool(runs, depth, **options))
+    else:
+        _deliver(pool_files(runs, depth), output)
 
 
 @click.command("support", cls=Command)
@@ -183,21 +147,11 @@ def _support(
     **options: Any,
 ) -> None:
     """Judge which pooled documents support which nuggets: up to 20 documents and all nuggets a call."""
-    from rageval.building import support as supporting
-    from rageval.building.pools import read_pool
-    from rageval.files.judgements import judgement_line
-    from rageval.files.questions import read_questions
-    from rageval.judges.panel import judged_by
-    from rageval.judges.rubric import rubric_named
+    from rageval.building.collection import judge_support
 
-    known = {question.query_id: question for question in read_questions(questions)}
-    found = {query: docs for query, docs in read_pool(pooled).items() if query in known}
-    texts = supporting.texts_of(corpus, supporting.documents_of(found))
-    material = supporting.material_of(found, known, _banks_in(nuggets), texts)
-    options["vote"] = supporting.vote_of(judges, options["vote"])
-    said = list(judged_by(judges, rubric_named(supporting.RUBRIC), material, settings_of(options)))
-    _deliver(map(judgement_line, said), output)
-    end_if_failed(len(supporting.failed_pairs(said)))
+    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(options))
+    _deliver(lines, output)
+    end_if_failed(failed)
 
 
 @click.command(name="filter", cls=Command)
@@ -208,15 +162,9 @@ def _support(
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
 def _filter(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
     """Keep the questions whose nuggets are supported, and say how many fell and why."""
-    from rageval.building.collection import refuse_inputs, write_collection
-    from rageval.building.support import counts, read_support, report
-    from rageval.files.questions import read_questions
+    from rageval.building.collection import filter_questions
 
-    refuse_inputs(output, _files(judgements, questions, nuggets))
-    said = read_support(judgements)
-    known = {question.query_id: question for question in read_questions(questions)}
-    fates = write_collection(output, known, _banks_in(nuggets), said, threshold, rule)
-    print_lines(report(counts(fates, rule)))
+    print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
 
 
 @click.command("audit", cls=Command)
@@ -246,19 +194,8 @@ def _audit(
 _STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _audit)
 
 
-def _banks_in(source: Any) -> dict[str, list[Nugget]]:
-    """Return the nuggets of a file, by query."""
-    from rageval.files.nuggets import read_nuggets
-
-    banks: dict[str, list[Nugget]] = {}
-    for nugget in read_nuggets(source) if source else ():
-        banks.setdefault(nugget.query_id, []).append(nugget)
-    return banks
-
-
-def _files(*sources: Any) -> list[str]:
-    """Those that are files, and no data sets."""
-    return [source for source in sources if isinstance(source, str)]
+def _say(message: str) -> None:
+    click.echo(f"rageval: {message}", err=True)
 
 
 def _deliver(lines: Iterable[str], output: Path | None) -> None:
@@ -266,34 +203,9 @@ def _deliver(lines: Iterable[str], output: Path | None) -> None:
     if output is None:
         print_lines(lines)
     else:
-        from rageval.building.collection import write
+        from rageval.files.writing import write_lines
 
-        write(output, lines)
-
-
-def _named(words: tuple[str, ...]) -> dict[str, Run]:
-    """Return the runs by their names in a pool: the setting where one is named, else the file."""
-    from rageval.building.collection import given
-    from rageval.building.searching import QUESTION, setting_of
-
-    runs: dict[str, Run] = {}
-    for setting, named in given(tuple(map(setting_of, words))).items():
-        for name, run in named.items():
-            runs[name if setting == QUESTION else f"{setting}/{name}"] = run
-    return runs
-
-
-def _written(rubric: str, judge: str, questions: Any, options: dict[str, Any]) -> tuple[list[Nugget], int]:
-    """Return the texts a judge writes, and for how many questions there are none."""
-    from rageval.judges.material import Material
-    from rageval.judges.panel import nuggets_by
-    from rageval.judges.rubric import rubric_named
-
-    known = {question.query_id: question for question in questions}
-    found = nuggets_by(judge, rubric_named(rubric), Material(questions=known), settings_of(options))
-    for query, why in found.failed.items():
-        click.echo(f"rageval: {rubric}: nothing for query {visible(query)}: {why}", err=True)
-    return found.nuggets, len(found.failed)
+        write_lines(output, lines)
 
 
 _ALL = "all"
@@ -352,22 +264,19 @@ def _everything(output: Path, **options: Any) -> None:
     Whatever stops it, the same command goes on where it was: replies are stored and never paid for twice.
     """
     from rageval.building.collection import build as build_all
-    from rageval.building.manifest import spent
-    from rageval.building.support import counts, report
+    from rageval.building.collection import forecast
 
     plan = _plan(output, options)
     if options["dry_run"]:
-        print_lines(_forecast(plan))
+        print_lines(forecast(plan))
         return
-    built = build_all(plan, lambda message: click.echo(f"rageval: {message}", err=True))
-    where = f"written to {visible(str(output))}; {spent(built.steps.values())}"
-    print_lines([*report(counts(built.fates, plan.rule)), where])
+    built = build_all(plan, _say)
+    print_lines(built.lines(plan))
     end_if_failed(built.failed)
 
 
 def _plan(folder: Path, options: dict[str, Any]) -> Plan:
-    from rageval.building.collection import Plan
-    from rageval.building.searching import setting_of
+    from rageval.building.collection import Plan, setting_of
 
     names = ("questions", "corpus", "judge", "support_judges", "nuggets", "method", "fuse_depth", "k")
     return Plan(
@@ -376,30 +285,6 @@ def _plan(folder: Path, options: dict[str, Any]) -> Plan:
         settings=settings_of(options),
         **{name: options[name] for name in (*names, "depth", "unfused", "threshold", "rule")},
     )
-
-
-def _forecast(plan: Plan) -> Iterable[str]:
-    """Yield what is known before a model is asked: variants that it would write can only add to the pool."""
-    from rageval.building import searching, support
-    from rageval.building.collection import forecast, fusions, pooled_runs, runs_of
-    from rageval.building.pools import pooled
-    from rageval.files.questions import read_questions
-
-    questions = {question.query_id: question for question in read_questions(plan.questions)}
-    banks = _banks_in(plan.nuggets)
-    topics = searching.topics(questions.values(), banks, {})
-    runs = runs_of(plan, topics)
-    every = pooled_runs(plan, runs, fusions(plan, runs))
-    deepest = pooled(every, max(100, plan.depth))
-    texts = support.texts_of(plan.corpus, support.documents_of(deepest))
-    judges = plan.support_judges or tuple(filter(None, [plan.judge]))
-    yield from forecast(every, questions, banks, texts, judges, plan.depth)
-    unknown = [setting for setting, found in topics.items() if not found and not plan.runs]
-    if unknown:
-        calls = (len(searching.WRITTEN) + (plan.nuggets is None)) * len(questions)
-        yield ""
-        yield f"to be written first, in {calls:,} calls: {', '.join(unknown)}; each of them adds at most"
-        yield f"{plan.depth} documents to the pool of a question"
 
 
 for step in _STEPS:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -67,6 +67,17 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
         stream.raw.close()  # what is still buffered is of no use any more
         with suppress(OSError):
             part.unlink()
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a file, whole or not at all; make the folders it is to lie in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path.parent}: cannot be made: {error.strerror}") from error
+    with whole_file(path) as stream:
+        for line in lines:
+            stream.write(line.encode() + b"\n")
 
 
 class _NamedSink(io.RawIOBase):

@@ -251,7 +251,7 @@ def read_qrels(
     return qrels
 
 
-_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building.manifest
+_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building._manifest
 _LONGEST_MANIFEST = 2**24  # bytes
 
 

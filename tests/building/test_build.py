@@ -14,10 +14,10 @@ import pytest
 
 import rageval
 from building_samples import KEPT, WITHOUT_A_NUGGET, WITHOUT_DOCUMENT, by_rule, corpus, write_samples
+from rageval.building._fusion import run_lines
+from rageval.building._manifest import _read_manifest, changed
+from rageval.building._searching import SETTINGS, Index, _read_topics
 from rageval.building.collection import _FILES
-from rageval.building.fusion import run_lines
-from rageval.building.manifest import _read_manifest, changed
-from rageval.building.searching import SETTINGS, Index, _read_topics
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.building.audit import _LABELS, _figures, _read_labels, _sampled
-from rageval.building.searching import topics
-from rageval.building.support import (
+from rageval.building._searching import topics
+from rageval.building._support import (
     _RULES,
     KEPT,
     NO_DOCUMENT,
@@ -27,6 +26,7 @@ from rageval.building.support import (
     report,
     supported,
 )
+from rageval.building.audit import _LABELS, _figures, _read_labels, _sampled
 from rageval.errors import InputError
 from rageval.judges import Material, Settings, rubric_named
 from rageval.judges.panel import nuggets_by

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval import Run, read_run
-from rageval.building.fusion import _METHODS, _ranked_groups, fused, run_lines
-from rageval.building.pools import (
+from rageval.building._fusion import _METHODS, _ranked_groups, fused, run_lines
+from rageval.building._pools import (
     _by_depth,
     contributions,
     holes,

@@ -66,16 +66,6 @@ def _read_topics(source: Source) -> dict[str, str]:
     return {question.query_id: question.text for question in read_questions(source)}
 
 
-def setting_of(word: str) -> tuple[str, str]:
-    """Split a word into (setting, path): `answer=bm25.trec`, or the path of a run for the questions.
-
-    >>> setting_of("answer=runs/bm25.trec"), setting_of("runs/a=b.trec")
-    (('answer', 'runs/bm25.trec'), ('question', 'runs/a=b.trec'))
-    """
-    setting, _, path = word.partition("=")
-    return (setting, path) if path and "/" not in setting else (QUESTION, word)
-
-
 def require_answers(questions: Iterable[Question]) -> None:
     """`InputError` if nothing is known to be a right answer."""
     if not any(question.gold for question in questions):

@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,12 +21,14 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, head, name_of
 from rageval.scoring.runs import Run
+from rageval.scoring.sources import read_qrels
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20
 _WINDOW = 20  # documents that a call judges
+_SHOWN = 5  # queries of which most is unjudged
 Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> source -> rank
 
 
@@ -150,3 +154,36 @@ def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> _Holes:
     shown = [docs for query, docs in pooled({run.name: run}, depth).items() if query in judged]
     new = unjudged(run, judged, depth)
     return _Holes(depth, sum(map(len, shown)), sum(map(len, new.values())), len(new))
+
+
+def judged_in(against: Path) -> Mapping[str, set[str]]:
+    """Return the judged documents of every query, in judgements or in a pool."""
+    if os.path.isdir(against):
+        found = [against / name for name in ("qrels.nugget", "pool.jsonl") if os.path.isfile(against / name)]
+        if not found:
+            raise InputError(f"{against}: no collection; expected --against QRELS, POOL or a collection")
+        against = found[0]
+    if head(str(against)).lstrip().startswith(b"{"):
+        return {query: set(docs) for query, docs in read_pool(against).items()}
+    judged: dict[str, set[str]] = {}
+    for row in read_qrels(against):
+        judged.setdefault(row.query_id, set()).add(row.doc_id)
+    return judged
+
+
+def hole_lines(
+    run: Run, judged: Mapping[str, set[str]], depths: Iterable[int], depth: int, with_name: bool
+) -> Iterator[str]:
+    """Yield what a run would leave unjudged at each of the depths, and where most of it is at one."""
+    name = f"{visible(run.name)}\t" if with_name else ""
+    yield "\t".join((f"{name}depth", "unjudged", "of", "share", "queries", "calls"))
+    for each in depths:
+        found = holes(run, judged, each)
+        calls = size(unjudged(run, judged, each)).calls
+        share = f"{found.share:.1%}".replace("%", " %")
+        row = (f"{found.unjudged:,}", f"{found.documents:,}", share, f"{found.queries:,}", f"{calls:,}")
+        yield "\t".join((f"{name}{each}", *row))
+    new = sorted(unjudged(run, judged, depth).items(), key=lambda item: (-len(item[1]), item[0]))
+    if new:
+        worst = ", ".join(f"{visible(query)} ({len(docs)})" for query, docs in new[:_SHOWN])
+        yield f"{name}most at depth {depth}: {worst}"

@@ -2,6 +2,7 @@
 
 First fall questions without a single relevant document, then those with a nugget that no document supports.
 What nobody knows, because judging failed, is not taken for unsupported: such a question is undecided.
+What judging a pool would cost, by its depth and breadth, is forecast before anything is spent.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from rageval.building.pools import Pool
+from rageval.building._pools import Pool, contributions, pooled, size
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.opening import Source, name_of
-from rageval.judges.material import Material, passages_in
+from rageval.judges.base import Request
+from rageval.judges.material import Material, passages_in, tasks
+from rageval.judges.rubric import Rubric, rubric_named
+from rageval.judges.spending import estimate
 from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
+from rageval.scoring.runs import Run
 from rageval.text import problem_of_id, visible
 
 RUBRIC = "nugget-support"
@@ -183,3 +188,81 @@ def report(numbers: Mapping[str, int]) -> Iterator[str]:
             yield f"{f'{sign}{number:,}':>3} {reason} ({number / total if total else 0:.1%})".replace(
                 "%", " %"
             )
+
+
+DEPTHS = (5, 10, 20, 50, 100)
+_EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
+_LIKE_A_NUGGET = "A nugget says one thing that a good answer to the question has to hold, in a few words."
+_LETTERS_A_TOKEN = 4
+
+
+def forecast_lines(
+    runs: Mapping[str, Run],
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str] | None,
+    judges: Sequence[object],
+    depth: int,
+) -> Iterator[str]:
+    """Yield the pool at several depths: calls, tokens and dollars its judging takes, and who fills it."""
+    rubric = rubric_named(RUBRIC)
+    banks = banks or dict.fromkeys(questions, _placeholders())
+    priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
+    yield "\t".join(
+        [
+            "depth",
+            "documents",
+            "a query",
+            "calls",
+            *(["tokens in"] if texts is not None else []),
+            *map(visible, priced),
+        ]
+    )
+    for each in sorted({*DEPTHS, depth}):
+        pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
+        yield "\t".join(
+            [f"{each}{'*' if each == depth else ''}", *_row(pool, rubric, questions, banks, texts, priced)]
+        )
+    yield ""
+    yield "\t".join(["source", "documents", "only here", "new here"])
+    pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
+    for source, numbers in contributions(pool).items():
+        yield "\t".join([visible(source), *(f"{number:,}" for number in numbers)])
+
+
+def _row(
+    pool: Pool,
+    rubric: Rubric,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str] | None,
+    priced: Sequence[str],
+) -> list[str]:
+    found = size(pool, rubric.file.window)
+    row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
+    if texts is None:
+        return row
+    requests = _requests_of(pool, rubric, questions, banks, texts)
+    letters = sum(len(request.system) + len(request.user) for request in requests)
+    return [*row, f"{letters // _LETTERS_A_TOKEN:,}", *(_price(requests, spec) for spec in priced)]
+
+
+def _requests_of(
+    pool: Pool,
+    rubric: Rubric,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str],
+) -> list[Request]:
+    """Return the calls that judge a pool."""
+    material = material_of(pool, questions, banks, texts)
+    return [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
+
+
+def _placeholders() -> list[Nugget]:
+    return [Nugget("", str(at), _LIKE_A_NUGGET) for at in range(_EXPECTED_NUGGETS)]
+
+
+def _price(requests: Sequence[Request], spec: str) -> str:
+    cost = estimate(requests, spec)
+    return "unknown" if cost is None else f"at most {cost:,.2f} USD"
