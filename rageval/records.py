@@ -56,10 +56,32 @@ class Answer(NamedTuple):
         return " ".join(sentence.text for sentence in self.sentences)
 
 
+class Reference(NamedTuple):
+    """Where something is stated: in a document, or there from `start` to `end`, counted in `encoding`."""
+
+    doc_id: str
+    text: str = ""
+    start: int | None = None
+    end: int | None = None
+    encoding: str = ""
+    collection: str = ""
+
+
+class NuggetAnswer(NamedTuple):
+    """An answer to the question that a nugget asks, with what states it; some files name it."""
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    answer_id: str = ""
+    importance: str | None = None
+
+
 class Nugget(NamedTuple):
     """An atomic fact that a good answer holds, or a criterion with a weight that may be negative.
 
-    `group` is the sub-narrative it belongs to, or the axis of a rubric.
+    `group` is the sub-narrative it belongs to, or the axis of a rubric; `facts` are what else a file says of
+    it. A nugget with `answers` is a question, to which by its `aggregator` one of them is the answer (OR) or
+    all are (AND); NOT and SUM are read, and never scored. A claim has `references` of its own.
     """
 
     query_id: str
@@ -68,6 +90,11 @@ class Nugget(NamedTuple):
     importance: str | None = None
     weight: float | None = None
     group: str | None = None
+    answers: tuple[NuggetAnswer, ...] = ()
+    aggregator: str = "OR"
+    references: tuple[Reference, ...] = ()
+    sub_nuggets: tuple[Nugget, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 class Question(NamedTuple):

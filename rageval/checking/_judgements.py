@@ -11,10 +11,11 @@ from typing import Any
 
 from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named, once, together
 from rageval.checking.findings import ERROR, WARNING, Finding
-from rageval.files.jsonl import read_forms, read_records
+from rageval.files.banks import SCORED, NuggetBank, left_out
+from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine
 from rageval.files.limits import Limits
-from rageval.files.nuggets import FRESHSTACK, LISTS, RUBRICS
+from rageval.files.nuggets import numbered_banks
 from rageval.files.trec import QRELS, Reading
 from rageval.records import Nugget
 
@@ -138,19 +139,36 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once(path, fewer, WARNING, "systems judged on fewer queries: {n}, first {name}", effect)
 
 
-_Listed = Iterable[tuple[int, list[Nugget]]]
+_Listed = Iterable[tuple[int, Sequence[Nugget]]]
 
 
 def diagnose_nuggets(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     """Return the findings of a file of nuggets, and what it holds."""
-    lines = list(read_forms(path, (LISTS, RUBRICS, FRESHSTACK), "nuggets", limits))
+    banks = list(numbered_banks(path, limits))
+    lines = [(line, bank.nuggets) for line, bank in banks]
     known = Known(path, "nuggets")
     for line, nuggets in lines:
         for nugget in nuggets:
             known.queries.setdefault(nugget.query_id, line)
             known.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
             known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
-    return [*_of_lists(path, lines), *_of_importance(path, lines)], known
+    findings = [*_of_lists(path, lines), *_of_importance(path, lines), *_of_banks(path, banks)]
+    return findings, known
+
+
+def _of_banks(path: str, banks: Sequence[tuple[int, NuggetBank]]) -> Iterator[Finding]:
+    """Yield what the rules of v3 leave out, and what cannot be scored."""
+    if (said := left_out(bank for _, bank in banks)) is not None:
+        line = next(line for line, bank in banks if bank.unsupported)
+        yield Finding(line, WARNING, said, "no measure asks for them", path)
+    unscored = {
+        in_query(nugget.nugget_id, nugget.query_id): line
+        for line, bank in banks
+        for nugget in bank.nuggets
+        if nugget.aggregator not in SCORED
+    }
+    effect = "scoring refuses these nuggets"
+    yield from once(path, unscored, ERROR, "nuggets that say NOT or SUM: {n}, first {name}", effect)
 
 
 def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
@@ -162,10 +180,11 @@ def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
         for nugget in nuggets:
             text = " ".join(nugget.text.casefold().split())
             if not text:
-                empty.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+                if not nugget.answers:  # rubrics were published without their questions
+                    empty.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
             elif text in seen:
                 repeated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
-            elif text.endswith("?"):
+            elif text.endswith("?") and not nugget.answers:
                 questions.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
             seen.add(text)
         if not nuggets:
@@ -182,8 +201,8 @@ def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
 
 def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
     """Where some nuggets are rated, those that are not, and queries that have no vital one."""
-    rated = [nugget.importance for _, nuggets in lines for nugget in nuggets]
-    if not any(rated):
+    rated = {nugget.importance for _, nuggets in lines for nugget in nuggets}
+    if not rated & {"vital", "okay"}:
         return
     unrated: dict[str, int] = {}
     without: dict[str, int] = {}

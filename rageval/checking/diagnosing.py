@@ -23,6 +23,7 @@ from rageval.checking._runs import diagnose_run
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files import retrieved
+from rageval.files.banks import is_older_bank
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of
 from rageval.files.trec import PLAIN, QRELS, RUN, Reading, is_tabbed
@@ -258,6 +259,12 @@ _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
 _ASKED = {"question", "title", "query_text"}
 _OF_ANSWERS = {"run_id", "references", "metadata", "passages"}
+_OF_BANKS = {"query_id", "nugget_bank", "claim_bank"}
+# A bank of nuggets by what it begins with: a key of NuggetBank v3 or of DRAGUN's rubrics, or NeuCLIR's first
+# question.
+_NUGGETS = re.compile(
+    rb'"(?:nugget_bank|claim_bank|short_answers)"\s*:|\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"(?:AND|OR)"\s*,'
+)
 _DOCUMENT_TEXTS = {"text", "segment", "passage"}
 
 
@@ -268,8 +275,10 @@ def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     line = lines[0] if lines else b""
     if retrieved.kind_of(start) == retrieved.RUN:
         kind: str | None = RETRIEVED
-    elif line.strip() == b"{":
-        kind = MANIFEST if b'"rageval"' in start else _kind_of_object(start)
+    elif line.strip() == b"{" and b'"rageval"' in start and not _NUGGETS.search(start):
+        kind = MANIFEST
+    elif line.lstrip().startswith(b"{"):
+        kind = _kind_of(line) or _kind_of_object(start)
     else:
         kind = LEADERBOARD if _is_leaderboard(lines) else _kind_of(line)
     if kind is None:
@@ -318,7 +327,9 @@ def _kind_of_object(start: bytes) -> str | None:
     """Return the kind of one object over many lines: FreshStack's leaderboard is one."""
     try:
         record = msgspec.json.decode(start, type=dict[str, Any])
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # only a part of it, where it is long
+        if _NUGGETS.search(start):
+            return NUGGETS
         return LEADERBOARD if b'"info"' in start and b'"datasets"' in start else None
     return _kind_of_record(record)
 
@@ -331,7 +342,7 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
     if isinstance(nuggets, list):
         assigned = any(isinstance(nugget, dict) and "assignment" in nugget for nugget in nuggets)
         return ASSIGNMENTS if assigned else NUGGETS
-    if "rubrics" in keys:
+    if "rubrics" in keys or {"query_id"} < keys & _OF_BANKS or is_older_bank(record):
         return NUGGETS
     if {"query_id", "doc_id", "from"} <= keys:
         return POOL

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -99,7 +100,7 @@ class _Commands(Group):
         """Run, and leave with the documented exit code: no traceback for anything a user can cause."""
         kwargs["standalone_mode"] = False
         try:
-            with _ending_in_good_order():
+            with _ending_in_good_order(), _saying_warnings():
                 code = super().main(*args, **kwargs)
         except RagevalError as error:
             _say(str(error))
@@ -130,6 +131,22 @@ def _meant(word: str) -> str:
 def _say(message: str) -> None:
     for line in message.split("\n"):
         click.echo(f"rageval: {visible(line)}", err=True)
+
+
+@contextmanager
+def _saying_warnings() -> Iterator[None]:
+    """Within, let what would be a warning in Python be a line like any other that is said."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def say(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, UserWarning):
+                _say(str(message))
+            else:
+                shown(message, category, *place, **more)
+
+        warnings.showwarning = say
+        yield
 
 
 def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:

@@ -22,7 +22,18 @@ from msgspec import UNSET
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Complaints, Source, _refuse_bom, _without_bom, chunks, name_of, quoted
+from rageval.files.opening import (
+    BOM,
+    Complaints,
+    Source,
+    _refuse_bom,
+    _without_bom,
+    chunks,
+    kept,
+    name_of,
+    quoted,
+    start_of,
+)
 from rageval.text import problem_of_id, visible
 
 _Record = TypeVar("_Record")
@@ -140,6 +151,54 @@ class _NamedBytes(io.BytesIO):
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(content)
         self.name = name
+
+
+_ENDS = re.compile(rb"(?m)^[}\]][ \t\r]*$\n?")  # where an object that was written over many lines ends
+
+
+def one_a_line(source: Source, expected: str, limits: Limits = DEFAULT) -> Source:
+    """Return a source of JSON lines: what is JSON over many lines, once or several times, each in its first.
+
+    JSON lines are returned as they are, unread. The other lines are left empty, so that numbers still hold.
+    """
+    again = kept(source)
+    if not _goes_on(start_of(again, limits).lstrip().partition(b"\n")[0]):
+        return again
+    limits, name = limits.for_records(), name_of(source)
+    parts: list[bytes] = []
+    for part in chunks(again, limits):
+        parts.append(part)
+        if sum(map(len, parts)) > limits.line:
+            raise InputError(
+                f"{name}:1: JSON over many lines of more than {limits.line:,} bytes;"
+                " raise the limit with --limit record=…"
+            )
+    text = _without_bom(b"".join(parts), name)
+    lines, number, at = [], 1, 0
+    for end in [*(match.end() for match in _ENDS.finditer(text)), len(text)]:
+        piece, at = text[at:end], end
+        if piece.strip():
+            lines.append(_compact(piece, f"{name}:{number}", expected) + b"\n" * piece.count(b"\n"))
+        number += piece.count(b"\n")
+    return _NamedBytes(b"".join(lines), name)
+
+
+def _goes_on(line: bytes) -> bool:
+    """Return whether a line is the beginning of JSON, and no more."""
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return line.startswith((b"{", b"[")) and "truncated" in str(error)
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def _compact(text: bytes, where: str, expected: str) -> bytes:
+    try:
+        return msgspec.json.format(text, indent=-1)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: {explained(error, text, expected)}") from None
 
 
 def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> Iterator[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, and rubrics.
+"""Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, banks, and rubrics.
 
 The scores that the nuggetizer printed for a run are read here, too, to compare with.
 
@@ -8,6 +8,9 @@ The scores that the nuggetizer printed for a run are read here, too, to compare 
 
 from __future__ import annotations
 
+import os
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Literal
@@ -15,12 +18,16 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
+from rageval.files.banks import NuggetBank, bank_forms, distinct, left_out
+from rageval.files.jsonl import Id, RecordForm, has, identifier, once, one_a_line, read_forms
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source
+from rageval.files.opening import Source, name_of
 from rageval.records import Nugget
+from rageval.text import visible
 
-__all__ = ["Nugget", "read_nuggets", "write_nuggets"]
+__all__ = ["Nugget", "read_banks", "read_nuggets", "write_banks", "write_nuggets"]
+
+_IN_A_FOLDER = re.compile(r"\.jsonl?(\.(gz|bz2|xz|zst))?$")
 
 
 class _ListedNugget(msgspec.Struct):
@@ -31,6 +38,7 @@ class _ListedNugget(msgspec.Struct):
     nugget_id: Id | None = None
     id: Id | None = None
     mapped_sub_narrative: str | None = None
+    source: str | None = None
 
 
 class _NuggetList(msgspec.Struct):
@@ -69,48 +77,48 @@ class _FreshStackNuggets(msgspec.Struct):
     nuggets: list[_FreshStackNugget]
 
 
-def _from_list(line: _NuggetList, limits: Limits) -> list[Nugget]:
+def _from_list(line: _NuggetList, limits: Limits) -> NuggetBank:
     query = identifier(line.qid, "qid", limits)
     nuggets = []
     for at, nugget in enumerate(line.nuggets):
         given = nugget.nugget_id if nugget.nugget_id is not None else nugget.id
         name = str(at) if given is None else identifier(given, f"nuggets[{at}].id", limits)
         importance = None if nugget.importance == "failed" else nugget.importance
-        nuggets.append(Nugget(query, name, nugget.text, importance, group=nugget.mapped_sub_narrative))
-    return _distinct(nuggets)
+        facts = () if nugget.source is None else (("source", nugget.source),)
+        group = nugget.mapped_sub_narrative
+        nuggets.append(Nugget(query, name, nugget.text, importance, group=group, facts=facts))
+    return NuggetBank(query, distinct(nuggets))
 
 
-def _from_rubrics(line: _Rubrics, limits: Limits) -> list[Nugget]:
+def _from_rubrics(line: _Rubrics, limits: Limits) -> NuggetBank:
     query = identifier(line.qid, "qid", limits)
-    return [
+    criteria = (
         Nugget(query, str(at), criterion.criterion, weight=criterion.weight, group=criterion.axis)
         for at, criterion in enumerate(line.rubrics)
-    ]
+    )
+    return NuggetBank(query, tuple(criteria))
 
 
-def _from_freshstack(line: _FreshStackNuggets, limits: Limits) -> list[Nugget]:
+def _from_freshstack(line: _FreshStackNuggets, limits: Limits) -> NuggetBank:
     query = identifier(line.query_id, "query_id", limits)
-    return _distinct(
-        [Nugget(query, identifier(nugget.id, "nuggets._id", limits), nugget.text) for nugget in line.nuggets]
+    return NuggetBank(
+        query,
+        distinct(
+            [
+                Nugget(query, identifier(nugget.id, "nuggets._id", limits), nugget.text)
+                for nugget in line.nuggets
+            ]
+        ),
     )
 
 
-def _distinct(nuggets: list[Nugget]) -> list[Nugget]:
-    seen: set[str] = set()
-    for nugget in nuggets:
-        if nugget.nugget_id in seen:
-            raise Unfit(f"expected a different id for every nugget, found {nugget.nugget_id!r} twice")
-        seen.add(nugget.nugget_id)
-    return nuggets
-
-
-LISTS = RecordForm(
+_LISTS = RecordForm(
     "nuggets", "{qid, nuggets: [{text, importance}]}", has("qid", "nuggets"), _NuggetList, _from_list
 )
-RUBRICS = RecordForm(
+_RUBRICS = RecordForm(
     "rubrics", "{qid, rubrics: [{criterion, weight, axis}]}", has("qid", "rubrics"), _Rubrics, _from_rubrics
 )
-FRESHSTACK = RecordForm(
+_FRESHSTACK = RecordForm(
     "FreshStack questions",
     "{query_id, nuggets: [{_id, text}]}",
     has("query_id", "nuggets"),
@@ -119,22 +127,75 @@ FRESHSTACK = RecordForm(
 )
 
 
-def read_nuggets(source: Source, limits: Limits = DEFAULT) -> Iterator[Nugget]:
-    """Read the nuggets (or the criteria of rubrics) of a file, query by query.
+def read_nuggets(
+    source: Source, limits: Limits = DEFAULT, remarks: list[str] | None = None
+) -> Iterator[Nugget]:
+    """Read the nuggets (or the criteria of rubrics) of a file, or of the files of a folder, query by query.
 
-    A nugget without an id is called after its place, from 0; an importance that "failed" is None. A data set
-    that holds nuggets may stand for a file.
+    A nugget without an id is called after its place, from 0, or in NuggetBank v3 after the digest of its
+    question; an importance that "failed" is None. What the rules of v3 leave out is added to `remarks`, or
+    warned of, in one sentence. A data set that holds nuggets may stand for a file.
     """
     if callable(content := getattr(source, "nuggets", None)):
         yield from content()
         return
-    records = read_forms(source, (LISTS, RUBRICS, FRESHSTACK), "nuggets", limits)
-    for _, nuggets in once(records, source, _query):
-        yield from nuggets
+    banks = []
+    for _, bank in numbered_banks(source, limits):
+        yield from bank.nuggets
+        banks.append(bank._replace(record={}, nuggets=()))
+    if (said := left_out(banks)) is None:
+        return
+    if remarks is None:
+        warnings.warn(f"{name_of(source)}: {said}", stacklevel=2)
+    else:
+        remarks.append(f"{visible(name_of(source))}: {said}")
 
 
-def _query(nuggets: list[Nugget]) -> str | None:
-    return f"list of nuggets for query {nuggets[0].query_id}" if nuggets else None
+def read_banks(source: Source, limits: Limits = DEFAULT) -> Iterator[NuggetBank]:
+    """Read banks of nuggets with their whole records: NuggetBank v3, NeuCLIR's older form, DRAGUN's rubrics.
+
+    The other formats of nuggets are read, too, without a record.
+    """
+    for _, bank in numbered_banks(source, limits):
+        yield bank
+
+
+def numbered_banks(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, NuggetBank]]:
+    """Read (line, nuggets) of every query; the files of a folder one after the other."""
+    first: dict[str, str] = {}
+    for each in _files_of(source):
+        forms = (*bank_forms(name_of(each)), _LISTS, _RUBRICS, _FRESHSTACK)
+        lines = one_a_line(each, "nuggets", limits)
+        records = read_forms(lines, forms, "nuggets", limits)
+        for line, bank in once(records, each, lambda bank: f"list of nuggets for query {bank.query_id}"):
+            if first.setdefault(bank.query_id, name_of(each)) != name_of(each):
+                raise InputError(
+                    f"{name_of(each)}:{line}: query {visible(bank.query_id)} has nuggets in"
+                    f" {visible(first[bank.query_id])}, too; expected them in one file"
+                )
+            yield line, bank
+
+
+def _files_of(source: Source) -> list[Source]:
+    """Return the files of nuggets in a folder, by name; a file as it is."""
+    if not isinstance(source, str | os.PathLike) or not os.path.isdir(source):
+        return [source]
+    found = sorted(
+        entry.path for entry in os.scandir(source) if entry.is_file() and _IN_A_FOLDER.search(entry.name)
+    )
+    if not found:
+        raise InputError(f"{name_of(source)}: expected files of nuggets (*.json, *.jsonl), found none")
+    return list(found)
+
+
+def write_banks(banks: Iterable[NuggetBank]) -> Iterator[str]:
+    """Write banks as JSON lines, each with all that was read of it, known here or not."""
+    for bank in banks:
+        if not bank.record:
+            raise InputError(
+                f"nuggets of query {bank.query_id!r}: have no record of a bank; write them with write_nuggets"
+            )
+        yield msgspec.json.encode(bank.record).decode()
 
 
 def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -154,15 +215,19 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
 
 
 def _record(at: int, nugget: Nugget) -> dict[str, Any]:
-    if nugget.weight is not None:
+    fits = nugget.importance in ("vital", "okay", None) and not nugget.references
+    odd = "a weight" if nugget.weight is not None else "answers" if nugget.answers else ""
+    if odd or not fits:
         raise InputError(
-            f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}: has a weight, for which the format of"
-            " AutoNuggetizer has no place; expected nuggets with an importance"
+            f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}: has"
+            f" {odd or 'references, or an importance of another kind'}, for which the format of"
+            " AutoNuggetizer has no place; expected nuggets that are vital or okay"
         )
     record: dict[str, Any] = {"text": nugget.text}
     record |= {"importance": nugget.importance} if nugget.importance is not None else {}
     record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(at) else {}
-    return record | ({"mapped_sub_narrative": nugget.group} if nugget.group is not None else {})
+    record |= {"mapped_sub_narrative": nugget.group} if nugget.group is not None else {}
+    return dict(nugget.facts) | record
 
 
 _SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from rageval.errors import InputError
 from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import Between, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import SUPPORT, Scale
+from rageval.text import visible
 
 # What a vital nugget counts, one that is okay, and one of which nobody says.
 _COUNTED: dict[str, dict[str | None, float]] = {
@@ -158,11 +160,16 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
 
 def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
     """Return (weight, judgement) of the judgements on a scale: what each counts by its importance."""
-    counted = _COUNTED[importance]
     judged = answer.judged(scale, needs=None if importance == "all" else "importance")
-    return [(counted[judgement.importance], judgement) for judgement in judged]
+    return [(counts(importance, judgement), judgement) for judgement in judged]
 
 
 def counts(importance: str, judgement: Judgement) -> float:
     """Return what a judgement counts in a measure of nuggets of this importance."""
-    return _COUNTED[importance][judgement.importance]
+    count = _COUNTED[importance].get(judgement.importance)
+    if count is None and importance != "all":
+        raise InputError(
+            f"nugget {visible(str(judgement.aspect))!r} has the importance"
+            f" {visible(str(judgement.importance))!r}, which cannot be weighed here; expected vital or okay"
+        )
+    return 1.0 if count is None else count

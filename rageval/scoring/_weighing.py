@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.errors import InputError
+from rageval.files.banks import SCORED
 from rageval.files.judgements import JudgementTable, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
@@ -24,7 +25,8 @@ def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
     Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
     that says something else is an error; what only one side knows is told in `table.remarks`.
     """
-    nuggets, name = _nuggets(source, limits)
+    nuggets, name = _nuggets(source, table.remarks, limits)
+    _refuse_unscored(nuggets, name)
     by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
     by_text = _by_text(nuggets)
     first: dict[Place, int] = {}
@@ -51,7 +53,18 @@ def _rows(table: JudgementTable) -> Iterator[tuple[int, Place]]:
                 yield row, (table.query[answer], table.row_aspect[row])
 
 
-def _nuggets(source: Any, limits: Limits) -> tuple[list[Nugget], str]:
+def _refuse_unscored(nuggets: Iterable[Nugget], name: str) -> None:
+    """Refuse nuggets whose answers count by a rule that no measure knows."""
+    odd = next((nugget for nugget in nuggets if nugget.aggregator not in SCORED), None)
+    if odd is not None:
+        raise InputError(
+            f"{visible(name)}: nugget {visible(odd.nugget_id)!r} of query {visible(odd.query_id)!r} takes its"
+            f" answers together by {odd.aggregator}, which cannot be scored; expected {' or '.join(SCORED)}:"
+            " leave the nugget out"
+        )
+
+
+def _nuggets(source: Any, remarks: list[str], limits: Limits) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
         found = list(source)
         if not all(isinstance(nugget, Nugget) for nugget in found):
@@ -59,7 +72,7 @@ def _nuggets(source: Any, limits: Limits) -> tuple[list[Nugget], str]:
                 f"nuggets: expected a file, a data set or records of Nugget, found {found!r:.80}"
             )
         return found, "nuggets"
-    return list(read_nuggets(source, limits)), name_of(source)
+    return list(read_nuggets(source, limits, remarks)), name_of(source)
 
 
 def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:

@@ -59,7 +59,9 @@ def test_nuggets_of_the_nuggetizer() -> None:
 
 def test_nuggets_of_trec_rag_2026_belong_to_sub_narratives() -> None:
     line = {"qid": "7", "nuggets": [VITAL | {"mapped_sub_narrative": '"Weather"', "source": "post-edit"}]}
-    assert nuggets(line) == [Nugget("7", "0", "It rains.", "vital", group='"Weather"')]
+    nugget = Nugget("7", "0", "It rains.", "vital", group='"Weather"', facts=(("source", "post-edit"),))
+    assert nuggets(line) == [nugget]
+    assert nuggets(*map(str.encode, write_nuggets([nugget]))) == [nugget]
 
 
 @pytest.mark.parametrize("key", ["nugget_id", "id"])

@@ -1,0 +1,233 @@
+"""Banks of nuggets: NuggetBank v3, NeuCLIR's older form and DRAGUN's rubrics, read and written back."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rageval
+from rageval.checking import diagnose
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT
+from rageval.files.nuggets import read_banks, read_nuggets, write_banks
+from rageval.records import Nugget, Reference
+from test_answers_files import stream
+
+GOLDEN = Path(__file__).parents[1] / "golden/trec"
+# Of each question of a published bank of 15: how its answers go together, and how many documents state each.
+PUBLISHED = [
+    *(("OR", answers) for answers in ([2, 1, 1, 1], [2, 1, 0, 1], [1, 1, 0, 1], [1, 0], [2], [1, 1, 1, 1])),
+    *(("OR", answers) for answers in ([1, 1, 0, 0], [1, 0], [1], [2, 0, 1], [2])),
+    *(("AND", answers) for answers in ([1, 1, 1, 0, 1, 1, 1, 1], [1] * 5)),
+    ("OR", [1]),
+    ("AND", [1, 1, 0, 1]),
+]
+
+
+def question(text: str, documents: list[int], **more: Any) -> dict[str, Any]:
+    answers = {
+        f"a{at}": {"answer": f"a{at}", "references": [{"doc_id": f"d{number}"} for number in range(count)]}
+        for at, count in enumerate(documents)
+    }
+    return {"question": text, "query_id": "300", "answers": answers, **more}
+
+
+def bank(*questions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    by_text = {each.get("question", str(at)): each for at, each in enumerate(questions)}
+    return {"query_id": "300", "title_query": "t", "format_version": "v3", "nugget_bank": by_text, **more}
+
+
+def published() -> dict[str, Any]:
+    return bank(
+        *(
+            question(f"Question {at}?", documents, aggregator_type=how, creator=[{"is_human": True}])
+            for at, (how, documents) in enumerate(PUBLISHED)
+        )
+    )
+
+
+def nuggets(*records: Any) -> list[Nugget]:
+    return list(read_nuggets(stream(*records)))
+
+
+def refused(*records: Any, name: str = "file.jsonl") -> str:
+    with pytest.raises(InputError) as error:
+        list(read_nuggets(stream(*records, name=name)))
+    return str(error.value)
+
+
+def test_a_bank_over_many_lines_is_read_by_the_rules_of_auto_argue(tmp_path: Path) -> None:
+    path = tmp_path / "nuggets_300.v3.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(published(), indent=1).encode()))
+    said: list[str] = []
+    found = list(read_nuggets(path, remarks=said))
+    assert [nugget.aggregator for nugget in found] == [how for how, _ in PUBLISHED]
+    kept = [[len(answer.references) for answer in nugget.answers] for nugget in found]
+    assert kept == [[count for count in documents if count] for _, documents in PUBLISHED]
+    assert said == [f"{path}: 9 answers without a reference are left out, as Auto-ARGUE does"]
+    with pytest.warns(UserWarning, match="9 answers without a reference"):
+        list(read_nuggets(path))
+
+
+def test_a_made_up_bank_has_two_questions_a_claim_and_a_question_within_another() -> None:
+    said: list[str] = []
+    built, protects, claim = read_nuggets(GOLDEN / "synthetic.v3.jsonl", remarks=said)
+    assert said[0].endswith(
+        "2 answers without a reference are left out, and with them 1 questions that have no other, as"
+        " Auto-ARGUE does"
+    )
+    assert built.nugget_id == hashlib.md5(b"When was it built?").hexdigest()
+    assert [answer.text for answer in built.answers] == ["15th century", "about 1450"]
+    assert built.answers[0].references[1] == Reference("doc2", start=0, end=10, encoding="utf-8")
+    assert (protects.aggregator, protects.importance, len(protects.answers)) == ("AND", "okay", 2)
+    assert [sub.text for sub in protects.sub_nuggets] == ["Who sets the rules?"]
+    assert [answer.text for answer in protects.sub_nuggets[0].answers] == ["UNESCO"]
+    assert (claim.nugget_id, claim.answers, claim.references[0].doc_id) == ("c1", (), "doc5")
+
+
+@pytest.mark.parametrize("name", ["synthetic.v3.jsonl", "dragun.rubric.json"])
+def test_banks_are_written_back_with_all_that_was_read(name: str) -> None:
+    text = (GOLDEN / name).read_text()
+    first = list(read_banks(GOLDEN / name))
+    lines = list(write_banks(first))
+    assert [json.dumps(json.loads(line)) for line in lines] == [json.dumps(json.loads(text))]
+    assert list(read_banks(stream(*map(str.encode, lines)))) == first
+
+
+def test_rubrics_of_dragun_are_questions_with_so_many_answers() -> None:
+    found = list(read_nuggets(GOLDEN / "dragun.rubric.json"))
+    assert [(nugget.nugget_id, nugget.importance, len(nugget.answers)) for nugget in found] == [
+        ("t1-1", "A", 3),
+        ("t1-2", "B", 1),
+        ("t1-3", "C", 2),
+    ]
+    assert [answer.answer_id for answer in found[0].answers] == ["a1", "a2", "a3"]
+
+
+def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) -> None:
+    record = {"Who?": ["AND", {"she": ["d1", "d2"], "he": ["d1"], "it": []}], "When?": ["OR", {"now": []}]}
+    path = tmp_path / "nuggets_300.json"
+    path.write_text(json.dumps(record, indent=2))
+    said: list[str] = []
+    (found,) = read_nuggets(path, remarks=said)
+    assert (found.query_id, found.text, found.aggregator) == ("300", "Who?", "AND")
+    assert [(answer.text, len(answer.references)) for answer in found.answers] == [("she", 2), ("he", 1)]
+    assert said[0].endswith(
+        "2 answers without a reference are left out, and with them 1 questions that have no other, as"
+        " Auto-ARGUE does"
+    )
+    assert "call the file nuggets_QUERY.json" in refused(record)
+
+
+def test_several_files_are_a_folder_and_a_query_is_in_one_of_them(tmp_path: Path) -> None:
+    for query in ("301", "302"):
+        record = {
+            "query_id": query,
+            "title_query": "",
+            "claim_bank": {"c": {"claim": "x", "query_id": query}},
+        }
+        (tmp_path / f"{query}.v3.json").write_text(json.dumps(record, indent=2))
+    (tmp_path / "README.md").write_text("not read")
+    assert [nugget.query_id for nugget in read_nuggets(tmp_path)] == ["301", "302"]
+    together = b"".join(path.read_bytes() + b"\n" for path in sorted(tmp_path.glob("*.json")))
+    assert [nugget.query_id for nugget in read_nuggets(stream(together))] == ["301", "302"]
+    (tmp_path / "other.json").write_text((tmp_path / "301.v3.json").read_text())
+    with pytest.raises(InputError, match=r"query 301 has nuggets in .*301\.v3\.json, too"):
+        list(read_nuggets(tmp_path))
+
+
+def test_a_number_is_a_weight_and_a_word_an_importance() -> None:
+    found = nuggets(bank(question("a?", [1], importance=2), question("b?", [1], importance="vital")))
+    assert [(nugget.importance, nugget.weight) for nugget in found] == [(None, 2.0), ("vital", None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"aggregator_type": "XOR"}, "'a?': expected one of OR, AND, NOT, SUM as `aggregator_type`"),
+        ({"importance": 10**400}, "'a?': expected a number up to 1,000,000 as `importance`"),
+        ({"query_id": "301"}, "'a?': expected a nugget of query '300', found one of '301'"),
+        ({"answers": ["x"]}, "'a?': Expected `object | null`, got `array` in `answers`"),
+        ({"answers": {"x": {"answer": "x", "references": [{"doc_id": ""}]}}}, "`doc_id`, found nothing"),
+        (
+            {
+                "answers": {
+                    "x": {
+                        "answer": "x",
+                        "references": [{"doc_id": "d", "offsets": {"start_offset": 3, "end_offset": 1}}],
+                    }
+                }
+            },
+            "expected offsets from 0, the end behind the start, found 3 to 1",
+        ),
+        ({"sub_nuggets": [{"query_id": "300"}]}, "missing required field `question`"),
+    ],
+)
+def test_bad_nuggets_are_named(change: dict[str, Any], message: str) -> None:
+    found = refused(bank(question("a?", [1]) | change))
+    assert found.startswith("file.jsonl:1: expected NuggetBank v3")
+    assert message.casefold() in found.casefold()
+
+
+def test_json_over_many_lines_is_explained_where_it_is_broken() -> None:
+    whole = json.dumps(bank(question("a?", [1])), indent=1).encode()
+    again = json.dumps(bank(question("a?", [1]), query_id=[]), indent=1).encode()
+    at = whole.count(b"\n") + 2
+    assert refused(whole, again).startswith(f"file.jsonl:{at}: expected NuggetBank v3")
+    assert "no valid JSON" in refused(whole[:-9])
+    assert "stands twice" in refused(whole.replace(b'"title_query"', b'"query_id"'))
+    deep = b'{\n"a":' * 10_000 + b"1" + b"}\n" * 10_000
+    assert "nested too deeply" in refused(deep)
+    with pytest.raises(InputError, match="--limit record"):
+        list(read_nuggets(stream(whole), DEFAULT._replace(record=100)))
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=50)
+def test_any_bytes_are_read_or_refused(found: bytes) -> None:
+    for start in (
+        b'{\n"query_id": "q", "title_query": "", "nugget_bank": ',
+        b'{"query_id": "q", "nugget_bank": ',
+    ):
+        with pytest.raises(InputError):
+            list(read_nuggets(stream(start + found)))
+
+
+def test_what_says_not_is_read_and_never_scored(tmp_path: Path) -> None:
+    path = tmp_path / "bank.jsonl"
+    path.write_text(json.dumps(bank(question("a?", [1], aggregator_type="NOT", question_id="n"))))
+    (nugget,) = read_nuggets(path)
+    assert nugget.aggregator == "NOT"
+    judged = [{"query_id": "300", "run_id": "r", "aspect": "n", "label": "support"}]
+    with pytest.raises(InputError, match="by NOT, which cannot be scored"):
+        rageval.evaluate_answers("nugget_recall", judged, nuggets=path)
+    assert "say NOT or SUM" in diagnose(path)[0].message
+
+
+def test_importance_of_another_kind_is_not_weighed() -> None:
+    judged = [{"query_id": "t1", "run_id": "r", "aspect": "t1-1", "label": "support"}]
+    rubric = GOLDEN / "dragun.rubric.json"
+    with pytest.warns(UserWarning, match="were not judged"):
+        scores = rageval.evaluate_answers("nugget_recall", judged, nuggets=rubric)
+    assert scores["r"]["nugget_recall"].value == 1
+    with (
+        pytest.warns(UserWarning, match="were not judged"),
+        pytest.raises(InputError, match="'t1-1' has the importance 'A'"),
+    ):
+        rageval.evaluate_answers("v_strict", judged, nuggets=rubric)
+
+
+def test_doctor_knows_banks(tmp_path: Path) -> None:
+    long = tmp_path / "nuggets_1.json"
+    record = {f"{'Long ' * 50}{at}?": ["OR", {"yes": ["d"]}] for at in range(2000)}
+    long.write_text(json.dumps(record, indent=2))
+    assert not diagnose(long, GOLDEN / "dragun.rubric.json")
+    found = [finding.message for finding in diagnose(GOLDEN / "synthetic.v3.jsonl")]
+    assert any(message.startswith("2 answers without a reference") for message in found)
