@@ -24,6 +24,7 @@ from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.banks import is_older_bank
+from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of
 from rageval.files.trec import PLAIN, QRELS, RUN, Reading, is_tabbed
@@ -91,10 +92,10 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
 
 
 def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
-    """Read what others are compared with: topics, a corpus, a pool, a manifest; of a leaderboard nothing."""
+    """Read what others are compared with: topics, a corpus, a pool, a manifest; or a leaderboard."""
     known = Known(name_of(path), kind)
     if kind == LEADERBOARD:
-        return [], known
+        return _leaderboard(path, reading.limits), known
     if kind == RETRIEVED:
         return [], _retrieved(path, reading)
     if kind == TOPICS:
@@ -118,6 +119,20 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         message = "{} is not as it was when the collection was built"
         return [Finding(1, ERROR, message.format(name), effect, path) for name in changed(Path(path))], known
     return [], known
+
+
+def _leaderboard(path: str, limits: Limits) -> list[Finding]:
+    """Return what is odd in a leaderboard; FreshStack's, one object of its own kind, is not read here."""
+    start = head(path, limits.for_records()).removeprefix(BOM)
+    if start.lstrip().startswith(b"{") and not is_leaderboard(start.split(b"\n")[:1]):
+        return []
+    try:
+        read_leaderboard(path, limits=limits)
+    except UntoldForm:
+        effect = "rageval agree --leaderboards takes it only with --form"
+        message = f"nothing says which of the four columns holds the topics: {ALL!r} is in none, or in both"
+        return [Finding(1, WARNING, message, effect, path)]
+    return []
 
 
 def _retrieved(path: str, reading: Reading) -> Known:
@@ -253,7 +268,6 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
 POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
-_OF_ALL = {b"all", b"amean"}  # what a leaderboard has in place of a topic
 _FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
@@ -309,16 +323,16 @@ def _kind_of(line: bytes) -> str | None:
 
 
 def _is_leaderboard(lines: Sequence[bytes]) -> bool:
-    """Tell whether lines of four columns are values of runs, by topic and measure, and no judgements.
+    """Tell whether lines are values of runs, by topic and measure, and no judgements.
 
     They begin with names of columns, hold means over all topics, or fractions of few measures of many runs.
     """
+    if is_leaderboard(lines):
+        return True
     rows = [line.split() for line in lines]
     rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
     if not rows or any(len(row) != QRELS.width for row in rows):
         return False
-    if rows[0][-1].lower() in (b"value", b"score") or any(_OF_ALL & set(row[1:3]) for row in rows):
-        return True
     fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
     return 2 * fractions >= len(rows) and 2 * len({row[2] for row in rows}) <= len(rows)
 

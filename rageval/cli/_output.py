@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rageval.comparison import Settings
     from rageval.comparison.intervals import Slice
+    from rageval.files.leaderboards import Form
     from rageval.scoring.scores import Score, Scores
 
 
@@ -291,6 +292,19 @@ def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
     yield from entries(results)
 
 
+def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
+    """Return what writes a leaderboard in this form: values at full precision, whatever `--places`."""
+
+    def lines(results: list[Scores], layout: Layout) -> Iterator[str]:
+        from rageval.files.leaderboards import LeaderboardRow, write_leaderboard
+
+        values = _values(results, layout)
+        rows = (LeaderboardRow(row.run, row.query, row.measure, row.value) for row in values)
+        yield from write_leaderboard(rows, form)
+
+    return lines
+
+
 FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "trec": trec,
     "ir_measures": ir_measures,
@@ -302,6 +316,10 @@ FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "latex": latex,
     "table": table,
     "freshstack-leaderboard": leaderboard,
+    "leaderboard-trec_eval": _in_form("trec_eval"),
+    "leaderboard-tot": _in_form("tot"),
+    "leaderboard-ir_measures": _in_form("ir_measures"),
+    "leaderboard-jsonl": _in_form("jsonl"),
 }
 
 

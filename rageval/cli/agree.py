@@ -9,20 +9,39 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import QRELS, Command, end_if_biased, shared
-from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines
+from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines, wrapped
+from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.beside import OneJudge, Parting
     from rageval.comparison.passport import Judged, Passport
+    from rageval.files.leaderboards import Form
 
 _STYLES = ("table", "md", "json")
 _LONGEST = 120  # characters of reasons in a table
 
 
 @click.command(cls=Command)
-@click.argument("judged", type=QRELS)
-@click.argument("gold", type=QRELS)
+@click.argument("judged", type=QRELS, required=False)
+@click.argument("gold", type=QRELS, required=False)
+@click.option(
+    "--leaderboards",
+    nargs=2,
+    type=click.Path(),
+    metavar="TRUTH JUDGE",
+    help="Compare how two leaderboards rank the same runs, in place of judgements.",
+)
+@click.option(
+    "--form",
+    "forms",
+    multiple=True,
+    type=click.Choice(("trec_eval", "tot", "ir_measures", "jsonl")),
+    help="What form a leaderboard has, where it does not say; twice: of the truth, of the judge.",
+)
+@click.option(
+    "--at", "cutoffs", metavar="K,…", help="Leaderboards: tau_b also of the K best runs (default: 4,10)."
+)
 @shared(
     "--nuggets-in-qrels",
     help="Whether the second column of qrels names nuggets (default: where it looks so).",
@@ -35,7 +54,10 @@ _LONGEST = 120  # characters of reasons in a table
     help="How much near misses count as agreement.",
 )
 @shared(
-    "--measure", multiple=False, metavar="MEASURE", help="Rank systems by this, instead of by mean grades."
+    "--measure",
+    multiple=False,
+    metavar="MEASURE",
+    help="Rank systems by this, instead of by mean grades; of leaderboards, this measure only.",
 )
 @shared("--answers", help="The answers, to see whether the judge leans on their length.", multiple=False)
 @shared(
@@ -49,9 +71,15 @@ _LONGEST = 120  # characters of reasons in a table
     help="Also what each of the two did and cost, and the N things on which they differ most.",
 )
 @click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else md.")
+@click.pass_context
 def agree(
+    ctx: click.Context,
+    /,
     judged: Any,
     gold: Any,
+    leaderboards: tuple[str, str] | None,
+    forms: tuple[Form, ...],
+    cutoffs: str | None,
     nuggets_in_qrels: str | None,
     weights: str,
     measures: str | None,
@@ -74,7 +102,18 @@ def agree(
     rageval agree umbrela.qrels nist.qrels --weights quadratic
     rageval agree ours.jsonl originals.jsonl --parting 20
     rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
+    rageval agree --leaderboards truth.txt judge.txt
     """
+    if leaderboards:
+        way_out = "of leaderboards expected --leaderboards TRUTH JUDGE, -m, --form, --at and --format only"
+        _refuse_others(ctx, _OF_BOARDS | _OF_BOTH, way_out)
+        print_lines(_alike(leaderboards, forms, cutoffs, measures, style))
+        return
+    _refuse_others(
+        ctx, set(ctx.params) - _OF_BOARDS, "is of leaderboards; expected --leaderboards TRUTH JUDGE, too"
+    )
+    if judged is None or gold is None:
+        raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
     from rageval.comparison.passport import between, passport, read, read_people, together
 
     lengths = _lengths(answers) if answers else None
@@ -84,6 +123,79 @@ def agree(
     found = passport(mine, theirs, weights, measures, lengths, nuggets, among)
     print_lines(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style))
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
+
+
+_OF_BOARDS = {"leaderboards", "forms", "cutoffs"}
+_OF_BOTH = {"measures", "style"}
+
+
+def _refuse_others(ctx: click.Context, known: set[str], way_out: str) -> None:
+    """Refuse what says nothing of what is compared: leaderboards, or judgements."""
+    from click.core import ParameterSource
+
+    for param in ctx.command.params:
+        name = str(param.name)
+        if name not in known and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            word = param.opts[0] if param.opts[0].startswith("-") else visible(str(ctx.params[name]))
+            raise UsageError(f"{word}: {way_out}")
+
+
+def _alike(
+    files: tuple[str, str],
+    forms: tuple[Form, ...],
+    cutoffs: str | None,
+    measure: str | None,
+    style: str | None,
+) -> Iterator[str]:
+    """Yield how alike two leaderboards rank runs, in any style."""
+    from rageval.comparison.leaderboards import CUTOFFS, compare_leaderboards
+
+    truth, judge = _boards(files, forms)
+    at = CUTOFFS if cutoffs is None else _whole_numbers(cutoffs)
+    found = compare_leaderboards(truth, judge, (measure,) if measure else (), at)
+    style = style or ("table" if on_terminal() else "md")
+    if style == "json":
+        yield json.dumps([each.as_dict() for each in found], indent=2)
+        return
+    draw = {"md": md_lines, "table": table_lines}[style]
+    say = md_line if style == "md" else visible
+    for number, each in enumerate(found):
+        if number:
+            yield ""
+        yield say(each._title())
+        if style == "md":
+            yield ""
+        cells = [["", "value", "low", "high"]]
+        for one in each.coefficients:
+            numbers = (one.value, one.low, one.high)
+            cells.append([one.name, *("-" if value != value else f"{value:.4f}" for value in numbers)])
+        yield from draw(cells, 1)
+        yield ""
+        if each.topics:
+            yield say(f"95 % intervals over {each.topics:,} topics, the same drawn for both")
+        yield from (line for note in each.notes for line in wrapped(say(note)))
+
+
+def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
+    """Read both leaderboards; topics of one that can be told tell those of the other."""
+    from rageval.files.leaderboards import ALL, UntoldForm, read_leaderboard
+
+    if len(forms) > 2:
+        raise UsageError("--form: expected it once for both leaderboards, or twice")
+    first, second = (*forms, *forms)[:2] if forms else (None, None)
+    try:
+        truth = read_leaderboard(files[0], first)
+    except UntoldForm:
+        judge = read_leaderboard(files[1], second)
+        return read_leaderboard(files[0], first, {row.query_id for row in judge} - {ALL}), judge
+    return truth, read_leaderboard(files[1], second, {row.query_id for row in truth} - {ALL})
+
+
+def _whole_numbers(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) >= 3 for word in words):
+        raise UsageError(f"--at {visible(text)!r}: expected whole numbers from 3, such as 4,10")
+    return [int(word) for word in words]
 
 
 def passport_lines(

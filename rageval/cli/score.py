@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FORMATS = (
     *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
     "freshstack-leaderboard",
+    *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-trec_eval", "leaderboard-jsonl"),
 )
 _COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer", "crag")
 _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")

@@ -1,7 +1,8 @@
 """Say whether one run is better than another, by how much, and whether these queries could have shown it.
 
 `compare_runs` scores runs and compares them; `compare` takes scores that are there already, such as those of
-judged answers. `Settings` says how. Nothing is imported before it is asked for.
+judged answers. `Settings` says how. `compare_leaderboards` says how alike two leaderboards rank the same runs.
+Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -10,9 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.comparison.comparing import compare, compare_runs
+    from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
 
-__all__ = ["Cell", "Comparison", "Pair", "Settings", "compare", "compare_runs"]
+_HOMES = {
+    "comparing": "compare compare_runs",
+    "leaderboards": "LeaderboardAgreement compare_leaderboards",
+    "results": "Cell Comparison Pair Settings",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "Cell",
+    "Comparison",
+    "LeaderboardAgreement",
+    "Pair",
+    "Settings",
+    "compare",
+    "compare_leaderboards",
+    "compare_runs",
+]
 
 
 if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
@@ -20,8 +38,7 @@ if not TYPE_CHECKING:  # a type checker is not to believe that every name is the
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
-        if name not in __all__:
+        if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        home = "comparing" if name.startswith("compare") else "results"
-        found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
         return found

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rageval.scoring.scores import mean
-from rageval.statistics.agreement import tau_ap, tau_b
+from rageval.statistics.rankings import tau_ap, tau_b
 
 _FAMILIES = {
     "claude": r"claude|anthropic",

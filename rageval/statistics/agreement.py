@@ -111,34 +111,6 @@ def _krippendorff(table: Float, w: Float) -> float:
     return 1 - disagreement / expected if expected else math.nan
 
 
-def tau_b(one: Float, other: Float) -> float:
-    """Return Kendall's τ_b of two lists of scores; NaN if one of them is constant.
-
-    >>> tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
-    0.3333333333333333
-    """
-    # Every pair of systems once.
-    i, j = np.triu_indices(len(one), 1)
-    first, second = np.sign(one[i] - one[j]), np.sign(other[i] - other[j])
-    ties = math.sqrt(float((first != 0).sum()) * float((second != 0).sum()))
-    return float((first * second).sum()) / ties if ties else math.nan
-
-
-def tau_ap(truth: Float, estimate: Float) -> float:
-    """Return τ_AP (Yilmaz et al., SIGIR 2008): τ in which errors near the top of the estimate cost more.
-
-    >>> tau_ap(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0]))
-    1.0
-    """
-    order = np.argsort(-estimate, kind="stable")
-    ranked = truth[order]
-    if len(ranked) < 2:
-        return math.nan
-    # For each place, the share of those above it that belong there.
-    right = [float((ranked[:at] > ranked[at]).mean()) for at in range(1, len(ranked))]
-    return 2 * float(np.mean(right)) - 1
-
-
 def levels_of(one: Float, other: Float) -> Float:
     """Return the grades that there are, the lowest first; `np.unique` would load numpy.ma to find them."""
     return np.array(sorted({*one.tolist(), *other.tolist()}))

@@ -60,6 +60,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *("--answers", "answers"),
     ),
     "agree": ("agree", "other", "other"),
+    "agree leaderboards": ("agree", "--leaderboards", "board", "board", "--at", "4"),
     "arena": ("arena", "other"),
     "judge": (
         "judge",
@@ -213,6 +214,7 @@ def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "from rageval.judges import rubric_named\nRUBRIC = rubric_named('mine.toml')\n"
     )
     Path("groups").write_text("q0 g\nq1 g\n")
+    Path("board").write_text("a all m 3\nb all m 2\nc all m 1\n")
     Path("topics").write_text("q0\tone\nq1\ttwo\n")
     Path("replies").write_text("")
     page = command("report", *RUNS, "-m", "recall@5", "-o", "page.html")

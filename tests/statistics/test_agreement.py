@@ -24,9 +24,8 @@ from rageval.statistics.agreement import (
     _weights,
     agreement,
     table_of,
-    tau_ap,
-    tau_b,
 )
+from rageval.statistics.rankings import tau_ap, tau_b
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30)
 

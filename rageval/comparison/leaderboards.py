@@ -1,0 +1,321 @@
+"""How alike two leaderboards rank the same runs: a judge's beside the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
+from rageval.files.leaderboards import ALL, LeaderboardRow
+from rageval.measures.parsing import parse_measure
+from rageval.scoring.scores import Scores
+from rageval.showing import Displayed, Grid
+from rageval.statistics.agreement import LEVEL, SEED, Agreement
+from rageval.statistics.bootstrap import FEW, expanded
+from rageval.statistics.rankings import RBO_P, pearson, rbo, spearman, tau_ap, tau_b
+from rageval.statistics.samples import Float
+from rageval.text import visible
+
+CUTOFFS = (4, 10)
+_FEWEST_RUNS = 3
+_RESAMPLES = 1000
+_ROUNDED = 1e-3  # what means of rounded values may be off by
+_Values = Mapping[str, Mapping[str, float]]  # run -> topic -> value
+
+
+@dataclass(frozen=True)
+class LeaderboardAgreement(Displayed):
+    """How alike a measure of the truth and one of the judge rank the runs that both have.
+
+    `coefficients` have NaN for a value that is not defined, and for the ends of an interval that there is
+    none of; `notes` say why. `topics` is how many topics the intervals rest on, 0 without any.
+    """
+
+    truth: str
+    judge: str
+    runs: int
+    topics: int
+    coefficients: tuple[Agreement, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def __getitem__(self, name: str) -> Agreement:
+        return next(each for each in self.coefficients if each.name == name)
+
+    def _title(self) -> str:
+        return f"{self.truth} and {self.judge}: {self.runs:,} runs"
+
+    def _grid(self) -> Grid:
+        rows = [
+            [each.name, *(f"{number:.4f}" for number in (each.value, each.low, each.high))]
+            for each in self.coefficients
+        ]
+        return [["coefficient", "value", "low", "high"], *rows]
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [
+            {"coefficient": each.name, "value": each.value, "low": each.low, "high": each.high}
+            for each in self.coefficients
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for a program; None for what is not defined."""
+        numbers = {
+            each.name: {name: _plain(getattr(each, name)) for name in ("value", "low", "high")}
+            for each in self.coefficients
+        }
+        return {
+            "truth": self.truth,
+            "judge": self.judge,
+            "runs": self.runs,
+            "topics": self.topics,
+            "coefficients": numbers,
+            "notes": list(self.notes),
+        }
+
+
+def compare_leaderboards(
+    truth: Iterable[LeaderboardRow],
+    judge: Iterable[LeaderboardRow],
+    measures: Collection[str] = (),
+    at: Sequence[int] = CUTOFFS,
+) -> list[LeaderboardAgreement]:
+    """Say how alike two leaderboards rank the runs that both have, for each pair of measures.
+
+    Parameters
+    ----------
+    truth, judge
+        Rows of `rageval.files.leaderboards.read_leaderboard`, or of `rows_of_scores`.
+    measures
+        Only pairs in which one of these occurs. Without: measures that both have, each with itself; if there
+        are none, each of one with each of the other.
+    at
+        For each k also τ_b on the k runs that are best by the truth, where there are more than k.
+
+    Returns
+    -------
+    list of LeaderboardAgreement
+        Kendall's τ_b, Spearman's ρ, Pearson's correlation, τ_AP with either as the truth and their mean, τ@k,
+        and RBO; with intervals where both have the values of topics.
+
+    Examples
+    --------
+    >>> board = [LeaderboardRow(run, "all", "ndcg", value) for run, value in zip("abc", (0.3, 0.2, 0.1))]
+    >>> compare_leaderboards(board, board)[0]["tau_b"].value
+    1.0
+    """
+    known, given = _by_measure(truth), _by_measure(judge)
+    pairs = _pairs(known, given, measures)
+    return [_compared(one, known[one], other, given[other], at) for one, other in pairs]
+
+
+def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
+    """Yield our own scores as rows of a leaderboard: each topic's, and then `all`."""
+    for scores in results:
+        for score in scores.scores:
+            for query, value in score.by_query.items():
+                yield LeaderboardRow(scores.run, query, str(score.measure), value)
+            yield LeaderboardRow(scores.run, ALL, str(score.measure), score.value)
+
+
+def _by_measure(rows: Iterable[LeaderboardRow]) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for row in rows:
+        found.setdefault(row.measure, {}).setdefault(row.run_id, {})[row.query_id] = row.value
+    return found
+
+
+def _pairs(
+    truth: Mapping[str, Any], judge: Mapping[str, Any], measures: Collection[str]
+) -> list[tuple[str, str]]:
+    lost = [name for name in measures if name not in truth and name not in judge]
+    if lost:
+        there = ", ".join(visible(name) for name in dict.fromkeys([*truth, *judge]))
+        raise UsageError(f"{visible(lost[0])}: neither leaderboard has it; expected one of {there}")
+    shared = [(name, name) for name in truth if name in judge]
+    every = [(one, other) for one in truth for other in judge]
+    if measures:
+        chosen = [pair for pair in shared if pair[0] in measures]
+        return chosen or [pair for pair in every if set(pair) & set(measures)]
+    return shared or every
+
+
+def _compared(
+    one: str, truth: _Values, other: str, judge: _Values, at: Sequence[int]
+) -> LeaderboardAgreement:
+    runs = sorted(truth.keys() & judge.keys())
+    name = visible(one) if one == other else f"{visible(one)} and {visible(other)}"
+    if len(runs) < _FEWEST_RUNS:
+        raise InputError(
+            f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more: are runs"
+            " called the same in both?"
+        )
+    notes = list(_only_in_one(truth, judge))
+    signs = [-1.0 if is_lower_better(measure) else 1.0 for measure in (one, other)]
+    notes += [
+        f"{visible(measure)}: lower is better"
+        for measure in dict.fromkeys((one, other))
+        if is_lower_better(measure)
+    ]
+    sides = [
+        sign * _means(values, runs, which, notes)
+        for sign, values, which in zip(signs, (truth, judge), ("truth", "judge"), strict=True)
+    ]
+    defined = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
+    if int(defined.sum()) < _FEWEST_RUNS:
+        raise InputError(f"{name}: {int(defined.sum())} runs have a value in both, expected {_FEWEST_RUNS}")
+    if not defined.all():
+        notes.append(f"left out, without a value: {_listed(np.array(runs)[~defined].tolist())}")
+        runs = np.array(runs)[defined].tolist()
+        sides = [side[defined] for side in sides]
+    notes += _ties(runs, sides, at)
+    figures = _figures(runs, at)
+    values = {figure: of(*sides) for figure, of in figures.items()}
+    topics, tables = _topics(
+        (truth, judge), runs, [sign * side for sign, side in zip(signs, sides, strict=True)], notes
+    )
+    tables = [sign * table for sign, table in zip(signs, tables, strict=False)]
+    ends = _intervals(tables, figures) if topics else {}
+    nothing = (math.nan, math.nan)
+    found = tuple(Agreement(figure, value, *ends.get(figure, nothing)) for figure, value in values.items())
+    return LeaderboardAgreement(one, other, len(runs), topics, found, tuple(notes))
+
+
+def is_lower_better(measure: str) -> bool:
+    """Return whether this is a measure of ours of which less is better; others are taken for the contrary."""
+    try:
+        return parse_measure(measure).better == "lower"
+    except (MeasureError, MissingPackage):
+        return False
+
+
+def _only_in_one(truth: _Values, judge: _Values) -> Iterator[str]:
+    for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
+        lost = sorted(mine.keys() - others.keys())
+        if lost:
+            yield f"only in the {which}, and left out: {_listed(lost)}"
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(visible, names[:most])) + more
+
+
+def _means(values: _Values, runs: Sequence[str], which: str, notes: list[str]) -> Float:
+    """Return what each run has for all topics; where no row says it, the mean of its topics."""
+    made = [run for run in runs if ALL not in values[run]]
+    if made:
+        what = "all runs" if len(made) == len(runs) else _listed(made)
+        notes.append(f"the {which} has no row {ALL!r} for {what}: means of topics in its place")
+    return np.array([values[run].get(ALL, _mean_of_topics(values[run])) for run in runs], np.float64)
+
+
+def _mean_of_topics(values: Mapping[str, float]) -> float:
+    known = [value for topic, value in values.items() if topic != ALL and value == value]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def _ties(runs: Sequence[str], sides: Sequence[Float], at: Sequence[int]) -> Iterator[str]:
+    for side, which in zip(sides, ("truth", "judge"), strict=True):
+        number = len(side) - len(set(side.tolist()))
+        if number == len(side) - 1:
+            yield f"the {which} is constant: no correlation is defined"
+        elif number:
+            equal = [run for run, value in zip(runs, side, strict=True) if (side == value).sum() > 1]
+            yield f"equal in the {which}, for RBO by name: {_listed(equal)}"
+    ordered = sorted(sides[0].tolist(), reverse=True)
+    for k in at:
+        if k < len(runs) and ordered[k - 1] == ordered[k]:
+            yield f"equal at place {k} of the truth: tau_b@{k} takes the first by name"
+
+
+def _order(runs: Sequence[str], scores: Float) -> list[int]:
+    """Return the places of the runs, the best first, equal ones by name (`runs` are in that order)."""
+    return sorted(range(len(runs)), key=lambda at: -scores[at])
+
+
+def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, Callable[[Float, Float], float]]:
+    """Return every coefficient, as a function of the scores of the truth and of the judge."""
+
+    def overlap(truth: Float, judge: Float) -> float:
+        if any((side == side[0]).all() for side in (truth, judge)):
+            return math.nan
+        ranked, other = ([runs[place] for place in _order(runs, side)] for side in (truth, judge))
+        return rbo(ranked, other)
+
+    def of_best(k: int) -> Callable[[Float, Float], float]:
+        def tau_of_best(truth: Float, judge: Float) -> float:
+            best = _order(runs, truth)[:k]
+            return tau_b(truth[best], judge[best])
+
+        return tau_of_best
+
+    return {
+        "tau_b": tau_b,
+        "rho": spearman,
+        "pearson": pearson,
+        "tau_ap": tau_ap,
+        "tau_ap of the judge": lambda truth, judge: tau_ap(judge, truth),
+        "tau_ap mean": lambda truth, judge: (tau_ap(truth, judge) + tau_ap(judge, truth)) / 2,
+        **{f"tau_b@{k}": of_best(k) for k in sorted(set(at)) if _FEWEST_RUNS <= k < len(runs)},
+        f"rbo(p={RBO_P})": overlap,
+    }
+
+
+def _topics(
+    boards: Sequence[_Values], runs: Sequence[str], sides: Sequence[Float], notes: list[str]
+) -> tuple[int, list[Float]]:
+    """Return tables of the topics (rows) that all runs have on both sides; none with a note that says why."""
+    topics = [set.intersection(*(set(board[run]) - {ALL} for run in runs)) for board in boards]
+    shared = sorted(topics[0] & topics[1])
+    no_interval = "so there are no intervals"
+    if not topics[0] or not topics[1]:
+        which = "neither" if not topics[0] and not topics[1] else "the truth" if topics[1] else "the judge"
+        verb = "has rows of topics" if which == "neither" else "has no rows of topics that all runs share"
+        notes.append(f"{which} {verb}, {no_interval}")
+        return 0, []
+    if len(shared) < FEW:
+        notes.append(f"topics that all runs have in both: {len(shared)}, fewer than {FEW}, {no_interval}")
+        return 0, []
+    tables = [np.array([[board[run][topic] for run in runs] for topic in shared]) for board in boards]
+    if any(np.isnan(table).any() for table in tables):
+        notes.append(f"some topics have no value for some runs, {no_interval}")
+        return 0, []
+    for board, side, which in zip(boards, sides, ("truth", "judge"), strict=True):
+        means = np.array([_mean_of_topics(board[run]) for run in runs])
+        if not np.allclose(means, side, rtol=_ROUNDED, atol=_ROUNDED):
+            notes.append(f"in the {which}, {ALL!r} is not the mean of the topics, {no_interval}")
+            return 0, []
+    if len(shared) < max(map(len, topics)):
+        notes.append(f"intervals are over the {len(shared):,} topics that both have, of {_both(topics)}")
+    return len(shared), tables
+
+
+def _both(topics: Sequence[Collection[str]]) -> str:
+    return f"{len(topics[0]):,} and {len(topics[1]):,}"
+
+
+def _intervals(
+    tables: Sequence[Float], figures: Mapping[str, Callable[[Float, Float], float]]
+) -> dict[str, tuple[float, float]]:
+    """Return bootstrap intervals over topics, the same topics drawn for both leaderboards."""
+    number = len(tables[0])
+    drawn = np.random.default_rng(SEED).integers(0, number, (_RESAMPLES, number))
+    low, high = (float(end[0]) for end in expanded(LEVEL, np.array([number])))
+    samples = [[table[rows].mean(axis=0) for table in tables] for rows in drawn]
+    found = {}
+    for name, figure in figures.items():
+        values = np.array([figure(*sample) for sample in samples])
+        values = values[~np.isnan(values)]
+        # If half of the samples have no value, those that have are no fair sample.
+        if len(values) > _RESAMPLES / 2:
+            ends = np.quantile(values, [low, high])
+            found[name] = (float(ends[0]), float(ends[1]))
+    return found
+
+
+def _plain(number: float) -> float | None:
+    return None if math.isnan(number) else number

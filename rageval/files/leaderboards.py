@@ -1,0 +1,371 @@
+"""Leaderboards: values of runs by measure and topic, in the four forms in which tracks hand them round.
+
+trec_eval     measure topic value         one run a file: a row `runid all NAME` names it, else the file does
+tot           run measure topic value     the default of TREC's Auto-Judge kit
+ir_measures   run topic measure value
+jsonl         {"run_id": …, "topic_id": …, "measure": …, "value": …}
+
+Columns are parted by tabs or blanks. A header is known by its names, and says which column is which. Without
+one, of four columns that holds the topics in which `all` stands, or a topic that is known otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from rageval.errors import InputError, UsageError
+from rageval.files.jsonl import Id, Unfit, explained, identifier, stretches
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Complaints, Source, _bad_bytes, name_of, quoted
+from rageval.text import visible
+
+Form = Literal["trec_eval", "tot", "ir_measures", "jsonl"]
+FORMS: tuple[Form, ...] = ("trec_eval", "tot", "ir_measures", "jsonl")
+ALL = "all"  # what a mean has in place of a topic
+_RUN_NAME = "runid"  # trec_eval's row that names the run
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "trec_eval": ("measure", "topic", "value"),
+    "tot": ("run", "measure", "topic", "value"),
+    "ir_measures": ("run", "topic", "measure", "value"),
+}
+_NAMES = {
+    "run": {"run", "run_id", "runid", "run_tag", "system"},
+    "topic": {"topic", "topic_id", "query_id", "qid", "query", "request_id", "narrative_id"},
+    "measure": {"measure", "metric"},
+    "value": {"value", "score"},
+}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_TRUTH = {"true": 1.0, "false": 0.0, "nan": math.nan}
+
+
+class UntoldForm(InputError):
+    """Nothing says which of four columns holds the topics."""
+
+
+class LeaderboardRow(NamedTuple):
+    """The value of a run by a measure, on a topic or (`all`) on all of them; NaN where it is undefined."""
+
+    run_id: str
+    query_id: str
+    measure: str
+    value: float
+
+
+class _Line(msgspec.Struct):
+    run_id: Id
+    measure: str
+    value: float | bool | None
+    topic_id: Id | None = None
+    query_id: Id | None = None
+
+
+def read_leaderboard(
+    source: Source, form: Form | None = None, topics: Collection[str] = (), limits: Limits = DEFAULT
+) -> list[LeaderboardRow]:
+    """Read a leaderboard in any of the four forms.
+
+    Parameters
+    ----------
+    source
+        A path or a file open in binary mode.
+    form
+        Which form it is, where nothing in it says so. `InputError` if what is there is another one.
+    topics
+        Topics that are known otherwise, which tell the column of topics from that of measures.
+    limits
+        How much a file may ask of us.
+
+    Returns
+    -------
+    list of LeaderboardRow
+        In the order of the file. A second value for the same run, topic and measure is an `InputError`.
+    """
+    if form is not None and form not in FORMS:
+        raise UsageError(f"form {form!r}: expected one of {', '.join(FORMS)}")
+    lines = [
+        (first + at, line.strip(b" \t\r"))
+        for first, text in stretches(source, limits, "a leaderboard")
+        for at, line in enumerate(text.split(b"\n"))
+    ]
+    lines = [(number, line) for number, line in lines if line and not line.startswith(b"#")]
+    name = name_of(source)
+    if not lines:
+        raise InputError(f"{name}: holds comments only, expected a leaderboard")
+    if lines[0][1].startswith(b"{"):
+        if form not in (None, "jsonl"):
+            raise InputError(f"{name}:{lines[0][0]}: found JSON, expected lines of the form {form}")
+        rows = _from_json(name, lines, limits)
+    else:
+        rows = _from_columns(name, lines, form, topics, limits)
+    return _distinct(name, rows)
+
+
+def _from_json(
+    name: str, lines: Sequence[tuple[int, bytes]], limits: Limits
+) -> Iterator[tuple[int, LeaderboardRow]]:
+    decode = msgspec.json.Decoder(_Line).decode
+    complaints = Complaints()
+    for number, text in lines:
+        try:
+            yield number, _row_of(decode(text), limits)
+        except (ValueError, RecursionError) as error:
+            expected = "{run_id, topic_id, measure, value}"
+            complaints.add(f"{name}:{number}: {explained(error, text, expected)}")
+    complaints.raise_if_any()
+
+
+def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
+    given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
+    if len(set(map(str, given))) != 1:
+        found = "neither" if not given else "two that differ"
+        raise Unfit(f"expected a topic_id (or query_id), found {found}")
+    value = math.nan if line.value is None else float(line.value)
+    if math.isinf(value):
+        raise Unfit("expected a finite value, found one that is too large")
+    return LeaderboardRow(
+        identifier(line.run_id, "run_id", limits),
+        identifier(given[0], "topic_id", limits),
+        identifier(line.measure, "measure", limits),
+        value,
+    )
+
+
+def _from_columns(
+    name: str,
+    lines: Sequence[tuple[int, bytes]],
+    form: Form | None,
+    topics: Collection[str],
+    limits: Limits,
+) -> Iterator[tuple[int, LeaderboardRow]]:
+    rows, complaints = [], Complaints()
+    width = len(fields_of(lines[0][1]))
+    for number, line in lines:
+        problem = _bad_bytes(line.replace(b"\t", b" "), limits)
+        fields = [] if problem else fields_of(line, width)
+        if not problem and (width not in (3, 4) or len(fields) != width):
+            of = width if width in (3, 4) else "3 or 4"
+            problem = f"expected {of} columns of a leaderboard, found {len(fields)}: {quoted(line)}"
+        if problem:
+            complaints.add(f"{name}:{number}: {problem}")
+        else:
+            rows.append((number, fields))
+    complaints.raise_if_any()
+    columns = header_of(rows[0][1])
+    if columns is not None:
+        _refuse_other_form(name, rows[0][0], columns, form)
+        rows = rows[1:]
+    else:
+        columns = _columns(name, [fields for _, fields in rows], form, topics)
+    yield from _valued(name, rows, columns, limits)
+
+
+def fields_of(line: bytes, width: int | None = None) -> list[str]:
+    """Return the fields of a line: parted by tabs where these make 3 or 4 of them, else by blanks."""
+    text = line.decode("utf-8", "replace")
+    parts = [part.strip(" ") for part in text.split("\t")]
+    if len(parts) in ((width,) if width else (3, 4)) and all(parts):
+        return parts
+    return re.findall(r"[^ \t]+", text)
+
+
+def header_of(fields: Sequence[str]) -> tuple[str, ...] | None:
+    """Return what each column is, if these are names of columns.
+
+    >>> header_of(["run_id", "request_id", "metric", "value"]), header_of(["run1", "all", "ndcg", "0.5"])
+    (('run', 'topic', 'measure', 'value'), None)
+    """
+    words = [field.lower() for field in fields]
+    found = [next((what for what, names in _NAMES.items() if word in names), "") for word in words]
+    if found[-1:] != ["value"] or len({*found, ""}) <= len(found) or not {"topic", "measure"} <= set(found):
+        return None
+    return tuple(found)
+
+
+def _refuse_other_form(name: str, line: int, columns: tuple[str, ...], form: Form | None) -> None:
+    if form is not None and columns != _COLUMNS.get(form):
+        raise InputError(
+            f"{name}:{line}: the header says {' '.join(columns)}, which is not the form {form}; leave --form"
+            " out"
+        )
+
+
+def _columns(
+    name: str, rows: Sequence[Sequence[str]], form: Form | None, topics: Collection[str]
+) -> tuple[str, ...]:
+    """Return what each column is, of lines without a header."""
+    width = len(rows[0])
+    expected = len(_COLUMNS[form]) if form in _COLUMNS else None
+    if form == "jsonl" or (expected is not None and expected != width):
+        what = "JSON lines" if form == "jsonl" else f"{expected} columns"
+        raise InputError(f"{name}:1: expected {what} (--form {form}), found {width} columns")
+    if width == 3:
+        return _COLUMNS["trec_eval"]
+    told = form or form_of(rows, topics)
+    if told is None:
+        raise UntoldForm(
+            f"{name}: cannot tell which column holds the topics: nothing in the second or the third is"
+            f" {ALL!r} or a topic that is known, or both are; say --form tot (run measure topic value) or"
+            " --form ir_measures (run topic measure value)"
+        )
+    return _COLUMNS[told]
+
+
+def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form | None:
+    """Return the form of lines of four columns: topics stand where `all` or a known topic does, or None.
+
+    >>> form_of([["r", "q1", "ndcg", "1"], ["r", "all", "ndcg", "1"]]), form_of([["r", "ndcg", "q1", "1"]])
+    ('ir_measures', None)
+    """
+    second, third = set(), set()
+    for row in rows:
+        second.add(row[1])
+        third.add(row[2])
+    for known in ({ALL}, set(topics)):
+        if bool(second & known) != bool(third & known):
+            return "ir_measures" if second & known else "tot"
+    return None
+
+
+def _valued(
+    name: str, rows: Sequence[tuple[int, list[str]]], columns: tuple[str, ...], limits: Limits
+) -> Iterator[tuple[int, LeaderboardRow]]:
+    """Yield the rows with their numbers; a row `runid` names the run of a file that has one."""
+    run = ""
+    if "run" not in columns:
+        named = [fields for _, fields in rows if _cell(fields, columns, "measure") == _RUN_NAME]
+        run = _cell(named[0], columns, "value") if named else _stem(name)
+        rows = [(number, fields) for number, fields in rows if fields not in named]
+    complaints = Complaints()
+    for number, fields in rows:
+        text = _cell(fields, columns, "value")
+        value = number_in(text)
+        too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
+        if value is None or math.isinf(value):
+            complaints.add(f"{name}:{number}: expected a number, True or False, found {visible(text[:80])!r}")
+        elif too_long is not None:
+            complaints.add(f"{name}:{number}: expected an id of up to {limits.id:,} bytes")
+        else:
+            yield (
+                number,
+                LeaderboardRow(
+                    run or _cell(fields, columns, "run"),
+                    _cell(fields, columns, "topic"),
+                    _cell(fields, columns, "measure"),
+                    value,
+                ),
+            )
+    complaints.raise_if_any()
+
+
+def _cell(fields: Sequence[str], columns: Sequence[str], what: str) -> str:
+    return fields[columns.index(what)]
+
+
+def _stem(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def number_in(text: str) -> float | None:
+    """Return a number, or a truth value as one; NaN for `nan`, None for anything else.
+
+    >>> number_in("True"), number_in("1e-3"), number_in("1_000")
+    (1.0, 0.001, None)
+    """
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    return _TRUTH.get(text.lower())
+
+
+def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[LeaderboardRow]:
+    first: dict[tuple[str, str, str], int] = {}
+    found = []
+    for number, row in rows:
+        before = first.setdefault(row[:3], number)
+        if before != number:
+            what = ", ".join(map(visible, row[:3]))
+            raise InputError(
+                f"{name}:{number}: a second value for {what}, the first is in line {before}; expected one"
+            )
+        found.append(row)
+    if not found:
+        raise InputError(f"{name}: holds no value, expected a leaderboard")
+    return found
+
+
+def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
+    r"""Yield the lines of a leaderboard; what `read_leaderboard` reads of them is the same, bit for bit.
+
+    `trec_eval` has room for one run. Columns are parted by tabs; an id that holds one is refused, and one
+    with a blank, too, because other tools part columns there: `jsonl` has room for it.
+
+    >>> list(write_leaderboard([LeaderboardRow("r", "all", "ndcg", 0.1)]))
+    ['r\tndcg\tall\t0.1']
+    """
+    if form not in FORMS:
+        raise UsageError(f"form {form!r}: expected one of {', '.join(FORMS)}")
+    columns = _COLUMNS.get(form, ())
+    run: str | None = None
+    for row in rows:
+        if form == "jsonl":
+            yield _as_json(row)
+            continue
+        if form == "trec_eval" and run != row.run_id:
+            if run is not None:
+                raise UsageError(
+                    f"the form trec_eval holds one run, found {visible(run)} and {visible(row.run_id)};"
+                    " write a file each, or another form"
+                )
+            run = row.run_id
+            yield f"{_RUN_NAME}\t{ALL}\t{_unbroken(run)}"
+        cells = {
+            "run": row.run_id,
+            "topic": row.query_id,
+            "measure": row.measure,
+            "value": repr(float(row.value)),
+        }
+        yield "\t".join(_unbroken(cells[what]) for what in columns)
+
+
+def _as_json(row: LeaderboardRow) -> str:
+    value = None if math.isnan(row.value) else float(row.value)
+    record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
+    return msgspec.json.encode(record).decode()
+
+
+def _unbroken(text: str) -> str:
+    """Return a cell that no tool takes for two, nor for a comment."""
+    if not text or re.search(r"\s", text) or text.startswith("#"):
+        raise InputError(
+            f"{visible(text)!r}: a leaderboard of columns cannot hold an id with a blank or '#' at its start;"
+            " write the form jsonl"
+        )
+    return text
+
+
+def is_leaderboard(lines: Sequence[bytes]) -> bool:
+    """Return whether a file that begins so is a leaderboard: by its header, a topic `all`, or its keys."""
+    lines = [line.strip(b" \t\r") for line in lines]
+    lines = [line for line in lines if line and not line.startswith(b"#")]
+    if not lines:
+        return False
+    if lines[0].startswith(b"{"):
+        try:
+            msgspec.json.decode(lines[0], type=_Line)
+        except (ValueError, RecursionError):
+            return False
+        return True
+    rows = [fields_of(line) for line in lines]
+    if header_of(rows[0]) is not None:
+        return True
+    width = len(rows[0])
+    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != width else rows  # cut off behind so much
+    if width not in (3, 4) or any(len(row) != width for row in rows):
+        return False
+    if any(number_in(row[-1]) is None and row[0] != _RUN_NAME for row in rows):
+        return False
+    return any(ALL in (row[1:2] if width == 3 else row[1:3]) for row in rows)

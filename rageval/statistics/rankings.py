@@ -1,0 +1,170 @@
+"""How alike two rankings of systems are, and between what ranks a system may lie.
+
+Of n systems with scores x (the truth) and y, the higher the better:
+    τ_b      (concordant − discordant pairs) / √(pairs that x parts · pairs that y parts)
+    ρ        Pearson's correlation of the ranks, mean ranks for equal scores
+    τ_AP     2/m Σ_i C(i)/A(i) − 1 over the m systems with any above them by y: A(i) of these, of which C(i)
+             are above i by x, too; a group of equal ones is passed over at once (Urbano and Marrero, 2017)
+    RBO      p^n X_n/n + (1 − p)/p Σ_d p^d X_d/d, X_d: systems that are among the first d of both (Webber et
+             al., TOIS 2010: the extrapolated one, of two rankings of the same systems)
+
+The rank of a system is 1 + how many are better. An interval of it is made of the intervals of its differences
+from every other one, which hold at once: between 1 + how many are surely better, and n − how many are surely
+worse (Mogstad et al., 2024). Quantiles of bootstrapped ranks would be too narrow where systems are near to
+one another: a sample drawn from a sample scatters around what was seen, not around what is true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.statistics.bootstrap import RESAMPLES, _floor, _means, _times, is_coarse
+from rageval.statistics.samples import Float, Int, Sample, standard_error
+
+RBO_P = 0.9
+_FARTHEST = 8.0  # standard errors, so that a quantile is finite
+
+
+def tau_b(one: Float, other: Float) -> float:
+    """Return Kendall's τ_b of two lists of scores; NaN if one of them is constant.
+
+    >>> tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
+    0.3333333333333333
+    """
+    # Every pair of systems once.
+    i, j = np.triu_indices(len(one), 1)
+    first, second = np.sign(one[i] - one[j]), np.sign(other[i] - other[j])
+    ties = math.sqrt(float((first != 0).sum()) * float((second != 0).sum()))
+    return float((first * second).sum()) / ties if ties else math.nan
+
+
+def tau_ap(truth: Float, estimate: Float) -> float:
+    """Return τ_AP (Yilmaz et al., SIGIR 2008): τ in which errors near the top of the estimate cost more.
+
+    Systems that the estimate does not part are passed over at once, so that their order changes nothing.
+    NaN if the estimate, or the truth, is constant.
+
+    >>> tau_ap(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0]))
+    1.0
+    """
+    if _is_constant(truth):
+        return math.nan
+    # For each system, the share of those above it that belong there.
+    right = []
+    for at, score in enumerate(estimate):
+        above = truth[estimate > score]
+        if len(above):
+            right.append(float((above > truth[at]).mean()))
+    return 2 * float(np.mean(right)) - 1 if right else math.nan
+
+
+def pearson(one: Float, other: Float) -> float:
+    """Return Pearson's correlation; NaN if one of them is constant.
+
+    >>> round(pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.5])), 6)
+    0.997949
+    """
+    if _is_constant(one) or _is_constant(other):
+        return math.nan
+    first, second = one - one.mean(), other - other.mean()
+    whole = math.sqrt(float(first @ first)) * math.sqrt(float(second @ second))
+    return min(1.0, max(-1.0, float(first @ second) / whole)) if whole else math.nan
+
+
+def spearman(one: Float, other: Float) -> float:
+    """Return Spearman's ρ, equal scores with their mean rank; NaN if one of them is constant.
+
+    >>> round(spearman(np.array([1.0, 2.0, 9.0]), np.array([1.0, 3.0, 2.0])), 12)
+    0.5
+    """
+    return pearson(_mean_ranks(one), _mean_ranks(other))
+
+
+def _mean_ranks(scores: Float) -> Float:
+    others, own = scores[None], scores[:, None]
+    ranks: Float = (others < own).sum(axis=1) + (others == own).sum(axis=1) / 2
+    return ranks
+
+
+def _is_constant(scores: Float) -> bool:
+    return not len(scores) or bool((scores == scores[0]).all())
+
+
+def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
+    """Return the extrapolated rank-biased overlap of two rankings of the same systems, the best first.
+
+    >>> rbo("abc", "abc"), round(rbo("ab", "ba"), 12)
+    (1.0, 0.9)
+    """
+    first: set[str] = set()
+    second: set[str] = set()
+    total = share = 0.0
+    for depth, (left, right) in enumerate(zip(one, other, strict=True), 1):
+        first.add(left)
+        second.add(right)
+        share = len(first & second) / depth
+        total += p**depth * share
+    return p ** len(one) * share + (1 - p) / p * total
+
+
+def rank_intervals(
+    columns: Sample, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[Int, Int]:
+    """Return between what ranks each column lies, by its mean: the highest has rank 1.
+
+    One resample of topics serves all columns. For each column the differences from all others are bounded at
+    once, so that its rank lies within its interval with the probability `level`, however near others are.
+
+    >>> values = np.array([[0.9, 0.1, 0.1], [0.8, 0.2, 0.1], [0.9, 0.1, 0.2], [0.8, 0.2, 0.2]] * 3)
+    >>> low, high = rank_intervals(Sample(tuple("abcdefghijkl"), values, np.arange(12)))
+    >>> low.tolist(), high.tolist()
+    ([1, 2, 2], [1, 3, 3])
+    """
+    number = columns.values.shape[1]
+    low, high = np.ones(number, np.int64), np.full(number, number, np.int64)
+    times = _times(columns.units, resamples, seed)
+    for at in range(number):
+        others = np.delete(np.arange(number), at)
+        apart = columns.of(columns.values[:, [at]] - columns.values[:, others])
+        half = _half_widths(apart, times, level)
+        mean = apart.mean()
+        # What is not known (no topic in common, one topic) is neither better nor worse.
+        low[at] += int((mean < -half).sum())
+        high[at] -= int((mean > half).sum())
+    return low, high
+
+
+def _half_widths(differences: Sample, times: NDArray[np.uint16], level: float) -> Float:
+    """Return half the widths of intervals of the means of all columns, which hold at once."""
+    from scipy.special import ndtr, stdtrit
+
+    if not differences.values.shape[1]:
+        return np.empty(0)
+    error = standard_error(differences)
+    unknown = np.isnan(error)  # of fewer than two topics
+    drawn = _means(times, differences.sums(), differences.sizes()) - differences.mean()
+    units = np.maximum(differences.counts(), 2)
+    # The bootstrap's own error divides by n instead of n − 1.
+    scale = error * np.sqrt((units - 1) / units)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = np.abs(drawn) / scale
+    worst = np.where(np.isfinite(apart), apart, 0.0).max(axis=1)
+    at_once = min(float(np.quantile(worst, level)), _FARTHEST)
+    # As many errors as the normal would need, in Student's terms: few topics know their own error badly.
+    half: Float = error * stdtrit(units - 1, ndtr(at_once))
+    half[unknown] = np.inf
+    coarse = is_coarse(differences) & ~unknown
+    if coarse.any():
+        half[coarse] = np.maximum(half, _floor(differences, level, _span(differences)))[coarse]
+    return half
+
+
+def _span(differences: Sample) -> Float:
+    """Return how far one topic might move each difference: 1 where the values keep to it, as scores do."""
+    known = np.abs(np.nan_to_num(differences.values))
+    span: Float = np.maximum(known.max(axis=0, initial=0.0), 1.0)
+    return span

@@ -1,0 +1,164 @@
+"""`rageval agree --leaderboards`: the numbers of the field to 1e-9, intervals, and what has none."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rageval.comparison.leaderboards import compare_leaderboards, rows_of_scores
+from rageval.errors import InputError
+from rageval.files.leaderboards import LeaderboardRow, read_leaderboard
+from rageval.scoring.evaluation import evaluate
+from test_bad_input import assert_refused, command
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
+TRUTH, JUDGE = str(GOLDEN / "truth.txt"), str(GOLDEN / "judge.txt")
+
+
+def board(values: np.ndarray, measure: str = "m", means: bool = True) -> list[LeaderboardRow]:
+    """Topics by runs."""
+    rows = [
+        LeaderboardRow(f"r{run}", f"q{topic}", measure, float(value))
+        for run, column in enumerate(values.T)
+        for topic, value in enumerate(column)
+    ]
+    every = [
+        LeaderboardRow(f"r{run}", "all", measure, float(value)) for run, value in enumerate(values.mean(0))
+    ]
+    return [*rows, *(every if means else ())]
+
+
+def test_the_numbers_of_the_field() -> None:
+    expected = json.loads((GOLDEN / "expected.json").read_text())
+    (found,) = json.loads(command("agree", "--leaderboards", TRUTH, JUDGE, "--format", "json").out)
+    value = {name: of["value"] for name, of in found["coefficients"].items()}
+    assert value["tau_b"] == pytest.approx(expected["kendall"], abs=1e-9)
+    assert value["rho"] == pytest.approx(expected["spearman"], abs=1e-9)
+    assert value["pearson"] == pytest.approx(expected["pearson"], abs=1e-9)
+    assert value["tau_ap"] == pytest.approx(0.44, abs=1e-9)
+    assert value["tau_ap of the judge"] == pytest.approx(0.34, abs=1e-9)
+    assert value["tau_ap mean"] == pytest.approx(expected["tauap_b"], abs=1e-9)
+    assert value["tau_b@4"] == pytest.approx(expected["kendall@4"], abs=1e-9)
+    assert value["rbo(p=0.9)"] == pytest.approx(expected["rbo_ext(p=0.9)"], abs=1e-9)
+    assert all(of["low"] is of["high"] is None for of in found["coefficients"].values())
+    assert found["notes"] == [
+        "equal in the judge, for RBO by name: run3, run4",
+        "neither has rows of topics, so there are no intervals",
+    ]
+
+
+def test_intervals_over_topics_hold_the_value_and_both_are_drawn_alike() -> None:
+    generator = np.random.default_rng(5)
+    truth = np.linspace(0, 1, 6) + generator.normal(0, 0.4, (30, 6))
+    judge = truth + generator.normal(0, 0.3, (30, 6))
+    (found,) = compare_leaderboards(board(truth), board(judge))
+    assert found.topics == 30
+    for each in found.coefficients:
+        assert each.low <= each.value <= each.high
+        assert each.low < each.high
+    (same,) = compare_leaderboards(board(truth), board(truth, "other"))
+    assert all((each.value, each.low, each.high) == pytest.approx((1, 1, 1)) for each in same.coefficients)
+    (shifted,) = compare_leaderboards(board(truth[::-1]), board(judge[::-1]))
+    assert found["tau_b"].value == shifted["tau_b"].value
+    assert found["rho"].value == pytest.approx(stats.spearmanr(truth.mean(0), judge.mean(0)).statistic)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: [row for row in rows if row.query_id == "all"], "the judge has no rows of topics"),
+        (lambda rows: [row for row in rows if row.query_id in ("all", "q1", "q2")], "2, fewer than 6"),
+        (
+            lambda rows: [
+                row._replace(value=row.value + (0.1 if row.query_id == "all" else 0)) for row in rows
+            ],
+            "in the judge, 'all' is not the mean of the topics",
+        ),
+        (
+            lambda rows: [row._replace(value=math.nan) if row[:2] == ("r1", "q3") else row for row in rows],
+            "some topics have no value for some runs",
+        ),
+    ],
+    ids=["only all", "few topics", "pooled", "undefined"],
+)
+def test_where_there_can_be_no_interval_none_is_printed(change, said: str) -> None:  # type: ignore[no-untyped-def]
+    rows = board(np.random.default_rng(2).random((12, 4)))
+    (found,) = compare_leaderboards(rows, change(rows))
+    assert all(math.isnan(each.low) and math.isnan(each.high) for each in found.coefficients)
+    assert any(said in note and note.endswith("so there are no intervals") for note in found.notes)
+
+
+def test_a_constant_side_is_undefined_and_never_0() -> None:
+    values = np.random.default_rng(2).random((8, 4))
+    (found,) = compare_leaderboards(board(values), board(np.full((8, 4), 0.5)))
+    assert all(math.isnan(each.value) for each in found.coefficients)
+    assert "the judge is constant: no correlation is defined" in found.notes
+
+
+def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
+    values = np.random.default_rng(2).random((8, 4))
+    extra = [LeaderboardRow("lonely", "all", "m", 1.0), *board(values, "n")]
+    found = compare_leaderboards([*board(values), *extra], [*board(values, means=False), *board(values, "n")])
+    assert [(each.truth, each.judge) for each in found] == [("m", "m"), ("n", "n")]
+    assert "only in the truth, and left out: lonely" in found[0].notes
+    assert "the judge has no row 'all' for all runs: means of topics in its place" in found[0].notes
+    with pytest.raises(InputError, match="2 runs are in both leaderboards, expected 3 or more"):
+        compare_leaderboards(board(values[:, :2]), board(values))
+
+
+def test_of_measures_of_ours_less_may_be_better() -> None:
+    values = np.random.default_rng(2).random((8, 5))
+    (found,) = compare_leaderboards(board(values, "hole@10"), board(-values, "quality"))
+    assert found["tau_b"].value == found["tau_ap"].value == 1.0
+    assert "hole@10: lower is better" in found.notes
+
+
+def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
+    qrels = {f"q{n}": {"a": 1, "b": n % 2} for n in range(7)}
+    run = {f"q{n}": {"a": 1 / 3, "b": float(n), "c": 0.5} for n in range(7)}
+    lines = "".join(f"{q} Q0 {d} 0 {s!r} t\n" for q, docs in run.items() for d, s in docs.items())
+    (tmp_path / "run").write_text(lines)
+    (tmp_path / "qrels").write_text(
+        "".join(f"{q} 0 {d} {g}\n" for q, docs in qrels.items() for d, g in docs.items())
+    )
+    scores = evaluate("ndcg@10,rr", str(tmp_path / "run"), str(tmp_path / "qrels"))
+    rows = list(rows_of_scores([scores]))
+    for form in ("tot", "ir_measures", "trec_eval", "jsonl"):
+        words = [str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "ndcg@10,rr", "-q"]
+        text = command(*words, "--format", f"leaderboard-{form}").out
+        (tmp_path / form).write_text(text)
+        assert sorted(read_leaderboard(tmp_path / form)) == sorted(rows)
+
+
+def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp_path: Path) -> None:
+    untold = tmp_path / "untold"
+    untold.write_text("a m q1 1\nb m q1 2\nc m q1 3\n")
+    assert_refused(command("agree", "--leaderboards", str(untold), str(untold)), "say --form tot")
+    told = command("agree", "--leaderboards", str(untold), str(untold), "--form", "tot")
+    assert told.code == 0
+    known = tmp_path / "known"
+    known.write_text("a q1 m 3\nb q1 m 2\nc q1 m 1\na all m 3\nb all m 2\nc all m 1\n")
+    done = command("agree", "--leaderboards", str(untold), str(known))
+    assert "| tau_b | -1.0000 | - | - |" in done.out  # topics of the one tell the columns of the other
+    for words, said in [
+        (("--leaderboards", TRUTH, JUDGE, "--weights", "linear"), "--weights: of leaderboards expected"),
+        (("--leaderboards", TRUTH, JUDGE, TRUTH), "of leaderboards expected --leaderboards TRUTH JUDGE"),
+        ((TRUTH, JUDGE, "--form", "tot"), "--form: is of leaderboards"),
+        ((TRUTH,), "expected JUDGED and GOLD"),
+        (("--leaderboards", TRUTH, JUDGE, "-m", "map"), "map: neither leaderboard has it; expected one of"),
+        (("--leaderboards", TRUTH, JUDGE, "--at", "2"), "--at '2': expected whole numbers from 3"),
+        (("--leaderboards", TRUTH, "nowhere"), "nowhere"),
+    ]:
+        assert_refused(command("agree", *words), said)
+
+
+def test_it_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = command("agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "tau_b                0.5521" in done.out

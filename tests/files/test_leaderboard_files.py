@@ -1,0 +1,147 @@
+"""Leaderboards: four forms, told apart; what is written is read back bit for bit; bad lines are named."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval.errors import InputError, UsageError
+from rageval.files.leaderboards import FORMS, Form, LeaderboardRow, read_leaderboard, write_leaderboard
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
+ids = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=5)
+names = ids.filter(lambda text: not text.startswith(("#", "{")) and text != "runid")
+
+
+def given_as(text: str, name: str = "board") -> io.BytesIO:
+    stream = io.BytesIO(text.encode())
+    stream.name = name
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "first", "last"),
+    [
+        ("truth.txt", 6, ("run1", "all", "RELEVANCE", 0.864), ("run6", "all", "RELEVANCE", 0.45)),
+        ("kiddie.truth.txt", 24, ("run1", "leaf", "RELEVANCE", 0.85), ("run4", "all", "RELEVANCE", 0.088)),
+        (
+            "spot-check.txt",
+            9,
+            ("my_best_run_01", "28", "Measure-01", 1.0),
+            ("my_best_run_02_citations", "all", "Measure-01", 3.0),
+        ),
+    ],
+)
+def test_the_samples(file: str, rows: int, first: tuple[object, ...], last: tuple[object, ...]) -> None:
+    found = read_leaderboard(GOLDEN / file)
+    assert (len(found), tuple(found[0]), tuple(found[-1])) == (rows, first, last)
+
+
+@given(
+    st.dictionaries(st.tuples(names, names), st.floats(allow_infinity=False), min_size=1, max_size=8),
+    st.sampled_from(FORMS),
+)
+@settings(max_examples=60)
+def test_what_is_written_is_read_back_bit_for_bit(values: dict[tuple[str, str], float], form: Form) -> None:
+    rows = [
+        LeaderboardRow("r" if form == "trec_eval" else run, "all", name, value)
+        for (run, name), value in values.items()
+    ]
+    rows = list({row[:3]: row for row in rows}.values())
+    text = "\n".join(write_leaderboard(rows, form))
+    back = read_leaderboard(given_as(text), form)
+    assert [row[:3] for row in back] == [row[:3] for row in rows]
+    assert list(map(bits, back)) == list(map(bits, rows))
+
+
+def bits(row: LeaderboardRow) -> str:
+    return "nan" if math.isnan(row.value) else row.value.hex()
+
+
+def test_four_columns_are_told_by_all_or_by_a_topic_that_is_known() -> None:
+    text = "r1 ndcg q1 0.5\nr1 ndcg q2 True\n# a remark\n"
+    with pytest.raises(InputError, match=r"say --form tot .* or --form ir_measures"):
+        read_leaderboard(given_as(text))
+    expected = [LeaderboardRow("r1", "q1", "ndcg", 0.5), LeaderboardRow("r1", "q2", "ndcg", 1.0)]
+    assert read_leaderboard(given_as(text), topics={"q2", "q9"}) == expected
+    assert read_leaderboard(given_as(text), "tot") == expected
+    swapped = read_leaderboard(given_as(text), "ir_measures")
+    assert swapped[0] == LeaderboardRow("r1", "ndcg", "q1", 0.5)
+    for both in ("r1 all all 0.5\n", "r1 all ndcg 0.5\nr1 ndcg all 0.5\n"):
+        with pytest.raises(InputError, match="say --form"):
+            read_leaderboard(given_as(both))
+
+
+def test_headers_say_which_column_is_which_in_any_order() -> None:
+    text = "run_id\trequest_id\tmetric\tvalue\nr 1\tq1\targue_f1\t0.5\n"
+    assert read_leaderboard(given_as(text)) == [LeaderboardRow("r 1", "q1", "argue_f1", 0.5)]
+    text = "\ufefftopic measure run score\r\nq1 ndcg r 1e-3\r\n"
+    assert read_leaderboard(given_as(text)) == [LeaderboardRow("r", "q1", "ndcg", 0.001)]
+    with pytest.raises(InputError, match="header says run topic measure value, which is not the form tot"):
+        read_leaderboard(GOLDEN / "kiddie.truth.txt", "tot")
+
+
+def test_a_file_of_trec_eval_bears_the_name_of_its_run() -> None:
+    assert read_leaderboard(given_as("ndcg all 0.5\n", "folder/bm25"))[0].run_id == "bm25"
+    assert read_leaderboard(given_as("runid \tall\tmine\nndcg \tall\t0.5\n", "x")) == [
+        LeaderboardRow("mine", "all", "ndcg", 0.5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("# nothing\n", "holds comments only"),
+        ("runid all r\n", "holds no value"),
+        ("r all ndcg 0.5\nr all ndcg 0.5\n", "board:2: a second value for r, all, ndcg, .* line 1"),
+        ("r all ndcg 0.5\nr all map\n", "board:2: expected 4 columns of a leaderboard, found 3"),
+        ("r all ndcg much\n", "board:1: expected a number, True or False, found 'much'"),
+        ("r all ndcg 1e999\n", "board:1: expected a number"),
+        ("r all ndcg 1_0\n", "board:1: expected a number"),
+        ("r all ndcg inf\n", "board:1: expected a number"),
+        ("a b\n", "board:1: expected 3 or 4 columns"),
+        ("r all nd\x00cg 1\n", "board:1: byte 9 is the control byte 0x00"),
+        (f"r all {'x' * 2000} 1\n", "board:1: expected an id of up to 1,024 bytes"),
+        ('{"run_id": "r", "measure": "m", "value": 1}\n', "board:1: .*expected a topic_id .*found neither"),
+        ('{"run_id": "r", "topic_id": 1, "query_id": 2, "measure": "m", "value": 1}\n', "two that differ"),
+        ('{"run_id": "r", "topic_id": "q", "measure": "m", "value": "1"}\n', "board:1: .*in value"),
+        ('{"run_id": "r", "topic_id": "q", "measure": "m", "value": 1e999}\n', "board:1: expected"),
+        ("[" * 100_000, "board:1: expected 3 or 4 columns"),
+        ('{"a":' * 100_000, "board:1: .*nested too deeply|board:1: expected"),
+    ],
+)
+def test_bad_lines_are_named(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_leaderboard(given_as(text))
+
+
+def test_json_has_what_columns_have_no_room_for() -> None:
+    rows = [LeaderboardRow("my run", "q 1", "a b", math.nan), LeaderboardRow("#2", "all", "m", 0.1)]
+    (first, second) = read_leaderboard(given_as("\n".join(write_leaderboard(rows, "jsonl"))))
+    assert first[:3] == rows[0][:3]
+    assert math.isnan(first.value)
+    assert second == rows[1]
+    for row in rows:
+        with pytest.raises(InputError, match="write the form jsonl"):
+            list(write_leaderboard([row], "tot"))
+    with pytest.raises(UsageError, match="holds one run, found a and b"):
+        list(write_leaderboard([LeaderboardRow(run, "all", "m", 1.0) for run in "ab"], "trec_eval"))
+
+
+def test_the_auto_judge_kit_reads_what_is_written(tmp_path: Path) -> None:
+    results = pytest.importorskip("autojudge_evaluate.eval_results")
+    rows = [
+        LeaderboardRow(run, topic, "ndcg", value)
+        for run, one, two in (("a", 0.1, 0.3), ("b", 1 / 3, 1e-17))
+        for topic, value in (("q1", one), ("q2", two), ("all", (one + two) / 2))
+    ]
+    path = tmp_path / "board"
+    path.write_text("\n".join(write_leaderboard(rows, "tot")) + "\n")
+    found = results.load(path, "tot", recompute_aggregates=False, verify=True, on_missing="error")
+    assert {(e.run_id, e.topic_id, e.measure, e.value) for e in found.entries} == set(map(tuple, rows))

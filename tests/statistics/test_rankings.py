@@ -1,0 +1,116 @@
+"""Correlations of rankings beside scipy and slow oracles; ranks are covered as often as promised."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rageval.statistics.rankings import pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
+from rageval.statistics.samples import Sample
+
+levels = st.integers(0, 5).map(float)
+sides = st.integers(3, 9).flatmap(lambda n: st.tuples(*[st.lists(levels, min_size=n, max_size=n)] * 2))
+
+
+def slow_tau_ap(truth: list[float], estimate: list[float]) -> float:
+    """After the paper, a group of equal ones at a time: of all above a system, how many belong there?"""
+    if len(set(truth)) == 1 or len(set(estimate)) == 1:
+        return math.nan
+    shares = []
+    for own, score in zip(truth, estimate, strict=True):
+        above = [other for other, theirs in zip(truth, estimate, strict=True) if theirs > score]
+        if above:
+            shares.append(sum(other > own for other in above) / len(above))
+    return 2 * sum(shares) / len(shares) - 1
+
+
+def slow_rbo(one: str, other: str, p: float) -> float:
+    """With the two lists going on for ever at the overlap that they end with."""
+    size, total = len(one), 0.0
+    for depth in range(1, 3000):
+        shared = len(set(one[:depth]) & set(other[:depth])) / min(depth, size)
+        total += (1 - p) * p ** (depth - 1) * shared
+    return total
+
+
+@given(sides)
+@settings(max_examples=80)
+def test_all_correlations_beside_scipy_and_the_oracle(both: tuple[list[float], list[float]]) -> None:
+    one, other = map(np.array, both)
+    constant = len(set(both[0])) == 1 or len(set(both[1])) == 1
+    found = [tau_b(one, other), spearman(one, other), pearson(one, other), tau_ap(one, other)]
+    if constant:
+        assert all(map(math.isnan, found))
+        return
+    expected = [
+        stats.kendalltau(one, other).statistic,
+        stats.spearmanr(one, other).statistic,
+        stats.pearsonr(one, other).statistic,
+        slow_tau_ap(*both),
+    ]
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.permutations("abcdefg"), st.permutations("abcdefg"), st.sampled_from([0.5, 0.9]))
+@settings(max_examples=30)
+def test_rbo_goes_on_as_it_ends(one: list[str], other: list[str], p: float) -> None:
+    assert rbo(one, other, p) == pytest.approx(slow_rbo("".join(one), "".join(other), p), abs=1e-9)
+
+
+def test_the_order_of_systems_changes_nothing() -> None:
+    one, other = np.array([0.9, 0.5, 0.5, 0.2, 0.1]), np.array([0.3, 0.8, 0.8, 0.3, 0.1])
+    for places in ([4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        assert tau_ap(one[places], other[places]) == tau_ap(one, other)
+        assert tau_ap(other[places], one[places]) == tau_ap(other, one)
+
+
+def drawn(generator: np.random.Generator, truth: np.ndarray, topics: int) -> Sample:
+    hard = generator.normal(0, 0.2, (topics, 1))  # what is hard is hard for all
+    values = truth + hard + generator.normal(0, 0.1, (topics, len(truth)))
+    return Sample(tuple(map(str, range(topics))), values, np.arange(topics))
+
+
+@pytest.mark.parametrize("gap", [0.0005, 0.02])
+def test_ranks_are_covered_however_near_runs_are(gap: float) -> None:
+    """Of runs a hair apart, and of runs that differ: at most 5 % of the intervals lack the rank."""
+    generator = np.random.default_rng(1960)
+    truth = gap * np.arange(10)[::-1]
+    wrong = np.zeros(10)
+    for seed in range(60):
+        low, high = rank_intervals(drawn(generator, truth, 30), resamples=400, seed=seed)
+        ranks = np.arange(10) + 1
+        wrong += (ranks < low) | (high < ranks)
+    assert wrong.mean() / 60 <= 0.05
+
+
+def test_ranks_of_runs_far_apart_are_known_and_of_equal_ones_open() -> None:
+    generator = np.random.default_rng(7)
+    low, high = rank_intervals(drawn(generator, np.array([0.1, 0.9, 0.5]), 40))
+    assert low.tolist() == high.tolist() == [3, 1, 2]
+    same = np.tile(generator.random((20, 1)), 4)
+    low, high = rank_intervals(Sample(tuple(map(str, range(20))), same, np.arange(20)))
+    assert (low.tolist(), high.tolist()) == ([1] * 4, [4] * 4)
+
+
+def test_one_topic_or_none_in_common_say_nothing_of_ranks() -> None:
+    low, high = rank_intervals(Sample(("q",), np.array([[0.1, 0.9]]), np.arange(1)))
+    assert (low.tolist(), high.tolist()) == ([1, 1], [2, 2])
+    apart = np.array([[0.1, math.nan]] * 8 + [[math.nan, 0.9]] * 8)
+    low, high = rank_intervals(Sample(tuple(map(str, range(16))), apart, np.arange(16)))
+    assert (low.tolist(), high.tolist()) == ([1, 1], [2, 2])
+
+
+def test_intervals_of_ranks_agree_with_one_another() -> None:
+    """No two runs are each surely better than the other; a better mean never has a later least rank."""
+    sample = drawn(np.random.default_rng(3), np.linspace(0, 0.1, 8), 25)
+    low, high = rank_intervals(sample)
+    means = sample.values.mean(axis=0)
+    for one, other in combinations(range(8), 2):
+        if means[one] > means[other]:
+            assert low[one] <= high[other]
