@@ -352,6 +352,8 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
     keys = set(record)
     if {"info", "datasets"} <= keys and isinstance(record["datasets"], dict):
         return LEADERBOARD
+    if {"run_id", "measure", "value"} <= keys and "label" not in keys:
+        return LEADERBOARD
     nuggets = record.get("nuggets")
     if isinstance(nuggets, list):
         assigned = any(isinstance(nugget, dict) and "assignment" in nugget for nugget in nuggets)

@@ -1,8 +1,8 @@
 """Say whether one run is better than another, by how much, and whether these queries could have shown it.
 
 `compare_runs` scores runs and compares them; `compare` takes scores that are there already, such as those of
-judged answers. `Settings` says how. `compare_leaderboards` says how alike two leaderboards rank the same runs.
-Nothing is imported before it is asked for.
+judged answers. `Settings` says how. `compare_leaderboards` says how alike two leaderboards rank the runs that
+both have. Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations

@@ -76,6 +76,7 @@ READ = {
         "--corpus",
         "--evidence",
         "--gold",
+        "--leaderboards",
         "--nuggets",
     ),
     *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
