@@ -10,6 +10,7 @@ from rageval.measures import (
     Measure,
     _citations,
     _crag,
+    _intents,
     _liverag,
     _novelty,
     _nuggets,
@@ -25,7 +26,19 @@ from rageval.measures.parsing import SHORT
 
 HERE = Path(__file__).parent
 FAMILIES = (
-    *(_novelty, _sets, _ranks, _nuggets, _crag, _liverag, _citations, _preferences, _quality, _words),
+    *(
+        _novelty,
+        _intents,
+        _sets,
+        _ranks,
+        _nuggets,
+        _crag,
+        _liverag,
+        _citations,
+        _preferences,
+        _quality,
+        _words,
+    ),
 )
 SPELLING = """\
 A measure is written `name(parameter=value,…)@k`: the cut-off follows `@` and may be left out,

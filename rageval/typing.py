@@ -131,6 +131,7 @@ class RunOptions(TypedDict, total=False):
     provider: str | None
     bounds: bool
     nuggets_in_qrels: bool | None
+    intent_weights: str | os.PathLike[str] | Mapping[str, Mapping[str, float]] | None
     nothing_judged: Literal["warn", "error", "zero"]
 
 

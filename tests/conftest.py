@@ -58,6 +58,7 @@ SCORING = {
         "test_two_readers",
         "test_uncertainty_bounds",
         "test_uncertainty_ideal",
+        "test_intent_weights",
         "test_cli_terminal",
     ),
     *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),

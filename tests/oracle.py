@@ -6,7 +6,7 @@ is shared with the package. `Rules` holds the choices that a planted fault can c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -41,8 +41,18 @@ RIGHT = Rules()
 class Query:
     """One query's ranking and judgements at a grade `rel`."""
 
-    def __init__(self, ranking: dict[str, float], judged: dict[str, dict[str, int]], rel: int, rules: Rules):
+    def __init__(
+        self,
+        ranking: dict[str, float],
+        judged: dict[str, dict[str, int]],
+        rel: int,
+        rules: Rules,
+        weights: dict[str, Fraction] | None = None,
+    ):
         self.rules = rules
+        self.judged = judged
+        mean = sum(weights[nugget] for nugget in judged) / len(judged) if weights and judged else Fraction(1)
+        self.weight = {nugget: weights[nugget] / mean if weights else Fraction(1) for nugget in judged}
         self.ranking = sorted(ranking, key=lambda doc: (-ranking[doc], rules.tie(doc)))
         self.listed = set(judged)
         grades: dict[str, list[int]] = {}
@@ -60,7 +70,16 @@ class Query:
         return self.ranking[:k]
 
     def gains(self, docs: Sequence[str], alpha: Fraction) -> list[Fraction]:
-        return gains([self.supports.get(doc, frozenset()) for doc in docs], 1 - alpha, self.rules)
+        sets = [self.supports.get(doc, frozenset()) for doc in docs]
+        return gains(sets, 1 - alpha, self.rules, self.weight)
+
+    def mass(self, nuggets: Iterable[str]) -> Fraction:
+        """What nuggets weigh together, in units of the mean weight."""
+        return sum((self.weight[nugget] for nugget in nuggets), Fraction(0))
+
+    def global_gain(self, doc: str) -> Fraction:
+        """Σ weight · grade over the nuggets of a document."""
+        return sum((self.weight[n] * max(self.judged[n].get(doc, 0), 0) for n in self.judged), Fraction(0))
 
     def ideal(self, alpha: Fraction, k: int | None) -> list[Fraction]:
         """Gains of the greedy ideal ranking."""
@@ -73,7 +92,9 @@ class Query:
         decay = self.rules.ideal_decay(alpha)
         while left and (k is None or len(taken) < k):
             sets = [self.supports[doc] for doc in taken]
-            gain = {doc: gains([*sets, self.supports[doc]], decay, self.rules)[-1] for doc in left}
+            gain = {
+                doc: gains([*sets, self.supports[doc]], decay, self.rules, self.weight)[-1] for doc in left
+            }
             best = max(gain.values())
             chosen = min((doc for doc in left if gain[doc] == best), key=self.rules.ideal_tie)
             taken.append(chosen)
@@ -81,12 +102,18 @@ class Query:
         return taken
 
 
-def gains(sets: Sequence[frozenset[str]], decay: Fraction, rules: Rules = RIGHT) -> list[Fraction]:
+def gains(
+    sets: Sequence[frozenset[str]],
+    decay: Fraction,
+    rules: Rules = RIGHT,
+    weight: dict[str, Fraction] | None = None,
+) -> list[Fraction]:
     """Σ over a document's nuggets of decay^(how often the nugget was seen above)."""
     seen: dict[str, int] = {}
     result = []
     for nuggets in sets:
-        result.append(rules.gain_sum([decay ** seen.get(nugget, 0) for nugget in sorted(nuggets)]))
+        worth = {nugget: 1 if weight is None else weight[nugget] for nugget in nuggets}
+        result.append(rules.gain_sum([worth[n] * decay ** seen.get(n, 0) for n in sorted(nuggets)]))
         for nugget in nuggets:
             seen[nugget] = seen.get(nugget, 0) + 1
     return result
@@ -118,7 +145,7 @@ def alpha_ndcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> flo
 
 def err_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
     depth = len(q.ranking) if k is None else k
-    most = err([len(q.attainable) * (1 - alpha) ** at for at in range(depth)])
+    most = err([q.mass(q.attainable) * (1 - alpha) ** at for at in range(depth)])
     return share(err(q.gains(q.top(k), alpha)), most)
 
 
@@ -128,7 +155,7 @@ def nerr_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
 
 def nrbp(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2), beta: Fraction = Fraction(1, 2)) -> float:
     total = rbp(q.gains(q.top(k), alpha), beta) * (1 - (1 - alpha) * beta)
-    return share(total, len(q.attainable))
+    return share(total, q.mass(q.attainable))
 
 
 def nnrbp(
@@ -138,11 +165,24 @@ def nnrbp(
 
 
 def coverage(q: Query, k: int | None) -> float:
-    return share(len(found(q, k)), len(q.listed if q.rules.listed else q.attainable))
+    return share(q.mass(found(q, k)), q.mass(q.listed if q.rules.listed else q.attainable))
 
 
 def strec(q: Query, k: int | None) -> float:
+    return share(q.mass(found(q, k)), q.mass(q.attainable))
+
+
+def i_rec(q: Query, k: int | None) -> float:
     return share(len(found(q, k)), len(q.attainable))
+
+
+def d_ndcg(q: Query, k: int | None) -> float:
+    best = sorted(map(q.global_gain, q.grade), reverse=True)[:k]
+    return share(dcg([q.global_gain(doc) for doc in q.top(k)], q.rules), dcg(best, q.rules))
+
+
+def d_sharp(q: Query, k: int | None, gamma: Fraction = Fraction(1, 2)) -> float:
+    return float(gamma) * i_rec(q, k) + float(1 - gamma) * d_ndcg(q, k)
 
 
 def found(q: Query, k: int | None) -> set[str]:
@@ -153,8 +193,8 @@ def map_ia(q: Query, k: int | None) -> float:
     total = Fraction(0)
     for nugget in q.attainable:
         having = {doc for doc in q.supports if nugget in q.supports[doc]}
-        total += sum_of_precisions(q, k, having) / len(having)
-    return share(total, len(q.attainable))
+        total += q.weight[nugget] * sum_of_precisions(q, k, having) / len(having)
+    return share(total, q.mass(q.attainable))
 
 
 def sum_of_precisions(q: Query, k: int | None, having: set[str]) -> Fraction:
@@ -167,8 +207,8 @@ def sum_of_precisions(q: Query, k: int | None, having: set[str]) -> Fraction:
 
 
 def p_ia(q: Query, k: int | None) -> float:
-    hits = sum(len(q.supports.get(doc, ())) for doc in q.top(k))
-    return share(hits, len(q.attainable) * (len(q.ranking) if k is None else k))
+    hits = sum(q.mass(q.supports.get(doc, ())) for doc in q.top(k))
+    return share(hits, q.mass(q.attainable) * (len(q.ranking) if k is None else k))
 
 
 def retrieved(q: Query, k: int | None) -> int:
@@ -221,6 +261,7 @@ def depth(q: Query, k: int | None) -> int:
 PARTS: dict[str, tuple[Callable[[Query, int | None], int], Callable[[Query, int | None], int]]] = {
     "coverage": (lambda q, k: len(found(q, k)), lambda q, k: len(q.listed)),
     "strec": (lambda q, k: len(found(q, k)), lambda q, k: len(q.attainable)),
+    "i_rec": (lambda q, k: len(found(q, k)), lambda q, k: len(q.attainable)),
     "recall": (retrieved, lambda q, k: len(q.relevant)),
     "p": (retrieved, depth),
     "p_ia": (
@@ -232,7 +273,8 @@ PARTS: dict[str, tuple[Callable[[Query, int | None], int], Callable[[Query, int 
 }
 
 NOVELTY = (alpha_ndcg, alpha_dcg, err_ia, nerr_ia, nrbp, nnrbp)
-OTHERS = (coverage, strec, map_ia, p_ia, recall, ndcg, ap, rr, p, success, all_gold, judged, hole)
+INTENTS = (d_ndcg, i_rec, d_sharp)
+OTHERS = (coverage, strec, map_ia, p_ia, *INTENTS, recall, ndcg, ap, rr, p, success, all_gold, judged, hole)
 MEASURES: dict[str, Callable[..., float]] = {function.__name__: function for function in (*NOVELTY, *OTHERS)}
 
 
@@ -243,11 +285,15 @@ def evaluate(
     k: int | None,
     rules: Rules = RIGHT,
     rel: int = 1,
+    weights: dict[str, dict[str, Fraction]] | None = None,
     **parameters: Fraction,
 ) -> dict[str, float]:
     """The values of one measure, by query."""
+    of = weights or {}
     return {
-        query: MEASURES[name](Query(run.get(query, {}), qrels[query], rel, rules), k, **parameters)
+        query: MEASURES[name](
+            Query(run.get(query, {}), qrels[query], rel, rules, of.get(query)), k, **parameters
+        )
         for query in qrels
     }
 
@@ -267,7 +313,7 @@ def exponential_ndcg(q: Query, k: int | None) -> float:
 
 def independent_alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
     depth = len(q.ranking) if k is None else k
-    most = dcg([len(q.attainable) * (1 - alpha) ** at for at in range(depth)], q.rules)
+    most = dcg([q.mass(q.attainable) * (1 - alpha) ** at for at in range(depth)], q.rules)
     return share(alpha_dcg(q, k, alpha), most)
 
 

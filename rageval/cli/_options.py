@@ -129,6 +129,15 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "help": "The nuggets that were judged: which are vital, or of what weight.",
         },
     ),
+    "--intent-weights": (
+        ("--intent-weights",),
+        {
+            "type": NUGGETS,
+            "metavar": METAVAR,
+            "help": "What each nugget of runs' judgements weighs: lines 'topic nugget weight', or nuggets"
+            " (vital 1, okay 0.5).",
+        },
+    ),
     "--answers": (
         ("--answers",),
         {
@@ -287,7 +296,18 @@ _SECTIONS = {
         *("on_missing", "bounds", "group_by", "weights", "provider", "compat"),
     ),
     "What is read": (
-        *("questions", "topics", "nuggets", "answers", "passages", "corpus", "runs", "gold", "evidence"),
+        *(
+            "questions",
+            "topics",
+            "nuggets",
+            "intent_weights",
+            "answers",
+            "passages",
+            "corpus",
+            "runs",
+            "gold",
+            "evidence",
+        ),
         "gold_chosen",
         *("qrels", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
     ),

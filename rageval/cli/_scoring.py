@@ -24,7 +24,7 @@ _BY_NAME = "run"  # of --sort
 _ORDERS = "over all orders of equal scores"
 _RULES = (
     *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
-    *("rel", "compat", "provider", "bounds"),
+    *("rel", "compat", "provider", "bounds", "intent_weights"),
 )
 
 
@@ -216,7 +216,7 @@ def _evaluated(
 
 _FOR_RUNS = (
     *("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds"),
-    *("nuggets_in_qrels", "nothing_judged", "ties", "complete"),
+    *("nuggets_in_qrels", "nothing_judged", "ties", "complete", "intent_weights"),
 )
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 

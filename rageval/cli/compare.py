@@ -45,7 +45,7 @@ _FORMATS = ("table", "md", "latex", "csv", "json")
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
 _SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
-_SHARED |= {"gold", "gold_chosen", "population"}
+_SHARED |= {"gold", "gold_chosen", "population", "intent_weights"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 

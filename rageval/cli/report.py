@@ -29,7 +29,16 @@ _SETTINGS = (
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
-_SHARED |= {"limits", "names", "cluster", "nuggets_in_qrels", "nothing_judged", "gold_chosen", *_SETTINGS}
+_SHARED |= {
+    "limits",
+    "names",
+    "cluster",
+    "nuggets_in_qrels",
+    "nothing_judged",
+    "gold_chosen",
+    "intent_weights",
+    *_SETTINGS,
+}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.pages.typed"
 _PROVENANCE = {

@@ -94,6 +94,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     help="Another tool's rules, to match its numbers.",
 )
 @shared("--nuggets")
+@shared("--intent-weights")
 @shared("--answers")
 @shared("--on-missing")
 @shared("--by")

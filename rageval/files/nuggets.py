@@ -21,11 +21,12 @@ from rageval.errors import InputError
 from rageval.files.banks import NuggetBank, bank_forms, distinct, left_out
 from rageval.files.jsonl import Id, RecordForm, has, identifier, once, one_a_line, read_forms
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, name_of, start_of
+from rageval.files.questions import read_table
 from rageval.records import Nugget
 from rageval.text import visible
 
-__all__ = ["Nugget", "read_banks", "read_nuggets", "write_banks", "write_nuggets"]
+__all__ = ["Nugget", "read_banks", "read_intent_weights", "read_nuggets", "write_banks", "write_nuggets"]
 
 _IN_A_FOLDER = re.compile(r"\.jsonl?(\.(gz|bz2|xz|zst))?$")
 
@@ -228,6 +229,53 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
     record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(at) else {}
     record |= {"mapped_sub_narrative": nugget.group} if nugget.group is not None else {}
     return dict(nugget.facts) | record
+
+
+_HEAVIEST = 10**6
+_BY_IMPORTANCE = {"vital": 1.0, "okay": 0.5}
+
+
+def read_intent_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, dict[str, float]]:
+    """Read {query: {nugget: weight}} of lines `query_id nugget weight`, or of a file of nuggets.
+
+    A nugget weighs what its file says, or else 1 if it is vital and ½ if it is okay.
+    """
+    is_bank = callable(getattr(source, "nuggets", None)) or start_of(source, limits).lstrip().startswith(b"{")
+    found: dict[str, dict[str, float]] = {}
+    for where, query, nugget, said in (_weights_of_nuggets if is_bank else _weights_of_lines)(source, limits):
+        if nugget in found.setdefault(query, {}):
+            raise InputError(
+                f"{where}: nugget {visible(nugget)} of query {visible(query)} has a weight already"
+            )
+        found[query][nugget] = weight_of(said, where)
+    return found
+
+
+def weight_of(said: object, where: str) -> float:
+    """Return the weight of a nugget among those of its query; `InputError` if it can be none."""
+    try:
+        weight = float(str(said))
+    except ValueError:
+        weight = float("nan")
+    if not 0 <= weight <= _HEAVIEST:
+        raise InputError(
+            f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(said))!r:.80}"
+        )
+    return weight
+
+
+def _weights_of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, str, str, str]]:
+    for line, (query, nugget, weight) in read_table(source, "query_id nugget weight", limits):
+        yield f"{name_of(source)}:{line}", query, nugget, weight
+
+
+def _weights_of_nuggets(source: Source, limits: Limits) -> Iterator[tuple[str, str, str, float]]:
+    for nugget in read_nuggets(source, limits):
+        where = f"{name_of(source)}: nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
+        if nugget.weight is None and nugget.importance is None:
+            raise InputError(f"{where}: expected a weight, or an importance (vital, okay), found neither")
+        said = _BY_IMPORTANCE[nugget.importance or ""] if nugget.weight is None else nugget.weight
+        yield where, nugget.query_id, nugget.nugget_id, said
 
 
 _SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")

@@ -300,8 +300,9 @@ def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
     return []
 
 
-def _read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, first, second) of a table of two columns, parted by a tab or by blanks."""
+def read_table(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, words) of a table of a few columns, parted by tabs or by blanks."""
+    width = len(columns.split())
     name = name_of(source)
     line = 0
     for text in chunks(source, limits):
@@ -316,17 +317,18 @@ def _read_pairs(source: Source, columns: str, limits: Limits = DEFAULT) -> Itera
             words = shown.split("\t") if "\t" in shown else shown.split()
             if not words:
                 continue
-            if len(words) != 2:
+            if len(words) != width:
                 raise InputError(
-                    f"{name}:{line}: expected 2 columns ({columns}), found {len(words)}: {quoted(content)}"
+                    f"{name}:{line}: expected {width} columns ({columns}), found {len(words)}:"
+                    f" {quoted(content)}"
                 )
-            yield line, words[0].strip(), words[1].strip()
+            yield line, [word.strip() for word in words]
 
 
 def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
     """Read {query: group} of lines `query_id group`."""
     groups: dict[str, str] = {}
-    for line, query, group in _read_pairs(source, "query_id group", limits):
+    for line, (query, group) in read_table(source, "query_id group", limits):
         if groups.setdefault(query, group) != group:
             raise InputError(
                 f"{name_of(source)}:{line}: query {visible(query)} has a group already:"
@@ -338,7 +340,7 @@ def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
 def read_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, float]:
     """Read {group: weight} of lines `group weight`."""
     weights: dict[str, float] = {}
-    for line, group, text in _read_pairs(source, "group weight", limits):
+    for line, (group, text) in read_table(source, "group weight", limits):
         try:
             weight = float(text)
         except ValueError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rageval.measures._citations import citation_precision, citation_recall, citations
     from rageval.measures._crag import crag_score, crag_share
+    from rageval.measures._intents import d_ndcg, d_sharp, i_rec
     from rageval.measures._liverag import correctness, correctness_share, faithfulness, faithfulness_share
     from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
     from rageval.measures._nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
@@ -27,6 +28,7 @@ _OF_RUNS = {
     **{"map_ia": "_ranks", "p_ia": "_sets", "recall": "_sets"},
     **dict.fromkeys(("ndcg", "ap", "rr"), "_ranks"),
     **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "_sets"),
+    **dict.fromkeys(("d_ndcg", "i_rec", "d_sharp"), "_intents"),
 }
 _OF_ANSWERS = {
     **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "_nuggets"),
@@ -59,10 +61,13 @@ __all__ = [
     "coverage",
     "crag_score",
     "crag_share",
+    "d_ndcg",
+    "d_sharp",
     "err_ia",
     "faithfulness",
     "faithfulness_share",
     "hole",
+    "i_rec",
     "judged",
     "length",
     "lexical_recall",

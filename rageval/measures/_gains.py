@@ -10,8 +10,10 @@ Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
 
 
-def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
+def gained(documents: Sequence[Nuggets], alpha: float, weights: Sequence[float] | None = None) -> list[float]:
     """Return what each document gains: (1−α)^c for each of its nuggets, c documents above supporting it, too.
+
+    With weights, each nugget gains so many times as much.
 
     >>> gained([(1, 2), (2,), (2, 3)], alpha=0.5)
     [2.0, 0.5, 1.25]
@@ -25,15 +27,15 @@ def gained(documents: Sequence[Nuggets], alpha: float) -> list[float]:
         for nugget in nuggets:
             above = seen.get(nugget, 0)
             seen[nugget] = above + 1
-            terms.append(worth[above])
+            terms.append(worth[above] if weights is None else worth[above] * weights[nugget])
         # Summed exactly: whatever order nuggets stand in, equal gains have equal bits, and ties stay ties.
         gains.append(math.fsum(terms))
     return gains
 
 
-def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float) -> float:
-    """Return Σ (1−α)^seen over the nuggets, the exact sum rounded once: equal gains have equal bits."""
-    return math.fsum([novelty(seen.get(nugget, 0), alpha) for nugget in nuggets])
+def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float, weight_of: Callable[[int], float]) -> float:
+    """Return Σ weight · (1−α)^seen over the nuggets, exactly and rounded once: equal gains, equal bits."""
+    return math.fsum([weight_of(n) * novelty(seen.get(n, 0), alpha) for n in nuggets])
 
 
 def novelty(seen: int, alpha: float) -> float:

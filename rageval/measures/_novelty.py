@@ -25,6 +25,7 @@ _GREEDY = "greedy is not the best ideal there"
 
 @measure(
     sees="nuggets",
+    intents=True,
     ties=ties.LOGARITHMIC_GAINS,
     bounds=bounds.ALPHA_DCG,
     peers={"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
@@ -68,6 +69,7 @@ def alpha_dcg(
 
 @measure(
     sees="nuggets",
+    intents=True,
     ties=ties.LOGARITHMIC_GAINS,
     bounds=bounds.ALPHA_NDCG,
     peers={"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
@@ -118,7 +120,12 @@ def alpha_ndcg(
     return ratio(gained, discounted(best, logarithmic))
 
 
-@measure(sees="nuggets", ties=ties.RECIPROCAL_GAINS, peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"})
+@measure(
+    sees="nuggets",
+    intents=True,
+    ties=ties.RECIPROCAL_GAINS,
+    peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
+)
 def err_ia(
     ranking: Ranking,
     *,
@@ -149,6 +156,7 @@ def err_ia(
 
 @measure(
     sees="nuggets",
+    intents=True,
     ties=ties.RECIPROCAL_GAINS,
     peers={"ir_measures": "nERR_IA", "ndeval": "nERR-IA"},
     above_1=_GREEDY,
@@ -171,7 +179,9 @@ def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: 
     return ratio(gained, discounted(ranking.ideal(k, alpha, rel), reciprocal))
 
 
-@measure(sees="nuggets", ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "NRBP", "ndeval": "NRBP"})
+@measure(
+    sees="nuggets", intents=True, ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "NRBP", "ndeval": "NRBP"}
+)
 def nrbp(
     ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
 ) -> float:
@@ -192,11 +202,12 @@ def nrbp(
     True
     """
     gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
-    return (1 - (1 - alpha) * beta) * ratio(gained, ranking.nuggets(rel))
+    return (1 - (1 - alpha) * beta) * ratio(gained, ranking.weight(rel))
 
 
 @measure(
     sees="nuggets",
+    intents=True,
     ties=ties.GEOMETRIC_GAINS,
     peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"},
     above_1=_GREEDY,
@@ -238,7 +249,7 @@ def _independently(
             f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
         )
     depth = ranking.retrieved if k is None else k
-    return ratio(gained, ranking.nuggets(rel) * _always_there(depth, alpha, discount))
+    return ratio(gained, ranking.weight(rel) * _always_there(depth, alpha, discount))
 
 
 @lru_cache(maxsize=4096)

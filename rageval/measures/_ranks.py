@@ -52,7 +52,7 @@ def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     return ratio(math.fsum(precisions), ranking.relevant(rel))
 
 
-@measure(sees="nuggets", ties=ties.MAP_IA, peers={"ir_measures": "AP_IA", "ndeval": "MAP-IA"})
+@measure(sees="nuggets", intents=True, ties=ties.MAP_IA, peers={"ir_measures": "AP_IA", "ndeval": "MAP-IA"})
 def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Intent-aware average precision: average precision for each attainable nugget, averaged.
 
@@ -74,8 +74,9 @@ def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     for hit in ranking.hits(k, rel):
         for nugget in hit.nuggets:
             found[nugget] = found.get(nugget, 0) + 1
-            precisions.append(found[nugget] / hit.rank / documents_of[nugget])
-    return ratio(math.fsum(precisions), ranking.nuggets(rel))
+            precision = found[nugget] / hit.rank / documents_of[nugget]
+            precisions.append(precision * ranking.topic.weight_of(nugget))
+    return ratio(math.fsum(precisions), ranking.weight(rel))
 
 
 @measure(sees="relevant", ties=ties.RR, bounds=bounds.RR, peers={"ir_measures": "RR"})

@@ -9,12 +9,14 @@ from rageval.measures.base import LOWER, Grade, measure
 from rageval.measures.ranking import Ranking, Share
 
 
-def nuggets_found(ranking: Ranking, k: int | None, rel: int) -> int:
-    """Return how many nuggets the documents in the top k support."""
-    return len({nugget for hit in ranking.hits(k, rel) for nugget in hit.nuggets})
+def nuggets_found(ranking: Ranking, k: int | None, rel: int) -> set[int]:
+    """Return the nuggets that the documents in the top k support."""
+    return {nugget for hit in ranking.hits(k, rel) for nugget in hit.nuggets}
 
 
-@measure(sees="nuggets", ties=ties.COVERAGE, bounds=bounds.COVERAGE, orders={"freshstack": "input"})
+@measure(
+    sees="nuggets", intents=True, ties=ties.COVERAGE, bounds=bounds.COVERAGE, orders={"freshstack": "input"}
+)
 def coverage(
     ranking: Ranking,
     *,
@@ -41,12 +43,13 @@ def coverage(
     >>> rageval.evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["coverage@1"].value
     0.5
     """
-    total = ranking.nuggets() if denominator == "listed" else ranking.nuggets(rel)
-    return Share(nuggets_found(ranking, k, rel), total)
+    total = ranking.weight() if denominator == "listed" else ranking.weight(rel)
+    return Share(ranking.topic.weight(nuggets_found(ranking, k, rel)), total)
 
 
 @measure(
     sees="nuggets",
+    intents=True,
     ties=ties.COVERAGE,
     bounds=bounds.STREC,
     peers={"ir_measures": "StRecall", "ndeval": "strec"},
@@ -67,7 +70,7 @@ def strec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     >>> rageval.evaluate("strec@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["strec@1"].value
     0.5
     """
-    return Share(nuggets_found(ranking, k, rel), ranking.nuggets(rel))
+    return Share(ranking.topic.weight(nuggets_found(ranking, k, rel)), ranking.weight(rel))
 
 
 @measure(sees="relevant", ties=ties.RECALL, bounds=bounds.RECALL, peers={"ir_measures": "R"})
@@ -142,7 +145,7 @@ def success(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     return float(len(ranking.hits(k, rel)) > 0)
 
 
-@measure(sees="nuggets", ties=ties.P_IA, peers={"ir_measures": "P_IA", "ndeval": "P-IA"})
+@measure(sees="nuggets", intents=True, ties=ties.P_IA, peers={"ir_measures": "P_IA", "ndeval": "P-IA"})
 def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Intent-aware precision: precision, averaged over the attainable nuggets.
 
@@ -157,8 +160,8 @@ def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     >>> rageval.evaluate("p_ia@2", {"q": {"a": 2.0, "b": 1.0}}, qrels)["p_ia@2"].value
     0.75
     """
-    supported = sum(len(hit.nuggets) for hit in ranking.hits(k, rel))
-    return Share(supported, ranking.nuggets(rel) * (k or ranking.retrieved))
+    supported = sum(ranking.topic.weight(hit.nuggets) for hit in ranking.hits(k, rel))
+    return Share(supported, ranking.weight(rel) * (k or ranking.retrieved))
 
 
 @measure(ties=ties.JUDGED, peers={"ir_measures": "Judged"})

@@ -63,6 +63,7 @@ class Facts(TypedDict, total=False):
     sees: Literal["nuggets", "relevant", "judged"]  # what it asks of the judgements
     ties: Ties | None  # how it is over the orders of equal scores
     bounds: Bounds | None  # between what values unjudged documents leave it
+    intents: bool  # it goes by the weights of intents (nuggets), or counts them alike by definition
     limits: tuple[float, float] | None  # the least and the greatest value, where these are not 0 and 1
     aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
@@ -80,6 +81,7 @@ class About(NamedTuple):
     sees: Literal["nuggets", "relevant", "judged"] = "judged"
     ties: Ties | None = None
     bounds: Bounds | None = None
+    intents: bool = False
     limits: tuple[float, float] | None = None
     aggregate: _Aggregate = MEAN
     peers: Mapping[str, str] = MappingProxyType({})

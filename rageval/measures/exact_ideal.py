@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError
@@ -19,6 +19,7 @@ from rageval.measures.ranking import Topic
 from rageval.text import visible
 
 _Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
+_Weight = Callable[[int], float]  # of a nugget
 _NODES = 20_000  # of the search tree, a query: work is bounded by work, not by a clock
 _VARIABLES = 60_000  # and what one node costs grows with these
 _SCALE = 2.0**20  # the solver stops 1e-6 below the optimum, which is nothing in these units
@@ -46,14 +47,15 @@ def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     # documents.
     kinds = {nuggets: len(places) for nuggets, places in sorted(topic.kinds(rel).items())}
     depth = min(sum(kinds.values()), k or sum(kinds.values()))
-    if not kinds or not _may_be_beaten(kinds, depth, alpha, discounted(greedy, logarithmic)):
+    if not kinds or not _may_be_beaten(kinds, depth, alpha, discounted(greedy, logarithmic), topic.weight_of):
         return greedy
-    found = list(enumerate(gained(_best_order(kinds, depth, alpha, topic.query_id), alpha), 1))
+    order = _best_order(kinds, depth, alpha, topic.query_id, topic.weight_of)
+    found = list(enumerate(gained(order, alpha, topic.weights), 1))
     # The solver stops within a tolerance; greedy may be better by less than that.
     return max(greedy, found, key=lambda gains: discounted(gains, logarithmic))
 
 
-def _may_be_beaten(kinds: _Kinds, depth: int, alpha: float, greedy: float) -> bool:
+def _may_be_beaten(kinds: _Kinds, depth: int, alpha: float, greedy: float, weight: _Weight) -> bool:
     """Return whether a better ranking than the greedy one is conceivable.
 
     It is not at depth 1, where nothing is worth less the second time, or where no document supports two
@@ -63,8 +65,8 @@ def _may_be_beaten(kinds: _Kinds, depth: int, alpha: float, greedy: float) -> bo
         return False
     # No ranking gains more than if the documents of every nugget had the first ranks at the same time.
     bound = math.fsum(
-        novelty(c, alpha) * logarithmic(1 + c)
-        for count in _supporting(kinds).values()
+        weight(nugget) * novelty(c, alpha) * logarithmic(1 + c)
+        for nugget, count in _supporting(kinds).items()
         for c in range(min(count, depth))
     )
     return greedy < bound - _SLACK
@@ -78,7 +80,9 @@ def _supporting(kinds: _Kinds) -> Counter[int]:
     return number
 
 
-def _best_order(kinds: _Kinds, depth: int, alpha: float, query: str = "") -> list[Nuggets]:
+def _best_order(
+    kinds: _Kinds, depth: int, alpha: float, query: str = "", weight: _Weight = lambda _: 1.0
+) -> list[Nuggets]:
     """Return the nugget sets of a best ranking, rank by rank.
 
     >>> sorted(_best_order({(1, 2): 1, (1, 3): 1, (3, 4): 1}, 2, 0.5))
@@ -88,7 +92,7 @@ def _best_order(kinds: _Kinds, depth: int, alpha: float, query: str = "") -> lis
 
     sets = list(kinds)
     _refuse_large(kinds, depth, alpha, query)
-    value, constraints = _programme(kinds, depth, alpha)
+    value, constraints = _programme(kinds, depth, alpha, weight)
     # Only which kind stands at which rank has to be whole: the rest then comes out whole by itself.
     whole = [float(at < len(sets) * depth) for at in range(len(value))]
     found = milp(
@@ -124,7 +128,7 @@ def _refuse_large(kinds: _Kinds, depth: int, alpha: float, query: str) -> None:
         )
 
 
-def _programme(kinds: _Kinds, depth: int, alpha: float) -> tuple[list[float], Any]:
+def _programme(kinds: _Kinds, depth: int, alpha: float, weight: _Weight) -> tuple[list[float], Any]:
     """Return what each variable is worth, and the constraints: first all x by kind and rank, then all y."""
     import numpy as np
     from scipy.optimize import LinearConstraint
@@ -151,7 +155,8 @@ def _programme(kinds: _Kinds, depth: int, alpha: float) -> tuple[list[float], An
         # y(rank, c): the document at this rank is the one with c supporting documents above it. Its worth
         # falls with c and rank, so the best solution fills the levels in order without being told to.
         first = len(value)
-        value += [novelty(c, alpha) * discount[rank] for rank in range(depth) for c in range(levels)]
+        worth = [weight(nugget) * novelty(c, alpha) for c in range(levels)]
+        value += [worth[c] * discount[rank] for rank in range(depth) for c in range(levels)]
         for rank in range(depth):
             # A level can be filled only where a document of the nugget stands…
             here = [(first + rank * levels + c, 1.0) for c in range(levels)]

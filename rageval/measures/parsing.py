@@ -26,6 +26,13 @@ ALIASES = {
     "strecall": "strec",
     "s_recall": "strec",
     "subtopic_recall": "strec",
+    "intent_recall": "i_rec",
+    "d_msndcg": "d_ndcg",
+    "d#_ndcg": "d_sharp",
+    "d#_msndcg": "d_sharp",
+    "d♯_ndcg": "d_sharp",
+    "dsharp_ndcg": "d_sharp",
+    "d_sharp_ndcg": "d_sharp",
     "ndcg_cut": "ndcg",
     "map_cut": "ap",
     "unj": "hole",
@@ -216,7 +223,9 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise MeasureError(f"{whole}: expected NAME=VALUE in the parentheses, found {part!r}")
-        name = {"α": "alpha", "β": "beta", "normalize": "normalise"}.get(name.strip(), name.strip().lower())
+        name = {"α": "alpha", "β": "beta", "γ": "gamma", "normalize": "normalise"}.get(
+            name.strip(), name.strip().lower()
+        )
         parameters[name] = value.strip().strip("'\"")
     return parameters
 

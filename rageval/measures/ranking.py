@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from heapq import heapify, heappop, heapreplace
 from itertools import compress, pairwise
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from rageval.errors import MeasureError
 from rageval.measures._gains import Gains as Gains
 from rageval.measures._gains import Nuggets as Nuggets
-from rageval.measures._gains import gained, novelty
+from rageval.measures._gains import discounted, gained, logarithmic, novelty
 from rageval.measures._gains import novelties as novelties
 
 _T = TypeVar("_T")
@@ -79,22 +79,25 @@ class Topic:
         documents: tuple[int, int],
         judgements: Judgements,
         number: int = 0,
+        weights: Sequence[float] | None = None,
     ) -> None:
         """Take the documents from one number to another out of the judgements of all queries.
 
-        `number` is that of the query.
+        `number` is that of the query; `weights` are those of its nuggets, of mean 1, None where all are
+        alike.
         """
         self.query_id = query_id
         self.listed = listed
         self._first, self._last = documents
         self._all = judgements
         self._number = number
+        self.weights = weights
         self._kept: dict[Any, Any] = {}
         self._ideals: dict[tuple[float, int], tuple[float, Gains]] = {}  # how deep, and the gains
 
     @classmethod
-    def of(cls, nuggets: Mapping[str, Mapping[str, int]]) -> Self:
-        """Make a topic of `{nugget: {document: grade}}`."""
+    def of(cls, nuggets: Mapping[str, Mapping[str, int]], weights: Mapping[str, float] | None = None) -> Self:
+        """Make a topic of `{nugget: {document: grade}}`, and perhaps of what each nugget weighs."""
         documents: dict[str, list[tuple[int, int]]] = {}
         for number, grades in enumerate(nuggets.values()):
             for document, grade in grades.items():
@@ -107,7 +110,9 @@ class Topic:
             begin.append(len(pairs))
         names = list(documents)
         columns = begin, [nugget for nugget, _ in pairs], [grade for _, grade in pairs]
-        return cls("", len(nuggets), (0, len(names)), Judgements(*columns, lambda first, last: names))
+        judgements = Judgements(*columns, lambda first, last: names)
+        weighed = None if weights is None else of_mean_1([weights[name] for name in nuggets])
+        return cls("", len(nuggets), (0, len(names)), judgements, weights=weighed)
 
     def __len__(self) -> int:
         """Return how many documents are judged."""
@@ -186,6 +191,24 @@ class Topic:
         """Return how many nuggets some document supports."""
         return len(self.documents_of(rel))
 
+    def weight(self, nuggets: Collection[int]) -> float:
+        """Return what these nuggets weigh together: their number, where all weigh the same."""
+        weights = self.weights
+        return len(nuggets) if weights is None else math.fsum([weights[nugget] for nugget in nuggets])
+
+    def weight_of(self, nugget: int) -> float:
+        """Return what one nugget weighs."""
+        return 1.0 if self.weights is None else self.weights[nugget]
+
+    def global_gains(self) -> list[float]:
+        """Return for each judged document Σ weight · grade over its nuggets; grades below 1 gain nothing."""
+        return self.keep("global gains", self._global_gains)
+
+    def best_dcg(self, k: int | None) -> float:
+        """Return Σ gain / log2(1 + rank) of the documents by global gain, the best first, to rank k."""
+        best = self.keep("best gains", lambda: sorted(self.global_gains(), reverse=True))
+        return discounted(list(enumerate(best[:k], 1)), logarithmic)
+
     def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return the gains of the greedy ideal ranking, to rank k.
 
@@ -195,8 +218,9 @@ class Topic:
         >>> Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}).ideal(None, alpha=0.5)
         [(1, 2.0), (2, 1.0), (3, 0.5)]
         """
-        if self._all.order is None:
-            return self.keep(("greedy", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha)).gains(k)
+        if self._all.order is None or self.weights is not None:  # the compiled part knows no weights
+            greedy = self.keep(("greedy", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha, self.weights))
+            return greedy.gains(k)
         depth, gains = self._ideals.get((alpha, rel), (0.0, []))
         # The compiled part orders to a depth; a deeper question asks again, a shallower one is a prefix.
         if depth < (math.inf if k is None else k):
@@ -240,6 +264,12 @@ class Topic:
     def _best_grades(self) -> list[int]:
         best = sorted(self.grades, reverse=True)
         return best if self._all_support(1) else [grade for grade in best if grade > 0]
+
+    def _global_gains(self) -> list[float]:
+        pairs = self._all.pairs[self._first : self._last + 1]
+        nugget, grade = self._pairs
+        terms = [self.weight_of(n) * max(g, 0) for n, g in zip(nugget, grade, strict=True)]
+        return [math.fsum(terms[first - pairs[0] : last - pairs[0]]) for first, last in pairwise(pairs)]
 
     def _count(self, rel: int) -> dict[int, int]:
         count: dict[int, int] = {}
@@ -304,7 +334,7 @@ class Ranking:
         """
         inside = len(self.ranks) if k is None else bisect_right(self.ranks, k)
         supported = self.topic.nuggets_of_all(self.documents[:inside], rel)
-        found = gained([nuggets for nuggets in supported if nuggets], alpha)
+        found = gained([nuggets for nuggets in supported if nuggets], alpha, self.topic.weights)
         return list(zip(compress(self.ranks, supported), found, strict=True))
 
     def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
@@ -314,6 +344,15 @@ class Ranking:
     def nuggets(self, rel: int | None = None) -> int:
         """Return how many nuggets the query has; with `rel`, how many of them some document supports."""
         return self.topic.listed if rel is None else self.topic.attainable(rel)
+
+    def weight(self, rel: int | None = None) -> float:
+        """Return what the nuggets weigh that the query has; with `rel`, those that some document supports.
+
+        It is their number, where all weigh the same.
+        """
+        if self.topic.weights is None:
+            return self.nuggets(rel)
+        return self.topic.weight(range(self.topic.listed) if rel is None else self.topic.documents_of(rel))
 
     def relevant(self, rel: int = 1) -> int:
         """Return how many documents are relevant to the query, retrieved or not."""
@@ -331,6 +370,18 @@ class Ranking:
         columns = zip(self.ranks, documents, map(grade, documents), supported, strict=True)
         hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
         return hits if rel is None or topic._all_support(rel) else (hit for hit in hits if hit.nuggets)
+
+
+def of_mean_1(weights: Sequence[float]) -> list[float] | None:
+    """Return weights so that their mean is 1, None where all are alike: they are then no weights at all.
+
+    >>> of_mean_1([3.0, 1.0, 2.0]), of_mean_1([0.2, 0.2])
+    ([1.5, 0.5, 1.0], None)
+    """
+    if len(set(weights)) <= 1:
+        return None
+    total = math.fsum(weights)
+    return [weight / total * len(weights) for weight in weights]
 
 
 class Share(float):
@@ -436,14 +487,20 @@ class _Greedy:
     and for ever, so only the first of each kind waits in the heap.
     """
 
-    def __init__(self, kinds: dict[Nuggets, list[int]], alpha: float) -> None:
+    def __init__(
+        self, kinds: dict[Nuggets, list[int]], alpha: float, weights: Sequence[float] | None = None
+    ) -> None:
         self._alpha = alpha
+        self._weights = weights
         self._left = {nuggets: places[:0:-1] for nuggets, places in kinds.items()}  # the next one last
-        # Least first, as heaps are: minus what a document gains, and its place among equals.
-        self._heap = [(-float(len(nuggets)), places[0], nuggets) for nuggets, places in kinds.items()]
-        heapify(self._heap)
         self._seen = dict.fromkeys((nugget for nuggets in kinds for nugget in nuggets), 0)
-        self._worth = dict.fromkeys(self._seen, -1.0)  # minus (1−α)^seen
+        self._worth = {nugget: self._minus(nugget) for nugget in self._seen}
+        minus = self._worth.__getitem__
+        # Least first, as heaps are: minus what a document gains, and its place among equals.
+        self._heap = [
+            (math.fsum(map(minus, nuggets)), places[0], nuggets) for nuggets, places in kinds.items()
+        ]
+        heapify(self._heap)
         self._gains: Gains = []
 
     def gains(self, k: int | None) -> Gains:
@@ -462,9 +519,14 @@ class _Greedy:
         self._gains.append((len(self._gains) + 1, -now))
         for nugget in nuggets:
             self._seen[nugget] += 1
-            self._worth[nugget] = -novelty(self._seen[nugget], self._alpha)
+            self._worth[nugget] = self._minus(nugget)
         left = self._left[nuggets]
         if left:  # it gains less by now; that is reckoned when it is on top
             heapreplace(self._heap, (now, left.pop(), nuggets))
         else:
             heappop(self._heap)
+
+    def _minus(self, nugget: int) -> float:
+        """Return minus what a nugget is worth by now, (1−α)^seen times its weight."""
+        worth = -novelty(self._seen[nugget], self._alpha)
+        return worth if self._weights is None else worth * self._weights[nugget]

@@ -85,7 +85,7 @@ class TiedRanking(Ranking):
                 # All documents of the groups above stand above, in whatever order: their number is certain.
                 above = novelty(seen[nugget], alpha)
                 for place, mean in zip(terms, _group_gains(group.size, marked, alpha), strict=False):
-                    place.append(above * mean)
+                    place.append(above * mean * self.topic.weight_of(nugget))
             if here:
                 found += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
             seen.update(here)
@@ -179,6 +179,7 @@ def _group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
 
 _Worth = Callable[[int, Nuggets, Mapping[int, int]], float]  # (rank, nuggets, how often each was seen)
 _Parameters = Mapping[str, Any]
+_Key = Callable[[Topic, Hit | None, int], float]  # of a document, None for one that nobody judged
 
 
 class Ties(NamedTuple):
@@ -186,47 +187,53 @@ class Ties(NamedTuple):
 
     `mean` is its mean over all orders of a `TiedRanking`; without it the measure itself gives the mean,
     because it is linear in `ranking.gains`. `worth` says what a document adds at a rank, for measures that
-    look at nuggets; for the others the order with the largest `key` first is the best.
+    look at nuggets; for the others the order with the largest `key` first is the best. With `tried` neither
+    is known, and both ends are found where there are few orders.
     """
 
     mean: Callable[..., float] | None = None
     worth: Callable[[Topic, _Parameters], _Worth] | None = None
-    key: Callable[[Hit | None, int], float] | None = None
+    key: _Key | None = None
+    tried: bool = False
 
 
-def _relevance(hit: Hit | None, rel: int) -> float:
+def _relevance(topic: Topic, hit: Hit | None, rel: int) -> float:
     """Return 1 for a relevant document."""
     return float(hit is not None and hit.grade >= rel)
 
 
 def _gained(topic: Topic, parameters: _Parameters, discount: Callable[[int], float]) -> _Worth:
     alpha = parameters["alpha"]
-    return lambda rank, nuggets, seen: discount(rank) * gain(nuggets, seen, alpha)
+    return lambda rank, nuggets, seen: discount(rank) * gain(nuggets, seen, alpha, topic.weight_of)
 
 
 def _new_nuggets(topic: Topic, parameters: _Parameters) -> _Worth:
-    return lambda rank, nuggets, seen: sum(not seen.get(nugget) for nugget in nuggets)
+    return lambda rank, nuggets, seen: topic.weight([n for n in nuggets if not seen.get(n)])
 
 
 def _precisions(topic: Topic, parameters: _Parameters) -> _Worth:
-    of = topic.documents_of(parameters["rel"])
-    return lambda rank, nuggets, seen: math.fsum((seen.get(n, 0) + 1) / rank / of[n] for n in nuggets)
+    of, weight = topic.documents_of(parameters["rel"]), topic.weight_of
+    return lambda rank, nuggets, seen: math.fsum(
+        (seen.get(n, 0) + 1) / rank / of[n] * weight(n) for n in nuggets
+    )
 
 
 def _coverage(tied: TiedRanking, *, k: int | None, rel: int, denominator: str = "attainable") -> Share:
-    found = math.fsum(1 - tied.none_inside(k, documents) for documents in tied.supporting(rel).values())
-    return Share(found, tied.nuggets() if denominator == "listed" else tied.nuggets(rel))
+    weight, supporting = tied.topic.weight_of, tied.supporting(rel)
+    found = math.fsum(weight(n) * (1 - tied.none_inside(k, docs)) for n, docs in supporting.items())
+    return Share(found, tied.weight() if denominator == "listed" else tied.weight(rel))
 
 
 def _map_ia(tied: TiedRanking, *, k: int | None, rel: int) -> float:
-    of = tied.topic.documents_of(rel)
-    found = [tied.precisions(k, docs) / of[nugget] for nugget, docs in tied.supporting(rel).items()]
-    return ratio(math.fsum(found), tied.nuggets(rel))
+    of, weight, supporting = tied.topic.documents_of(rel), tied.topic.weight_of, tied.supporting(rel)
+    found = [tied.precisions(k, docs) / of[n] * weight(n) for n, docs in supporting.items()]
+    return ratio(math.fsum(found), tied.weight(rel))
 
 
 def _p_ia(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
-    found = math.fsum(tied.count_inside(k, documents) for documents in tied.supporting(rel).values())
-    return Share(found, tied.nuggets(rel) * (k or tied.retrieved))
+    weight, supporting = tied.topic.weight_of, tied.supporting(rel)
+    found = math.fsum(weight(n) * tied.count_inside(k, docs) for n, docs in supporting.items())
+    return Share(found, tied.weight(rel) * (k or tied.retrieved))
 
 
 def _recall(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
@@ -254,13 +261,32 @@ def _ap(tied: TiedRanking, *, k: int | None, rel: int) -> float:
 
 
 def _ndcg(tied: TiedRanking, *, k: int | None, dcg: str) -> float:
+    gains = [gain for _, gain in graded_gains(((0, grade) for grade in tied.topic.grades), dcg)]
+    best = graded_gains(tied.topic.best_grades(k), dcg)
+    return ratio(_mean_dcg(tied, k, gains), discounted(best, logarithmic))
+
+
+def _mean_dcg(tied: TiedRanking, k: int | None, gains: Sequence[float]) -> float:
+    """Return the mean of Σ gain / log2(1 + rank); `gains` are those of the judged documents."""
     found = []
     for group in tied.groups:
         places = range(group.before + 1, group.before + 1 + group.inside(tied.top(k)))
         discount = math.fsum(map(logarithmic, places)) / group.size
-        gains = graded_gains(((0, tied.topic.grades[doc]) for doc in group.documents), dcg)
-        found += [gain * discount for _, gain in gains]
-    return ratio(math.fsum(found), discounted(graded_gains(tied.topic.best_grades(k), dcg), logarithmic))
+        found += [gains[doc] * discount for doc in group.documents]
+    return math.fsum(found)
+
+
+def _d_ndcg(tied: TiedRanking, *, k: int | None) -> float:
+    return ratio(_mean_dcg(tied, k, tied.topic.global_gains()), tied.topic.best_dcg(k))
+
+
+def _i_rec(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
+    found = math.fsum(1 - tied.none_inside(k, documents) for documents in tied.supporting(rel).values())
+    return Share(found, tied.nuggets(rel))
+
+
+def _d_sharp(tied: TiedRanking, *, k: int | None, gamma: float, rel: int) -> float:
+    return gamma * _i_rec(tied, k=k, rel=rel) + (1 - gamma) * _d_ndcg(tied, k=k)
 
 
 def _judged_inside(tied: TiedRanking, k: int | None) -> float:
@@ -275,16 +301,20 @@ def _hole(tied: TiedRanking, *, k: int | None) -> Share:
     return Share(tied.depth(k) - _judged_inside(tied, k), k or tied.retrieved)
 
 
-def _is_judged(hit: Hit | None, rel: int) -> float:
+def _is_judged(topic: Topic, hit: Hit | None, rel: int) -> float:
     return float(hit is not None)
 
 
-def _is_unjudged(hit: Hit | None, rel: int) -> float:
+def _is_unjudged(topic: Topic, hit: Hit | None, rel: int) -> float:
     return float(hit is None)
 
 
-def _grade(hit: Hit | None, rel: int) -> float:
+def _grade(topic: Topic, hit: Hit | None, rel: int) -> float:
     return float(max(hit.grade, 0)) if hit else 0.0
+
+
+def _global_gain(topic: Topic, hit: Hit | None, rel: int) -> float:
+    return topic.global_gains()[hit.document] if hit else 0.0
 
 
 # What our measures declare. Those that are sums of gains need no mean of their own.
@@ -293,9 +323,13 @@ RECIPROCAL_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, recipro
 GEOMETRIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, geometric(given["beta"])))
 COVERAGE = Ties(_coverage, worth=_new_nuggets)
 MAP_IA = Ties(_map_ia, worth=_precisions)
-P_IA = Ties(_p_ia, worth=lambda topic, given: lambda rank, nuggets, seen: len(nuggets))
+P_IA = Ties(_p_ia, worth=lambda topic, given: lambda rank, nuggets, seen: topic.weight(nuggets))
 RECALL, P, SUCCESS, ALL_GOLD, RR, AP = map(Ties, (_recall, _p, _success, _all_gold, _rr, _ap))
 NDCG = Ties(_ndcg, key=_grade)
+D_NDCG, D_SHARP = Ties(_d_ndcg, key=_global_gain), Ties(_d_sharp, tried=True)
+I_REC = Ties(
+    _i_rec, worth=lambda topic, given: lambda _, nuggets, seen: sum(not seen.get(n) for n in nuggets)
+)
 JUDGED, HOLE = Ties(_judged, key=_is_judged), Ties(_hole, key=_is_unjudged)
 
 
@@ -349,12 +383,12 @@ def extreme(
     return _placed(tied, place)
 
 
-def _by_key(
-    tied: TiedRanking, group: TieGroup, key: Callable[[Hit | None, int], float], rel: int, best: bool
-) -> list[int]:
+def _by_key(tied: TiedRanking, group: TieGroup, key: _Key, rel: int, best: bool) -> list[int]:
     hits = {doc: Hit(0, doc, tied.topic.grades[doc], ()) for doc in group.documents}
     unjudged = [_NOT_JUDGED] * (group.size - len(group.documents))
-    return sorted([*group.documents, *unjudged], key=lambda doc: key(hits.get(doc), rel), reverse=best)
+    return sorted(
+        [*group.documents, *unjudged], key=lambda doc: key(tied.topic, hits.get(doc), rel), reverse=best
+    )
 
 
 def _extreme(

@@ -61,6 +61,9 @@ def _over_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float | No
         return _over_all_orders(measure, tied)
     parameters = measure.arguments
     mean = measure.values([tied])[0] if ties.mean is None else ties.mean(tied, k=measure.k, **parameters)
+    if ties.tried:
+        values = [measure.value(order) for order in orders(tied, measure.k) or ()]
+        return mean, min(values, default=None), max(values, default=None)
     ends = (extreme(tied, ties, measure.k, parameters, best) for best in (False, True))
     low, high = (None if order is None else measure.values([order])[0] for order in ends)
     return mean, low, high

@@ -75,6 +75,9 @@ class Rules:
     nuggets_in_qrels
         Whether the second column of the judgements names a nugget. None: it does, with a warning where it
         looks otherwise.
+    intent_weights
+        What each nugget weighs: `{query: {nugget: weight}}`, or a file of lines 'query nugget weight', or of
+        nuggets with an importance or a weight. Only for measures that go by nuggets.
     nothing_judged
         What a run is of which no document is judged: `warn`, `error`, or scored without a word (`zero`).
     """
@@ -91,6 +94,7 @@ class Rules:
     provider: str | None = None
     bounds: bool = False
     nuggets_in_qrels: bool | None = None
+    intent_weights: Any = field(default=None, hash=False)
     nothing_judged: str = "warn"
 
     def __post_init__(self) -> None:
@@ -126,6 +130,22 @@ class Rules:
                 "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
                 " judged_only and compat"
             )
+
+        if self.intent_weights is not None:
+            self._refuse_beside_weights()
+
+    def _refuse_beside_weights(self) -> None:
+        """Raise `UsageError` for what does not go with weights of intents."""
+        reasons = {
+            "compat": "no other tool's rules have weights",
+            "provider": "no provider takes them",
+            "bounds": "no bounds are known",
+        }
+        for name, why in reasons.items():
+            if getattr(self, name):
+                raise UsageError(f"intent_weights: {why}; leave out {name}")
+        if self.nuggets_in_qrels is False:
+            raise UsageError("intent_weights are of nuggets; leave them out, or nuggets_in_qrels=False")
 
     @property
     def leaves_out(self) -> bool:
@@ -185,6 +205,10 @@ class Evaluator:
             for measure in self.measures:
                 bounds_of(measure)
         self.qrels: Qrels = self._with_nuggets(_as_qrels(qrels, self._floor()))
+        self._said_of_weights: list[str] = []
+        self._weights_digest = ""
+        if self.rules.intent_weights is not None:
+            self._weigh_intents()
         self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
         if not self.qrels.query_ids:
@@ -192,9 +216,20 @@ class Evaluator:
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
+    def _weigh_intents(self) -> None:
+        from rageval.scoring._intents import refuse_without_intents, weighed
+
+        refuse_without_intents(self.measures)
+        self.qrels, self._said_of_weights, self._weights_digest = weighed(
+            self.qrels, self.rules.intent_weights
+        )
+
     @property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
+        return [*self._said_of_weights, *self._said_of_nuggets()]
+
+    def _said_of_nuggets(self) -> list[str]:
         asks = any(measure.wants_nuggets for measure in self.measures)
         if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
             return [
@@ -262,8 +297,10 @@ class Evaluator:
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
-        judges = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
-        return self.rules.signature(measure, view, **judges)
+        known = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
+        if self._weights_digest:
+            known["intent_weights"] = self._weights_digest
+        return self.rules.signature(measure, view, **known)
 
     def by(self, qrels: QrelsLike) -> Evaluator:
         """Return the same measures under the same rules, by other judgements; without groups."""

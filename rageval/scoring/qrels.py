@@ -35,7 +35,7 @@ NOT_KEPT, NOT_JUDGED = -1, -2
 _APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
-_SENT = ("name", "floor", "declared", "judges", "_below", "_number")
+_SENT = ("name", "floor", "declared", "judges", "_below", "_number", "_weights")
 SEED = urandom(16)  # so that nobody can craft ids that share a place
 
 
@@ -90,6 +90,7 @@ class Qrels:
         self._columns = columns
         self._below = below
         self._handle = handle
+        self._weights: Sequence[Sequence[float] | None] | None = None  # of the nuggets of each query
         self._number = {query: number for number, query in enumerate(columns.queries)}
         self._places: dict[int, dict[bytes, int]] = {}
 
@@ -224,7 +225,8 @@ class Qrels:
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
         judgements = Judgements(pairs, nugget, grade, self._names, order, self.floor)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
-        return [Topic(*query, judgements, number) for number, query in enumerate(queries)]
+        weights = self._weights or [None] * len(columns.queries)
+        return [Topic(*query, judgements, number, weights[number]) for number, query in enumerate(queries)]
 
     def numbers(self, query: int, docs: Sequence[bytes]) -> Sequence[int]:
         """Return the number of each document within a query; -1 where nothing is kept, -2 if unjudged."""
@@ -283,6 +285,13 @@ class Qrels:
         for kept in ("topics", "_grades", "_first_nugget", "_ideals"):
             plain.__dict__.pop(kept, None)
         return plain
+
+    def with_weights(self, weights: Sequence[Sequence[float] | None]) -> Qrels:
+        """Return the same judgements; the nuggets of each query weigh so much, None where all weigh alike."""
+        weighed = copy(self)
+        weighed._weights = weights
+        weighed.__dict__.pop("topics", None)
+        return weighed
 
     def share_below(self, rel: int) -> float:
         """Return the share of judgements that say a document is not relevant."""

@@ -45,6 +45,7 @@ QUERIES = [str(query) for query in range(1, 11)]
 
 RISING = {
     *("alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"),
+    *("d_ndcg", "i_rec", "d_sharp"),
     *("recall", "ndcg", "ap", "rr", "p", "success", "all_gold", "judged"),
     *("nugget_recall", "nugget_density", "nugget_f", "rubric_score", "crag_score", "correctness"),
     *("faithfulness", "citation_precision", "citation_recall", "rank_score", "win_rate"),
@@ -71,7 +72,7 @@ BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     ),
 }
 # Numbers that a parameter without a list of values is tried at.
-TRIED = {"alpha": (0.0, 0.5, 1.0), "beta": (0.25, 0.75), "rel": (1, 2)}
+TRIED = {"alpha": (0.0, 0.5, 1.0), "gamma": (0.0, 0.5, 1.0), "beta": (0.25, 0.75), "rel": (1, 2)}
 FOREIGN = {
     **dict.fromkeys(
         [
