@@ -16,11 +16,6 @@ from rageval.files.trec import (
     Columns,
     LineForm,
     Reading,
-    first_is_tabbed,
-    ordinary,
-    problem_in,
-    spans_of,
-    with_numbers,
 )
 from rageval.text import visible
 
@@ -124,10 +119,10 @@ class Rows:
         reading = self.reading
         for first, text in stretches(self.source, reading.limits, self.expected):
             if reading.tabbed is None:
-                tabbed = first_is_tabbed(text, self.kind.width, reading.comments)
+                tabbed = self.kind.first_is_tabbed(text, reading.comments)
                 reading = reading._replace(tabbed=tabbed)
             self.last = first + text.count(b"\n") - text.endswith(b"\n")
-            columns = ordinary(text, self.kind, reading)
+            columns = self.kind.ordinary(text, reading)
             if columns is None:
                 yield from self._one_by_one(first, text, reading)
             else:
@@ -141,8 +136,8 @@ class Rows:
             line = ended.removesuffix(b"\r")
             if not line.strip(b" \t") or (reading.comments == "skip" and line.startswith(b"#")):
                 continue
-            spans = spans_of(line, self.kind, bool(reading.tabbed))
-            problem = problem_in(line, spans, self.kind, reading.comments, reading.limits)
+            spans = self.kind.spans(line, bool(reading.tabbed))
+            problem = self.kind.problem(line, spans, reading.comments, reading.limits)
             if problem is None:
                 lines.append(number)
                 rows.append([line[start:end] for start, end in spans])
@@ -155,7 +150,7 @@ class Rows:
     def _numbered(self, lines: list[int], rows: list[list[bytes]]) -> Iterator[Stretch]:
         if not rows:
             return
-        columns = with_numbers(list(zip(*rows, strict=True)), self.kind, self.reading.limits)
+        columns = self.kind.with_numbers(list(zip(*rows, strict=True)), self.reading.limits)
         if columns is not None:
             yield Stretch(lines, columns)
 

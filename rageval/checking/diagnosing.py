@@ -27,7 +27,7 @@ from rageval.files.banks import is_older_bank
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of
-from rageval.files.trec import PLAIN, QRELS, RUN, Reading, is_tabbed
+from rageval.files.trec import PLAIN, QRELS, RUN, Reading
 from rageval.names import near_misses, unlike
 
 _CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
@@ -315,7 +315,7 @@ def _kind_of(line: bytes) -> str | None:
         except (ValueError, RecursionError):
             return None
     for kind in (RUN, QRELS):
-        if is_tabbed(line, kind.width):
+        if kind.is_tabbed(line):
             return kind.name
     if line.count(b"\t") == 1:
         return TOPICS

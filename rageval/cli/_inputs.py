@@ -20,7 +20,7 @@ from rageval.files.opening import (
     quoted,
     start_of_stream,
 )
-from rageval.files.trec import RUN, Reading, is_tabbed, kind_of_line
+from rageval.files.trec import RUN, Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
 
@@ -120,7 +120,7 @@ def _tag(run: Any, reading: Reading) -> str | None:
         lines = [line for line in lines if not line.startswith(b"#")]
     if not lines:
         return None
-    columns = lines[0].split(b"\t") if is_tabbed(lines[0], RUN.width) else lines[0].split()
+    columns = lines[0].split(b"\t") if RUN.is_tabbed(lines[0]) else lines[0].split()
     if len(columns) != RUN.width:
         return None
     return columns[-1].strip().decode("utf-8", "surrogateescape") or None

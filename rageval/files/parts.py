@@ -33,7 +33,7 @@ from rageval.files.opening import (
     is_columnar,
     name_of,
 )
-from rageval.files.trec import RUN, Reading, first_is_tabbed
+from rageval.files.trec import RUN, Reading
 
 _HEAD = 2**16  # bytes in which the first row of a file is looked for
 _FAR = 2**24  # a query with more bytes than this is not looked through for its end
@@ -79,7 +79,7 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
 def _tabs_part(head: bytes, reading: Reading) -> bool | None:
     """Return what the first row says of the whole file, given how that begins; None if that shows no row."""
     whole = head[: head.rfind(b"\n") + 1].removeprefix(BOM)
-    return first_is_tabbed(whole, RUN.width, reading.comments)
+    return RUN.first_is_tabbed(whole, reading.comments)
 
 
 def _first_word(line: bytes, reading: Reading) -> bytes:

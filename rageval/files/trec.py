@@ -48,6 +48,112 @@ class LineForm(NamedTuple):
         """How many columns a line has."""
         return len(self.columns)
 
+    def empty(self, name: str) -> InputError:
+        """Return the error for a file without rows."""
+        expected = f"lines of {self.width} columns ({' '.join(self.columns)})"
+        return InputError(f"{name}: is empty, expected {expected}")
+
+    def is_tabbed(self, content: bytes) -> bool:
+        """Return whether tabs part the fields of this line, so that ids may hold spaces."""
+        return _has_tabs(content, self.width) and all(part.strip(b" ") for part in content.split(b"\t"))
+
+    def first_is_tabbed(self, text: bytes, comments: str) -> bool | None:
+        """Return whether tabs part the fields of the first row, which decides for all; None without a row."""
+        begin = 0
+        while begin < len(text):  # line by line, as the first mostly tells
+            end = text.find(b"\n", begin)
+            end = len(text) if end < 0 else end
+            content = text[begin:end].removesuffix(b"\r")
+            if not _holds_nothing(content, comments):
+                return self.is_tabbed(content)
+            begin = end + 1
+        return None
+
+    def told_apart(self, given: Iterable[Text], reading: Reading) -> tuple[Iterator[Text], Reading]:
+        """Return the same texts, and how to read them: whether tabs part fields, as the first row says."""
+        if reading.tabbed is not None:
+            return iter(given), reading
+        seen: list[Text] = []
+        rest = iter(given)
+        tabbed = None
+        for text in rest:
+            seen.append(text)
+            tabbed = self.first_is_tabbed(text.content, reading.comments)
+            if tabbed is not None:
+                break
+        return chain(seen, rest), reading._replace(tabbed=bool(tabbed))
+
+    def spans(self, content: bytes, tabbed: bool) -> list[tuple[int, int]]:
+        """Return start and end of every field of a line, in a file whose fields tabs part, or blanks."""
+        spans = _by_blanks(content)
+        # A line that reads both ways goes by how the file's first row reads; only one that has no other
+        # reading, or the wrong number of blanks, goes by its own tabs.
+        if _has_tabs(content, self.width) and (tabbed or len(spans) != self.width):
+            return _by_tabs(content)
+        return spans
+
+    def problem(
+        self, content: bytes, spans: list[tuple[int, int]], comments: str, limits: Limits
+    ) -> str | None:
+        """Return what is wrong with a line, or None."""
+        return (
+            _bad_bytes(content, limits)
+            or _comment(content, comments)
+            or _bad_shape(content, spans, self)
+            or _bad_value([content[left:right] for left, right in spans], self, limits)
+        )
+
+    def with_numbers(self, columns: Columns, limits: Limits) -> Columns | None:
+        """Return the columns, that of scores or grades as numbers; None if one is none."""
+        words = columns[self.number]
+        numbers = _scores(words) if self is RUN else _grades(words, limits.grade)
+        if numbers is None:
+            return None
+        return [*columns[: self.number], numbers, *columns[self.number + 1 :]]
+
+    def stretch(self, text: Text, name: str, reading: Reading) -> tuple[Sequence[int], Columns]:
+        """Return the number of each line with a row, and the rows' columns; `InputError` if one is wrong."""
+        content, first = text
+        if isinstance(first, int):
+            _refuse_bom(content, name, first)
+        if not content.strip(b" \t\n"):
+            return [], []
+        # The fast way takes a chunk whole, or not at all; then the slow way reads line by line and names the
+        # line.
+        columns = self.ordinary(content, reading)
+        if columns is not None:
+            count = len(columns[0])
+            return range(first, first + count) if isinstance(first, int) else first[:count], columns
+        lines = content.split(b"\n")
+        numbers = range(first, first + len(lines)) if isinstance(first, int) else first
+        limits = reading.limits
+        held, rows = _read_lines(
+            zip(numbers, lines, strict=False), self, name, reading.comments, limits, bool(reading.tabbed)
+        )
+        columns = list(zip(*rows, strict=True))
+        return held, self.with_numbers(columns, limits) or [] if columns else []
+
+    def ordinary(self, content: bytes, reading: Reading) -> Columns | None:
+        """Return the columns of lines that are all as most are, or None if that is not plain to see."""
+        if b"\r" in content:
+            content = content.replace(b"\r\n", b"\n")
+        content = content.removesuffix(b"\n")
+        ends = content.count(b"\n")
+        # Each field takes a byte and each but the last a separator: 2·width − 1 bytes a line, and its end.
+        if (ends + 1) * 2 * self.width > len(content) + 2:
+            return None  # some lines are too short to hold all fields
+        # translate with bytes to delete leaves what no line may hold: one pass in C over all bytes.
+        if content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
+            return None
+        if b"#" in content and reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):
+            return None
+        columns = _evenly_parted(content, ends, self.width) or _parted(
+            content, self.width, bool(reading.tabbed)
+        )
+        if columns is None or _too_long(content, columns, self, reading.limits):
+            return None
+        return self.with_numbers(columns, reading.limits)
+
 
 RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
 QRELS = LineForm("qrels", ("qid", "nugget", "docid", "grade"), (0, 1, 2), 3)
@@ -69,8 +175,8 @@ def _read_lines(
         content = ended.removesuffix(b"\r")
         if _holds_nothing(content, comments):
             continue
-        spans = spans_of(content, kind, tabbed)
-        problem = problem_in(content, spans, kind, comments, limits)
+        spans = kind.spans(content, tabbed)
+        problem = kind.problem(content, spans, comments, limits)
         if problem:
             findings.add(f"{source}:{number}: {problem}")
         else:
@@ -97,43 +203,15 @@ def _grade(text: bytes, largest: int) -> int | None:
     return number if abs(number) <= largest else None
 
 
-def first_is_tabbed(text: bytes, width: int, comments: str) -> bool | None:
-    """Return whether tabs part the fields of the first row, which decides for all; None without a row."""
-    begin = 0
-    while begin < len(text):  # line by line, as the first mostly tells
-        end = text.find(b"\n", begin)
-        end = len(text) if end < 0 else end
-        content = text[begin:end].removesuffix(b"\r")
-        if not _holds_nothing(content, comments):
-            return is_tabbed(content, width)
-        begin = end + 1
-    return None
-
-
 def _holds_nothing(content: bytes, comments: str) -> bool:
     return not content.strip(b" \t") or (comments == "skip" and content.startswith(b"#"))
 
 
-def spans_of(content: bytes, kind: LineForm, tabbed: bool) -> list[tuple[int, int]]:
-    """Return start and end of every field of a line, in a file whose fields tabs part, or blanks."""
-    spans = _by_blanks(content)
-    # A line that reads both ways goes by how the file's first row reads; only one that has no other reading,
-    # or the wrong number of blanks, goes by its own tabs.
-    if _has_tabs(content, kind.width) and (tabbed or len(spans) != kind.width):
-        return _by_tabs(content)
-    return spans
-
-
 def kind_of_line(content: bytes) -> LineForm | None:
     """Return the format with as many columns as this line; tabs first, as ids between them hold spaces."""
-    tabbed = (kind for kind in (RUN, QRELS) if is_tabbed(content, len(kind.columns)))
+    tabbed = (kind for kind in (RUN, QRELS) if kind.is_tabbed(content))
     width = len(content.split())
     return next(tabbed, None) or next((kind for kind in (RUN, QRELS) if len(kind.columns) == width), None)
-
-
-def is_tabbed(content: bytes, width: int) -> bool:
-    """Return whether tabs part the fields of this line, so that ids may hold spaces."""
-    return _has_tabs(content, width) and all(part.strip(b" ") for part in content.split(b"\t"))
 
 
 def _has_tabs(content: bytes, width: int) -> bool:
@@ -153,18 +231,6 @@ def _by_tabs(content: bytes) -> list[tuple[int, int]]:
 
 def _by_blanks(content: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(rb"[^ \t]+", content)]
-
-
-def problem_in(
-    content: bytes, spans: list[tuple[int, int]], kind: LineForm, comments: str, limits: Limits
-) -> str | None:
-    """Return what is wrong with a line, or None."""
-    return (
-        _bad_bytes(content, limits)
-        or _comment(content, comments)
-        or _bad_shape(content, spans, kind)
-        or _bad_value([content[left:right] for left, right in spans], kind, limits)
-    )
 
 
 def _comment(content: bytes, comments: str) -> str | None:
@@ -289,83 +355,19 @@ def texts(source: Source, reading: Reading, numbered: bool = True) -> Iterator[T
             line += content.count(b"\n")
 
 
-def told_apart(given: Iterable[Text], kind: LineForm, reading: Reading) -> tuple[Iterator[Text], Reading]:
-    """Return the same texts, and how to read them: whether tabs part the fields, as the first row says."""
-    if reading.tabbed is not None:
-        return iter(given), reading
-    seen: list[Text] = []
-    rest = iter(given)
-    tabbed = None
-    for text in rest:
-        seen.append(text)
-        tabbed = first_is_tabbed(text.content, kind.width, reading.comments)
-        if tabbed is not None:
-            break
-    return chain(seen, rest), reading._replace(tabbed=bool(tabbed))
-
-
 def _stretches(
     given: Iterable[Text], kind: LineForm, name: str, reading: Reading
 ) -> Iterator[tuple[Sequence[int], Columns]]:
     """Read line numbers and columns, a stretch a text that holds rows."""
     rows = 0
-    given, reading = told_apart(given, kind, reading)
+    given, reading = kind.told_apart(given, reading)
     for text in given:
-        lines, columns = stretch(text, kind, name, reading)
+        lines, columns = kind.stretch(text, name, reading)
         if lines:
             rows += len(lines)
             yield lines, columns
     if not rows:
-        raise empty(name, kind)
-
-
-def empty(name: str, kind: LineForm) -> InputError:
-    """Return the error for a file without rows."""
-    expected = f"lines of {kind.width} columns ({' '.join(kind.columns)})"
-    return InputError(f"{name}: is empty, expected {expected}")
-
-
-def stretch(text: Text, kind: LineForm, name: str, reading: Reading) -> tuple[Sequence[int], Columns]:
-    """Return the number of each line with a row, and the rows' columns; `InputError` if one is wrong."""
-    content, first = text
-    if isinstance(first, int):
-        _refuse_bom(content, name, first)
-    if not content.strip(b" \t\n"):
-        return [], []
-    # The fast way takes a chunk whole, or not at all; then the slow way reads line by line and names the
-    # line.
-    columns = ordinary(content, kind, reading)
-    if columns is not None:
-        count = len(columns[0])
-        return range(first, first + count) if isinstance(first, int) else first[:count], columns
-    lines = content.split(b"\n")
-    numbers = range(first, first + len(lines)) if isinstance(first, int) else first
-    limits = reading.limits
-    held, rows = _read_lines(
-        zip(numbers, lines, strict=False), kind, name, reading.comments, limits, bool(reading.tabbed)
-    )
-    columns = list(zip(*rows, strict=True))
-    return held, with_numbers(columns, kind, limits) or [] if columns else []
-
-
-def ordinary(content: bytes, kind: LineForm, reading: Reading) -> Columns | None:
-    """Return the columns of lines that are all as most are, or None if that is not plain to see."""
-    if b"\r" in content:
-        content = content.replace(b"\r\n", b"\n")
-    content = content.removesuffix(b"\n")
-    ends = content.count(b"\n")
-    # Each field takes a byte and each but the last a separator: 2·width − 1 bytes a line, and its end.
-    if (ends + 1) * 2 * kind.width > len(content) + 2:
-        return None  # some lines are too short to hold all fields
-    # translate with bytes to delete leaves what no line may hold: one pass in C for all control characters.
-    if content.translate(None, _TEXT) or not (content.isascii() or _is_utf8(content)):
-        return None
-    if b"#" in content and reading.comments != "data" and (content.startswith(b"#") or b"\n#" in content):
-        return None
-    columns = _evenly_parted(content, ends, kind.width) or _parted(content, kind.width, bool(reading.tabbed))
-    if columns is None or _too_long(content, columns, kind, reading.limits):
-        return None
-    return with_numbers(columns, kind, reading.limits)
+        raise kind.empty(name)
 
 
 def _evenly_parted(content: bytes, ends: int, width: int) -> Columns | None:
@@ -417,15 +419,6 @@ def _often_blank(content: bytes, width: int) -> bool:
     """Whether a blank is in each stretch of so many bytes, so that no field is twice as long."""
     starts = range(0, len(content) - width + 1, width or 1)
     return width > 0 and all(content.find(b" ", at, at + width) >= 0 for at in starts)
-
-
-def with_numbers(columns: Columns, kind: LineForm, limits: Limits) -> Columns | None:
-    """Return the columns, that of scores or grades as numbers; None if one is none."""
-    words = columns[kind.number]
-    numbers = _scores(words) if kind is RUN else _grades(words, limits.grade)
-    if numbers is None:
-        return None
-    return [*columns[: kind.number], numbers, *columns[kind.number + 1 :]]
 
 
 def _scores(words: Sequence[bytes]) -> list[float] | None:

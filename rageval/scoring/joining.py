@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
-from rageval.files.trec import RUN, Reading, Text, empty, told_apart
+from rageval.files.trec import RUN, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
 from rageval.scoring.ordering import (
@@ -159,7 +159,7 @@ class Joining(NamedTuple):
         judged = self.qrels.compiled() if self._is_usual else None
         if judged is None or kernel is None:
             return None
-        texts, reading = told_apart(texts, RUN, reading)
+        texts, reading = RUN.told_apart(texts, reading)
         limits, deepest = reading.limits, -1 if self.deepest is None else self.deepest
         cutoffs = array("i", self.cutoffs)
         handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
@@ -167,7 +167,7 @@ class Joining(NamedTuple):
             return None
         piece = Piece._make(_owned(kernel.join_end(handle)))
         if not piece.rows:
-            raise empty(name, RUN)
+            raise RUN.empty(name)
         return piece._replace(shown=self._shown(piece.length))
 
     @property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, LARGEST_GRADE
 from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, whole
-from rageval.files.trec import LineForm, QrelsRows, Reading, Text, stretch
+from rageval.files.trec import LineForm, QrelsRows, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
 from rageval.scoring.ordering import EVERYTHING, Scattered, _begins, _listed
@@ -426,7 +426,7 @@ def _fed(
             # The compiled reader counted the lines before this text; the plain one names the bad one.
             if isinstance(text.lines, int):
                 text = text._replace(lines=1 + kernel.lines_before(handle))
-            stretch(text, kind, name, reading)
+            kind.stretch(text, name, reading)
             return False
     return True
 

@@ -33,13 +33,11 @@ from rageval.files.trec import (
     RunRows,
     Text,
     as_text,
-    empty,
     qrels_rows,
     run_rows,
     run_rows_of,
     texts,
     together,
-    told_apart,
 )
 from rageval.kernel import kernel
 from rageval.scoring.joining import Joined, Joining, Piece
@@ -157,7 +155,7 @@ def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, Non
     if is_table:
         lines, reading = as_text(rows_of(source, reading)), Reading("data", reading.limits, tabbed=True)
     else:
-        lines, reading = told_apart(texts(source, reading), RUN, reading)
+        lines, reading = RUN.told_apart(texts(source, reading), reading)
     return together(lines, RUN.width, bool(reading.tabbed), max(1, shares)), reading
 
 
@@ -288,11 +286,11 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
     """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
     if kernel is None or is_columnar(source):
         return None
-    parts, reading = told_apart(texts(source, reading, numbered=False), QRELS, reading)
+    parts, reading = QRELS.told_apart(texts(source, reading, numbered=False), reading)
     try:
         return _of_compiled(parts, name_of(source), reading, floor)
     except Scattered:
-        parts, reading = told_apart(texts(source, reading), QRELS, reading)
+        parts, reading = QRELS.told_apart(texts(source, reading), reading)
         with closing(together(parts, QRELS.width, bool(reading.tabbed))) as ordered:
             try:
                 return _of_compiled(ordered, name_of(source), reading, floor)
@@ -307,7 +305,7 @@ def _of_compiled(parts: Iterable[Text], name: str, reading: Reading, floor: int)
         return None
     columns = Columns(*kernel.qrels_end(handle))
     if not columns.queries:
-        raise empty(name, QRELS)
+        raise QRELS.empty(name)
     return Qrels(name, columns, floor, handle=handle)
 
 

@@ -420,9 +420,9 @@ def test_rows_read_together_and_one_by_one_give_the_same_findings(
         for name, text in zip(("run", "qrels"), drawn(rng), strict=True):
             Path(name).write_text(text)
         found = []
-        for way in (rows.ordinary, lambda *_: None):
+        for way in (LineForm.ordinary, lambda *_: None):
             with monkeypatch.context() as patch:
-                patch.setattr(rows, "ordinary", way)
+                patch.setattr(LineForm, "ordinary", way)
                 said = [*diagnose([("run", "run"), ("qrels", "qrels"), ("corpus", "corpus")], [1, 2, 5])]
                 found.append((said, list(validate_run("run"))))
         assert found[0] == found[1]

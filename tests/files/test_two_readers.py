@@ -62,7 +62,7 @@ def line_by_line(text: bytes, kind: LineForm, reading: Reading) -> Any:
 
 
 def as_a_whole(text: bytes, kind: LineForm, reading: Reading) -> Any:
-    numbers, columns = trec.stretch(Text(text, 7), kind, "f", reading)
+    numbers, columns = kind.stretch(Text(text, 7), "f", reading)
     return list(numbers), [list(column) for column in columns]
 
 
@@ -211,5 +211,5 @@ def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: 
                 (b"q", b"Q0", b"a", b"1", b"2.5", b"t" * (before + 1)),
                 (b"q", b"Q0", doc, b"2", b"1.5", b"t"),
             )
-            columns = trec.ordinary(b"".join(part.join(row) + b"\n" for row in rows), RUN, reading)
+            columns = RUN.ordinary(b"".join(part.join(row) + b"\n" for row in rows), reading)
             assert (columns is None) == (length > limit), (before, length)
