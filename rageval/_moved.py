@@ -22,7 +22,7 @@ MOVED: dict[str, dict[str, str]] = {
         "outcome_matrix": "rageval.comparison.arena:outcome_matrix",
         "strengths": "rageval.comparison.arena:strengths",
     },
-    "rageval.building.fusion": {"fused": "rageval.building._fusion:fused"},
+    "rageval.building.fusion": {"fused": "rageval.building._pools:fused"},
     "rageval.conformance.vectors": {"text_of": "rageval.conformance:text_of"},
     "rageval.evaluation": {"Rules": "rageval.scoring.evaluation:Rules"},
     "rageval.files.facts": {
@@ -30,6 +30,7 @@ MOVED: dict[str, dict[str, str]] = {
         "read_weights": "rageval.files.questions:read_weights",
     },
     "rageval.files.metrics": {"read_metrics": "rageval.files.nuggets:read_metrics"},
+    "rageval.files.umbrela": {"read_umbrela": "rageval.files.retrieved:read_umbrela"},
     "rageval.judges.exact": {
         "first_stage": "rageval.judges._exact:first_stage",
         "judge_exactly": "rageval.judges._exact:judge_exactly",

@@ -168,7 +168,7 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.files.answers
         import rageval.files.nuggets
         import rageval.files.questions
-        import rageval.files.umbrela
+        import rageval.files.retrieved
         import rageval.judges.material
         import rageval.judges.models._anthropic
         import rageval.judges.models._openai

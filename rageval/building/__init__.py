@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.building._fusion import fused
     from rageval.building._manifest import changed
-    from rageval.building._pools import pooled, read_pool
+    from rageval.building._pools import fused, pooled, read_pool
     from rageval.building.collection import Plan, build
 
 _HOME = {

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rageval.building import _fusion, _manifest, _pools, _searching, _support
-from rageval.building._fusion import fused, run_lines
-from rageval.building._pools import Pool, pool_lines, pooled, read_pool, unjudged
+from rageval.building import _manifest, _pools, _searching, _support
+from rageval.building._pools import Pool, fused, pool_lines, pooled, read_pool, run_lines, unjudged
 from rageval.building._searching import Index, Topics
 from rageval.building._support import DEPTHS, STRICT, THRESHOLD, forecast_lines
 from rageval.errors import InputError, UsageError
@@ -77,9 +76,9 @@ class Plan:
     support_judges: tuple[_Judge, ...] = ()
     runs: tuple[tuple[str, str], ...] = ()
     nuggets: str | None = None
-    method: str = _fusion.MINMAX
-    fuse_depth: int = _fusion.DEPTH
-    k: int = _fusion.K
+    method: str = _pools.MINMAX
+    fuse_depth: int = _pools.FUSE_DEPTH
+    k: int = _pools.FUSE_K
     depth: int = _pools.DEPTH
     unfused: bool = False
     threshold: float = THRESHOLD

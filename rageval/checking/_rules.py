@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from rageval.checking.findings import ERROR, WARNING, counted
-from rageval.counting import RULES
 from rageval.files.opening import quoted
+from rageval.text import RULES
 
 Record = dict[str, Any]
 

@@ -16,11 +16,11 @@ from rageval.checking._answers import numbered_lines
 from rageval.checking._rules import document_cited, known_documents, shown
 from rageval.checking.findings import FIXED, Finding
 from rageval.checking.tracks import Allowed, Track, track_named
-from rageval.counting import RULES
 from rageval.errors import UsageError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.files.writing import whole_file
+from rageval.text import RULES
 
 _Fields = dict[str, msgspec.Raw]  # what is not repaired stays byte for byte
 

@@ -167,7 +167,7 @@ class _QrelsOfUmbrela:
         self.name, self._source, self._reading = name_of(source), source, reading
 
     def load(self) -> Any:
-        from rageval.files.umbrela import read_umbrela
+        from rageval.files.retrieved import read_umbrela
         from rageval.scoring.qrels import Qrels
 
         found = Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)

@@ -26,7 +26,7 @@ from rageval.files.jsonl import first_record, read_batches, read_records
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
 from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.opening import Source, name_of, start_of
-from rageval.files.umbrela import read_umbrela
+from rageval.files.retrieved import read_umbrela
 from rageval.judges.base import Usage
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost

@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from rageval.counting import length
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
 from rageval.records import Answer, Sentence
+from rageval.text import length
 
 __all__ = ["FORMS", "Answer", "Sentence", "read_answers", "write_answers"]
 

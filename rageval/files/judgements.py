@@ -21,14 +21,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from rageval.counting import RULES
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of_stream
 from rageval.records import Answer, Qrel
-from rageval.text import problem_of_id, visible
+from rageval.text import RULES, problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 GRADED = ("ok", "repaired")

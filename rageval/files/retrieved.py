@@ -1,5 +1,7 @@
 """What was retrieved, as JSON: candidates of Anserini, RankLLM and nuggetizer, or {query: {doc: number}}.
 
+UMBRELA's judgements of such passages are read here, too.
+
 A line of candidates is `{query: {qid, text}, candidates: [{docid, score, doc: {title, segment, …}}]}`. It can
 be read as a run, as passages and as questions. A dict of dicts is a run if a number in it has a point or an
 exponent, as scores have; whole numbers may be scores or grades, which only what they are given for can tell.
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -29,7 +31,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import finite, ids
 from rageval.files.opening import BOM, Source, _refuse_bom, chunks, name_of, start_of
 from rageval.files.trec import RunRows
-from rageval.records import Question
+from rageval.records import Qrel, Question
 
 RUN, _EITHER = "run", "numbers"
 _DICT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*[-\d]|\})')
@@ -203,3 +205,57 @@ def text_of(candidate: _Candidate) -> str:
         return doc or ""
     text = next((str(doc[name]) for name in _TEXTS if doc.get(name)), "")
     return f"{doc['title']}\n{text}" if doc.get("title") and text else text
+
+
+_HIGHEST = 3
+
+
+class _JudgedQuery(msgspec.Struct):
+    """A query with its id."""
+
+    qid: Id | None = None
+
+
+class _JudgedPassage(msgspec.Struct):
+    """A passage with its id."""
+
+    docid: Id | None = None
+
+
+class _JudgedPair(msgspec.Struct):
+    """A line; the ids stand beside the texts or in their place."""
+
+    judgment: Annotated[int, msgspec.Meta(ge=0, le=_HIGHEST)]
+    query: str | _JudgedQuery = ""
+    passage: str | _JudgedPassage = ""
+    qid: Id | None = None
+    docid: Id | None = None
+
+
+def _from_line(line: _JudgedPair, limits: Limits) -> Qrel:
+    query = line.query.qid if isinstance(line.query, _JudgedQuery) else None
+    doc = line.passage.docid if isinstance(line.passage, _JudgedPassage) else None
+    query = line.qid if query is None else query
+    doc = line.docid if doc is None else doc
+    if query is None or doc is None:
+        lacking = " and ".join(name for name, value in (("`qid`", query), ("`docid`", doc)) if value is None)
+        raise Unfit(
+            f"no {lacking} to say what is judged: put `qid` and `docid` beside the texts, or give them as"
+            " query: {qid, text} and passage: {docid, text}"
+        )
+    return Qrel(identifier(query, "qid", limits), identifier(doc, "docid", limits), line.judgment)
+
+
+_FORM = RecordForm(
+    "UMBRELA judgements",
+    f"{{qid, docid, query, passage, judgment: 0 to {_HIGHEST}}}",
+    has("judgment"),
+    _JudgedPair,
+    _from_line,
+)
+
+
+def read_umbrela(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
+    """Read judgements. One that failed has no grade, and is an error rather than a grade of 0."""
+    for _, qrel in read_forms(source, (_FORM,), "judgements of UMBRELA", limits):
+        yield qrel

@@ -16,7 +16,7 @@ from typing import Any
 from rageval.errors import InputError
 from rageval.judges._exact import first_stage, script_stage
 from rageval.judges._prompts import Mark, Shown, as_data, as_note
-from rageval.judges._trimming import trimmed
+from rageval.judges._rubric_file import trimmed
 from rageval.judges._verdicts import Invalid, Verdict
 from rageval.judges.base import (
     FILTERED,

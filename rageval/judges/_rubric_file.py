@@ -6,13 +6,16 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, MissingPackage
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import JSON, PARSERS, READS, SCHEMA, require_quick
 from rageval.judges._templates import ITEMS, WAYS, names_in, template_of
@@ -396,3 +399,40 @@ def _quoted(text: str) -> str:
 
 
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+_WORD = re.compile(r"\S+")
+
+
+def trimmed(trim: Trim | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the data with what the rule cuts cut.
+
+    >>> dict(trimmed(Trim("answer", words=2), {"answer": "one  two three"}))
+    {'answer': 'one  two'}
+    """
+    if trim is None or not isinstance(data.get(trim.field), str):
+        return data
+    text = data[trim.field]
+    return {**data, trim.field: (_words(text, trim) if trim.words else _tokens(text, trim)).strip()}
+
+
+def _words(text: str, trim: Trim) -> str:
+    places = [match.end() for _, match in zip(range(trim.words or 0), _WORD.finditer(text), strict=False)]
+    return text[: places[-1]] if places else ""
+
+
+def _tokens(text: str, trim: Trim) -> str:
+    """Return the text of the first tokens; a beginning that a tokenizer adds to every text is not counted."""
+    tokenizer = _tokenizer(str(trim.tokenizer))
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    return str(tokenizer.decode(ids[: trim.tokens]))
+
+
+@cache
+def _tokenizer(path: str) -> Any:
+    if find_spec("tokenizers") is None:
+        raise MissingPackage("tokenizers", f"cutting by the tokenizer {path}")
+    try:
+        return import_module("tokenizers").Tokenizer.from_file(path)
+    except Exception as error:  # of a library in another language, which says no kind
+        raise InputError(f"{path}: cannot be read as a tokenizer (tokenizer.json): {error}") from None

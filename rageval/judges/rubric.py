@@ -40,6 +40,7 @@ from rageval.judges._rubric_file import (
     content_of,
     require_numbers,
     rubric_file_of,
+    trimmed,
     with_file,
 )
 from rageval.judges._templates import (
@@ -52,7 +53,6 @@ from rageval.judges._templates import (
     plain_prompt,
     template_of,
 )
-from rageval.judges._trimming import trimmed
 from rageval.judges._verdicts import KINDS, RubricScale, Verdict, read_object
 from rageval.judges.base import JSON_FORM, SCHEMA_FORM, TEXT_FORM, Request
 from rageval.names import suggestion

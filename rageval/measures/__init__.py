@@ -8,13 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.measures._citations import citation_precision, citation_recall, citations
-    from rageval.measures._crag import crag_score, crag_share
+    from rageval.measures._correctness import (
+        correctness,
+        correctness_share,
+        crag_score,
+        crag_share,
+        faithfulness,
+        faithfulness_share,
+    )
     from rageval.measures._intents import d_ndcg, d_sharp, i_rec
-    from rageval.measures._liverag import correctness, correctness_share, faithfulness, faithfulness_share
     from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
-    from rageval.measures._nuggets import nugget_density, nugget_f, nugget_recall, rubric_score
+    from rageval.measures._nuggets import (
+        audit_share,
+        bank_groundedness,
+        bank_precision,
+        bank_recall,
+        nugget_density,
+        nugget_f,
+        nugget_recall,
+        rubric_score,
+    )
     from rageval.measures._preferences import rank_score, win_rate
-    from rageval.measures._quality import audit_share, bank_groundedness, bank_precision, bank_recall
     from rageval.measures._ranks import ap, map_ia, ndcg, rr
     from rageval.measures._sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
     from rageval.measures._words import length, lexical_recall, token_f1
@@ -32,12 +46,13 @@ _OF_RUNS = {
 }
 _OF_ANSWERS = {
     **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "_nuggets"),
-    **dict.fromkeys(("crag_score", "crag_share"), "_crag"),
-    **dict.fromkeys(("correctness", "correctness_share", "faithfulness", "faithfulness_share"), "_liverag"),
+    **dict.fromkeys(("crag_score", "crag_share"), "_correctness"),
+    **dict.fromkeys(("correctness", "correctness_share"), "_correctness"),
+    **dict.fromkeys(("faithfulness", "faithfulness_share"), "_correctness"),
     **dict.fromkeys(("citation_precision", "citation_recall"), "_citations"),
     **dict.fromkeys(("rank_score", "win_rate"), "_preferences"),
     **{"length": "_words", "citations": "_citations"},
-    **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_quality"),
+    **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
 }
 _FAMILY = {**_OF_RUNS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}

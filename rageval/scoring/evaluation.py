@@ -478,7 +478,7 @@ class Evaluator:
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> list[float]:
         """Ask ir_measures, in the forms that it takes."""
-        from rageval.scoring._foreign import collapsed, nuggets, ranking_of
+        from rageval.scoring._compat import collapsed, nuggets, ranking_of
 
         rel = measure.rel
         measure.refuse(*self.qrels.extremes())

@@ -23,7 +23,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again, name_of, start_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
-from rageval.files.umbrela import read_umbrela
+from rageval.files.retrieved import read_umbrela
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge

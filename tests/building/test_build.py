@@ -14,8 +14,8 @@ import pytest
 
 import rageval
 from building_samples import KEPT, WITHOUT_A_NUGGET, WITHOUT_DOCUMENT, by_rule, corpus, write_samples
-from rageval.building._fusion import run_lines
 from rageval.building._manifest import _read_manifest, changed
+from rageval.building._pools import run_lines
 from rageval.building._searching import SETTINGS, Index, _read_topics
 from rageval.building.collection import _FILES
 from rageval.testing import Asked, LlmServer, Saying, openai_reply

@@ -12,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval import Run, read_run
-from rageval.building._fusion import _METHODS, _ranked_groups, fused, run_lines
 from rageval.building._pools import (
+    _METHODS,
     _by_depth,
+    _ranked_groups,
     contributions,
+    fused,
     holes,
     pool_lines,
     pooled,
     read_pool,
+    run_lines,
     unjudged,
 )
 from rageval.errors import UsageError

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rageval.checking._runs import validate_run
 from rageval.checking.diagnosing import diagnose
 from rageval.files.limits import DEFAULT
+from rageval.files.trec import LineForm
 from rageval.judges.rubric import rubric_named
 from test_bad_input import HOSTILE, assert_refused, command
 from test_readme import ROOT
@@ -410,7 +411,6 @@ def drawn(rng: random.Random) -> tuple[str, str]:
 def test_rows_read_together_and_one_by_one_give_the_same_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    from rageval.checking import _rows as rows
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rageval.files.opening.chunks.__defaults__", (DEFAULT, size))

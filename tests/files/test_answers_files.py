@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rageval
-from rageval.counting import RULES, length
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, read_answers, write_answers
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.records import Answer, Sentence
+from rageval.text import RULES, length
 
 SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
 RAG24 = {"run_id": "r", "topic_id": 7, "topic": "t", "references": ["a", "b"], "response_length": 1}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rageval.errors import InputError
 from rageval.files.nuggets import read_metrics, read_nuggets, write_nuggets
-from rageval.files.umbrela import read_umbrela
+from rageval.files.retrieved import read_umbrela
 from rageval.records import Nugget, Qrel
 from test_answers_files import IDS, TEXTS, stream
 

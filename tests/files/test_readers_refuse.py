@@ -25,7 +25,7 @@ from rageval.files.jsonl import _Shape, repeated_keys
 from rageval.files.judgements import JudgementLine
 from rageval.files.nuggets import _SCORES, read_metrics, read_nuggets
 from rageval.files.questions import read_facts, read_groups, read_questions
-from rageval.files.umbrela import read_umbrela
+from rageval.files.retrieved import read_umbrela
 from rageval.judges.material import _read_passages
 from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric, rubric_named, rubric_text
