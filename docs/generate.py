@@ -10,6 +10,7 @@ from rageval.measures import (
     Measure,
     _citations,
     _crag,
+    _graded,
     _intents,
     _liverag,
     _novelty,
@@ -38,6 +39,7 @@ FAMILIES = (
         _preferences,
         _quality,
         _words,
+        _graded,
     ),
 )
 SPELLING = """\

@@ -39,7 +39,8 @@ class Answer(NamedTuple):
     """What one system answers to one query. A text without citations is one sentence.
 
     `references` are the documents the answer may cite, `passages` the texts it was made from, by id;
-    `question` and `prompt` are what was asked, where the file says so.
+    `question` and `prompt` are what was asked, where the file says so; `repeat` tells several answers of one
+    system to one query apart.
     """
 
     query_id: str
@@ -49,6 +50,7 @@ class Answer(NamedTuple):
     passages: tuple[tuple[str, str], ...] = ()
     question: str = ""
     prompt: str = ""
+    repeat: str = ""
 
     @property
     def text(self) -> str:

@@ -78,6 +78,8 @@ HALLUCINATED = Scale({}, 1, 0, "hallucinated")
 REDUNDANT = Scale({}, 1, 0, "redundant")
 LACKING = Scale({}, None, 0, "lacking")
 SHARE = Scale({}, 0, 1)
+GRADE = Scale({}, 0, 1, "score")
+PASS = Scale({"pass": Fraction(1), "fail": Fraction(0)}, "fail", "pass", "score")
 
 
 class Judged(NamedTuple):
@@ -392,6 +394,16 @@ def token_f1(part: Part) -> Value:
     return mean(grades(part.known(SHARE)), part.rules)
 
 
+def grade(part: Part, aspect: str, low: float, high: float) -> Value:
+    assert (aspect, low, high) == ("score", 0, 1)
+    return mean(grades(part.known(GRADE)), part.rules)
+
+
+def pass_rate(part: Part, aspect: str) -> Value:
+    assert aspect == "score"
+    return mean(grades(part.known(PASS)), part.rules)
+
+
 MEASURES: dict[str, Callable[..., Value]] = {
     function.__name__: function
     for function in (
@@ -407,7 +419,7 @@ MEASURES: dict[str, Callable[..., Value]] = {
             bank_groundedness,
             audit_share,
         ),
-        *(lexical_recall, token_f1),
+        *(lexical_recall, token_f1, grade, pass_rate),
     )
 }
 SCALES: dict[str, tuple[Scale, ...]] = {
@@ -418,6 +430,8 @@ SCALES: dict[str, tuple[Scale, ...]] = {
     "correctness_share": (CORRECTNESS,),
     "faithfulness": (FAITHFULNESS,),
     "faithfulness_share": (FAITHFULNESS,),
+    "grade": (GRADE,),
+    "pass_rate": (PASS,),
 }
 
 

@@ -78,6 +78,7 @@ class _Strength:
 def games(grades: JudgementTable) -> Games:
     """Return the games: judgements that share query, aspect and judge are the two sides of one."""
     judged = required(grades, OUTCOME, "the arena")
+    grades.require_no_repeats("the arena")
     comparisons: dict[tuple[int, int, int], list[_Side]] = {}
     failed = 0
     for answer, row in judged.rows():

@@ -83,6 +83,8 @@ def correct(
     people judged was chosen.
     """
     refuse_the_judge(judged, gold)
+    for table in (judged, gold):
+        table.require_no_repeats("a correction by people's labels")
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
     for measure in measures:

@@ -113,6 +113,7 @@ def of_answers(
     judged: JudgementTable, rubric: Rubric, compare: Sequence[str] = (), answers: Sequence[Answer] = ()
 ) -> Population:
     """Return what a judge judged of these systems, or of all, on the queries where it judged them all."""
+    judged.require_no_repeats("a plan of what to label")
     systems = _systems(judged, compare)
     chosen = _rubric_rows(judged, rubric)
     by_query: dict[str, dict[str, dict[tuple[str, str], Ask]]] = {}

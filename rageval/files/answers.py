@@ -261,6 +261,7 @@ class _Plain(msgspec.Struct):
     prompt: str = ""
     references: list[Id] | None = None
     passages: list[_PlainPassage] = []
+    repeat: Id = ""
 
 
 def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
@@ -302,6 +303,7 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
         passages,
         line.question,
         line.prompt,
+        identifier(line.repeat, "repeat", limits) if line.repeat != "" else "",
     )
 
 
@@ -334,6 +336,7 @@ def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of plain answers; citations are ids."""
     ids = tuple(doc for doc, _ in answer.passages)
     record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
+    record |= {"repeat": answer.repeat} if answer.repeat else {}
     record |= {"question": answer.question} if answer.question else {}
     record |= {"prompt": answer.prompt} if answer.prompt else {}
     record["answer"] = _plain_parts(answer)
@@ -395,8 +398,9 @@ def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
     """Read answers: of TREC RAG 2024, 2025 or 2026, of LiveRAG, or plain ones; one format a file.
 
     Citations become document ids; one that leads nowhere is None. An answer that names no run is of the run
-    that is called after the file. A second answer of a run to a query is an error. Of a data set that stands
-    for a file the first right answer to each question is read, as of a run that bears the id of the data set.
+    that is called after the file. A second answer of a run to a query is an error, unless it is another
+    `repeat`. Of a data set that stands for a file the first right answer to each question is read, as of a
+    run that bears the id of the data set.
     """
     name = name_of(source)
     if callable(content := getattr(source, "questions", None)):
@@ -413,7 +417,8 @@ def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
 def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterator[str]:
     """Write each answer as a line of `form`: rag24, rag25, rag26, liverag or plain.
 
-    What a format has no place for is left out (passages in TREC's, citations and the run in LiveRAG's).
+    What a format has no place for is left out (passages in TREC's, citations and the run in LiveRAG's,
+    repeats in both).
     `extra` fields go where the format keeps what is said about a run: `team_id`, `run_desc`, `type`.
     """
     if form not in _RECORDS:
@@ -424,4 +429,5 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterato
 
 def _place(answer: Answer) -> str:
     run = f" of run {answer.run_id}" if answer.run_id else ""
-    return f"answer{run} to query {answer.query_id}"
+    repeat = f", repeat {answer.repeat}" if answer.repeat else ""
+    return f"answer{run} to query {answer.query_id}{repeat}"

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
 from rageval.files.limits import DEFAULT, Limits
@@ -34,8 +34,9 @@ GRADED = ("ok", "repaired")
 FAILED = ("refused", "truncated", "filtered", "invalid", "error")
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
-_ANSWER = attrgetter("run_id", "judge", "query_id")
+_ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
+_IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE = map(attrgetter, ("item_id", "aspect", "grade"))
 _SENTENCES, _SHOWN = map(attrgetter, ("sentences", "shown"))
 _Text = str | int
@@ -57,6 +58,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     weight: float | None = None
     sentences: int | None = None
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
+    repeat: _Text = ""  # which of several answers of the system to the query
 
 
 class Said(NamedTuple):
@@ -123,16 +125,17 @@ class _Words(dict[Any, int]):
 class JudgementTable:
     """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
 
-    Answers are numbered by run, judge and query, each in order of first appearance, and rows as they are
-    stored: those of an answer stand together, in the order of the file.
+    Answers are numbered by run, judge, query and repeat, each in order of first appearance, and rows as they
+    are stored: those of an answer stand together, in the order of the file.
     """
 
     def __init__(self, name: str) -> None:
         """Begin with nothing; `finish` comes after all rows."""
         self.name = name
         self.queries, self.runs, self.judges, self.items, self.aspects = (_Words() for _ in range(5))
+        self.repeats = _Words()
         self.said = _Words(_folded_said)
-        self.facts: dict[tuple[int, int], AnswerFacts] = {}  # by run and query
+        self.facts: dict[tuple[int, int, int], AnswerFacts] = {}  # by run, query and repeat
         self.sources: list[str] = []
         self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
         self.remarks: list[str] = []  # what should be said of the table
@@ -141,7 +144,7 @@ class JudgementTable:
         self._grade: array[float] | None = None  # as soon as anybody gives one
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
         # An answer, or a stretch of one until all is read: whose it is, and its rows.
-        self.run, self.judge, self.query = array("i"), array("i"), array("i")
+        self.run, self.judge, self.query, self.repeat = (array("i") for _ in range(4))
         self.begin, self.end = array("i"), array("i")
         self._stretches: list[tuple[int, int, Sequence[int]]] = []  # first row, source, lines
         self._order: array[int] | None = None  # of rows, by now, as they were read
@@ -180,7 +183,7 @@ class JudgementTable:
         if counted.count(None) < number:
             for line, record in zip(lines, records, strict=True):
                 if record.sentences is not None:
-                    facts = self.facts_of(str(record.run_id), str(record.query_id))
+                    facts = self.facts_of(str(record.run_id), str(record.query_id), str(record.repeat))
                     _count_sentences(facts, record.sentences, f"{source}:{line}")
 
     def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
@@ -199,16 +202,22 @@ class JudgementTable:
 
     @property
     def _whose(self) -> tuple[tuple[array[int], _Words], ...]:
-        return (self.run, self.runs), (self.judge, self.judges), (self.query, self.queries)
+        return (
+            (self.run, self.runs),
+            (self.judge, self.judges),
+            (self.query, self.queries),
+            (self.repeat, self.repeats),
+        )
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
         """Return whether any of the rows from here on must be looked at one by one, for it may be refused.
 
         Each distinct word, and each distinct thing that rows say, is looked at once.
         """
-        odd = any(problem_of_id(str(word)) for words in self._ids for word in words.new)
+        odd = any(word != "" and problem_of_id(str(word)) for word in self.repeats.new)
+        odd = odd or any(problem_of_id(str(word)) for words in self._ids for word in words.new)
         for words, longest in (
-            *((words, limits.id) for words in self._ids),
+            *((words, limits.id) for words in (*self._ids, self.repeats)),
             (self.aspects, limits.line),
             (self.judges, _LONGEST_WORD),
         ):
@@ -240,23 +249,31 @@ class JudgementTable:
         if apart:
             self._gather(order)
         else:
-            self.run, self.judge, self.query, self.begin, self.end = (
+            self.run, self.judge, self.query, self.repeat, self.begin, self.end = (
                 array("i", map(column.__getitem__, order))
-                for column in (self.run, self.judge, self.query, self.begin, self.end)
+                for column in (self.run, self.judge, self.query, self.repeat, self.begin, self.end)
             )
         for answer in range(len(self.run)):
             self._refuse_duplicates(self.begin[answer], self.end[answer])
         return self
 
     def _in_order(self) -> tuple[array[int], bool]:
-        """Return stretches by run, judge and query, and whether an answer has more than one of them."""
+        """Return stretches by run, judge, query and repeat, and whether an answer has more than one."""
         of_run = [array("i") for _ in self.runs.words]
         for at, run in enumerate(self.run):
             of_run[run].append(at)
-        number, queries, apart = len(self.run), len(self.queries.words), False
+        number, queries, repeats, apart = (
+            len(self.run),
+            len(self.queries.words),
+            len(self.repeats.words),
+            False,
+        )
         order = array("i")
         for some in of_run:  # one by one, so that few of the numbers below are there at once
-            keys = [(self.judge[at] * queries + self.query[at]) * number + at for at in some]
+            keys = [
+                ((self.judge[at] * queries + self.query[at]) * repeats + self.repeat[at]) * number + at
+                for at in some
+            ]
             keys.sort()
             apart = apart or any(one // number == other // number for one, other in pairwise(keys))
             order.extend([key % number for key in keys])
@@ -267,7 +284,7 @@ class JudgementTable:
         begin, end = (array("i", map(column.__getitem__, order)) for column in (self.begin, self.end))
         rows = array("i", chain.from_iterable(map(range, begin, end)))
         places = zip(*(map(column.__getitem__, order) for column, _ in self._whose), strict=True)
-        run, judge, query, ends = (array("i") for _ in range(4))
+        run, judge, query, repeats, ends = (array("i") for _ in range(5))
         before, last = None, 0
         for place, size in zip(places, map(sub, end, begin), strict=True):
             last += size
@@ -278,8 +295,9 @@ class JudgementTable:
             run.append(place[0])
             judge.append(place[1])
             query.append(place[2])
+            repeats.append(place[3])
             ends.append(last)
-        self.run, self.judge, self.query, self.end = run, judge, query, ends
+        self.run, self.judge, self.query, self.repeat, self.end = run, judge, query, repeats, ends
         self.begin = array("i", [0, *ends[:-1]])
         self._order = rows
         for name in ("row_item", "row_aspect", "row_said"):
@@ -301,12 +319,13 @@ class JudgementTable:
     def _twice(self, first: int, second: int) -> str:
         answer = next(at for at in range(len(self.run)) if self.begin[at] <= first < self.end[at])
         line = self.line(answer, first)
+        repeat = f", repeat {visible(str(line.repeat))}" if line.repeat else ""
         query, run, item, aspect = (
             visible(str(word)) for word in (line.query_id, line.run_id, line.item_id, line.aspect)
         )
         return (
-            f"{self.where(second)}: query {query}, run {run}, item {item[:80]}, aspect {aspect[:80]} was"
-            f" judged before, in {self.where(first)}; expected one judgement by each judge"
+            f"{self.where(second)}: query {query}, run {run}{repeat}, item {item[:80]}, aspect {aspect[:80]}"
+            f" was judged before, in {self.where(first)}; expected one judgement by each judge"
         )
 
     def position(self, row: int) -> int:
@@ -330,11 +349,38 @@ class JudgementTable:
         """Return the numbers of the answers of a system that a judge said something of, by query."""
         return range(self._first((run, judge, 0)), self._first((run, judge + 1, 0)))
 
-    def answer(self, run: int, judge: int, query: int) -> int | None:
-        """Return the number of an answer, None where the judge said nothing of it."""
-        at = self._first((run, judge, query))
-        here = (run, judge, query)
-        return at if at < len(self.run) and (self.run[at], self.judge[at], self.query[at]) == here else None
+    def answers_to(self, run: int, judge: int, query: int) -> range:
+        """Return the numbers of the answers of a system to a query, by repeat; none if nothing was said."""
+        return range(self._first((run, judge, query)), self._first((run, judge, query + 1)))
+
+    def repeats_by_query(self, run: int) -> dict[int, list[int]]:
+        """Return which repeats a system has to each query, by whatever is known of them."""
+        key = "repeats", run
+        if key not in self.kept:
+            there = {place[1:] for place in self.facts if place[0] == run}
+            for judge in range(len(self.judges.words)):
+                there |= {(self.query[answer], self.repeat[answer]) for answer in self.answers_of(run, judge)}
+            found: dict[int, list[int]] = {}
+            for query, repeat in sorted(there):
+                found.setdefault(query, []).append(repeat)
+            self.kept[key] = found
+        by_query: dict[int, list[int]] = self.kept[key]
+        return by_query
+
+    def require_no_repeats(self, asker: str) -> None:
+        """Refuse several answers of a system to one query."""
+        for run, name in enumerate(self.runs.words):
+            of_query = self.repeats_by_query(run) if len(self.repeats.words) > 1 else {}
+            several = next((query for query, repeats in of_query.items() if len(repeats) > 1), None)
+            if several is not None:
+                repeats = ", ".join(
+                    visible(self.repeats.words[code]) or "none" for code in of_query[several][:5]
+                )
+                raise UsageError(
+                    f"{visible(self.name)}: {visible(name)} has {len(of_query[several])} answers to query"
+                    f" {visible(self.queries.words[several])} (repeat {repeats}), and {asker} takes one;"
+                    " leave one repeat of each"
+                )
 
     def _first(self, place: tuple[int, int, int]) -> int:
         return bisect_left(
@@ -382,6 +428,7 @@ class JudgementTable:
             judge=self.judges.words[self.judge[answer]],
             item_id=self.items.words[self.row_item[row]],
             aspect=self.aspects.words[self.row_aspect[row]],
+            repeat=self.repeats.words[self.repeat[answer]],
             grade=None if math.isnan(grade) else grade,
             **said._asdict(),
         )
@@ -400,8 +447,9 @@ class JudgementTable:
         rows = [row for some in kept for row in some]
         there = [at for at, some in enumerate(kept) if some]
         ends = list(accumulate(len(kept[at]) for at in there))
-        part.run, part.judge, part.query = (
-            array("i", map(column.__getitem__, there)) for column in (self.run, self.judge, self.query)
+        part.run, part.judge, part.query, part.repeat = (
+            array("i", map(column.__getitem__, there))
+            for column in (self.run, self.judge, self.query, self.repeat)
         )
         part.begin, part.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
         part._order = array("i", map(self.position, rows))
@@ -413,9 +461,9 @@ class JudgementTable:
         part._shown = None if self._shown is None else array("i", map(self._shown.__getitem__, rows))
         return part
 
-    def facts_of(self, run: str, query: str) -> AnswerFacts:
+    def facts_of(self, run: str, query: str, repeat: str = "") -> AnswerFacts:
         """Return what is known of an answer; made when first asked for."""
-        place = self.runs[run], self.queries[query]
+        place = self.runs[run], self.queries[query], self.repeats[repeat]
         if place not in self.facts:
             self.facts[place] = AnswerFacts()
         return self.facts[place]
@@ -506,11 +554,10 @@ def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
 def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits) -> None:
     """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""
     findings = Complaints()
-    for name in ("query_id", "run_id", "item_id"):
+    for name in _IDS:  # the text of a nugget, an aspect, may have blanks around it
         for line, record in zip(lines, records, strict=True):
-            problem = problem_of_id(
-                str(getattr(record, name))
-            )  # the text of a nugget may have blanks around it
+            given = str(getattr(record, name))
+            problem = problem_of_id(given) if given or name != "repeat" else None
             if problem is not None:
                 findings.add(f"{source}:{line}: expected as {name} {problem}")
     findings.raise_if_any()
@@ -519,7 +566,7 @@ def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine],
         if contradiction is not None:
             findings.add(f"{source}:{line}: {contradiction}")
     for name, longest in (
-        *((name, limits.id) for name in ("query_id", "run_id", "item_id")),
+        *((name, limits.id) for name in _IDS),
         ("aspect", limits.line),
         *((name, _LONGEST_WORD) for name in ("label", "judge", "rubric")),
     ):
@@ -665,7 +712,7 @@ def add_answers(table: JudgementTable, source: Source, limits: Limits = DEFAULT)
 
 def _add_answer(table: JudgementTable, answer: Answer) -> None:
     """Let the length and the citations of an answer be known."""
-    facts = table.facts_of(answer.run_id, answer.query_id)
+    facts = table.facts_of(answer.run_id, answer.query_id, answer.repeat)
     texts = [sentence.text for sentence in answer.sentences]
     facts.lengths = {name: float(sum(map(count, texts))) for name, count in RULES.items()}
     facts.cited = tuple(sentence.citations for sentence in answer.sentences)

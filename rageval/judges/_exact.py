@@ -160,6 +160,7 @@ def judge_exactly(
             "run_id": answer.run_id,
             "item_id": "answer",
             "aspect": "0",
+            **({"repeat": answer.repeat} if answer.repeat else {}),
             "label": label or undecided,
             "status": "ok",
             "judge": _JUDGE,

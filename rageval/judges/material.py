@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
@@ -111,7 +111,10 @@ def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         names = tuple(rubric.file.ranges) or ("",)
-        rows = {name: (VerdictRow(answer.query_id, answer.run_id, aspect=name or "0"),) for name in names}
+        rows = {
+            name: (VerdictRow(answer.query_id, answer.run_id, aspect=name or "0", also=repeat_of(answer)),)
+            for name in names
+        }
         yield Task(_shown(answer, material, rubric.file.sees), rows)
 
 
@@ -141,7 +144,7 @@ def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         data = _shown(answer, material, rubric.file.sees)
         for window in _windows(material.bank(answer.query_id), rubric.file.window):
-            yield _of_nuggets(data, window, answer.query_id, answer.run_id)
+            yield _of_nuggets(data, window, answer)
 
 
 def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -156,10 +159,16 @@ def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
 
 
-def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], query: str, run: str) -> Task:
+def repeat_of(answer: Answer) -> dict[str, Any]:
+    """Return what tells a judgement of an answer from those of its repeats."""
+    return {"repeat": answer.repeat} if answer.repeat else {}
+
+
+def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], answer: Answer) -> Task:
     names = _short("n", window)
+    query, run, repeat = answer.query_id, answer.run_id, repeat_of(answer)
     rows = {
-        name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=_weight(nugget)),)
+        name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=repeat | _weight(nugget)),)
         for name, nugget in zip(names, window, strict=True)
     }
     return Task({**data, "nuggets": _listed(names, [n.text for n in window])}, rows, names)
@@ -204,9 +213,8 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
                 if doc is None:
                     continue  # leads nowhere: no text to judge, and worth nothing anyway
                 passage = texts.get(doc) or material.passage(doc)
-                row = VerdictRow(
-                    answer.query_id, answer.run_id, doc, str(number), {"sentences": len(answer.sentences)}
-                )
+                also = repeat_of(answer) | {"sentences": len(answer.sentences)}
+                row = VerdictRow(answer.query_id, answer.run_id, doc, str(number), also)
                 yield Task({"sentence": sentence.text, "passage": passage}, {"": (row,)})
 
 
@@ -228,14 +236,14 @@ def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for query, answers in _by_query(material.answers).items():
+    for query, answers in _by_query(_unrepeated(material.answers)).items():
         question = material.question(query).text
         for one, other in combinations(answers, 2):
             yield from _both_orders(question, query, (one.run_id, one.text), (other.run_id, other.text))
 
 
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for answer in material.answers:
+    for answer in _unrepeated(material.answers):
         question = material.question(answer.query_id)
         gold = gold_of(question)[0]
         sides = (answer.run_id, answer.text), (_GOLD, gold)
@@ -257,7 +265,7 @@ def pair_aspect(first: str, second: str) -> str:
 
 
 def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for query, answers in _by_query(material.answers).items():
+    for query, answers in _by_query(_unrepeated(material.answers)).items():
         for number, order in enumerate(_orders(len(answers), material, query)):
             names = _short("a", order)
             shown = [answers[at] for at in order]
@@ -283,6 +291,22 @@ def _orders(number: int, material: Material, query: str) -> list[list[int]]:
     first = [(at + 1) // 2 if at % 2 else (number - at // 2) % number for at in range(number)]
     square = [[names[(place + shift) % number] for place in first] for shift in range(number)]
     return square + [row[::-1] for row in square] if number % 2 else square
+
+
+def _unrepeated(answers: Iterable[Answer]) -> Iterator[Answer]:
+    """Yield the answers; `UsageError` for two answers of one system to a query."""
+    seen: set[tuple[str, str]] = set()
+    for answer in answers:
+        place = answer.run_id, answer.query_id
+        if place in seen:
+            run, query = map(visible, place)
+            raise UsageError(
+                f"answers of run {run} to query {query}: there are several (repeat"
+                f" {visible(answer.repeat)} is one), and a comparison of answers takes one of each system;"
+                " leave one repeat of each"
+            )
+        seen.add(place)
+        yield answer
 
 
 def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:

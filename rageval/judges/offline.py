@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
-from rageval.judges.material import Material, gold_of, tasks
+from rageval.judges.material import Material, gold_of, repeat_of, tasks
 from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer, Question
@@ -132,7 +132,8 @@ def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> I
     for task in tasks(rubric, material):
         for rows in task.rows.values():
             for row in rows:
-                yield frozen.find(row.query, row.run, row.item, row.aspect, name)
+                repeat = str(row.also.get("repeat", ""))
+                yield frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
 
 
 def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
@@ -163,7 +164,7 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
 
 def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> _Row:
     place = {"query_id": answer.query_id, "run_id": answer.run_id, "item_id": "answer", "aspect": aspect}
-    return {**place, **said, "status": "ok", "judge": judge}
+    return {**place, **repeat_of(answer), **said, "status": "ok", "judge": judge}
 
 
 @dataclass(frozen=True)

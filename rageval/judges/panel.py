@@ -20,7 +20,7 @@ from rageval.judges.offline import NAMES, is_offline, judge_offline
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import Budget, estimate, limits_of_share, stated
 from rageval.judges.store import Store
-from rageval.judges.voting import by_place, disagreements, voted
+from rageval.judges.voting import by_place, disagreements, repeated_place, voted
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ def _third(
     less = replace(material, answers=some)
     wanted = {key for key, group in by_place(said).items() if len(disagreements(group))}
     rows = _said_by(spec, rubric, less, settings, budget) if differing else ()
-    return [row for row in rows if (row["query_id"], row["run_id"], row["item_id"], row["aspect"]) in wanted]
+    return [row for row in rows if repeated_place(row) in wanted]
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

@@ -32,11 +32,16 @@ def place(judgement: _Judgement) -> Place:
     return query, run, str(judgement["item_id"]), str(judgement["aspect"])
 
 
-def by_place(judgements: Iterable[_Judgement]) -> dict[Place, list[_Judgement]]:
+def repeated_place(judgement: _Judgement) -> tuple[str, ...]:
+    """Return what a judgement is about, repeats of an answer told apart."""
+    return *place(judgement), str(judgement.get("repeat", ""))
+
+
+def by_place(judgements: Iterable[_Judgement]) -> dict[tuple[str, ...], list[_Judgement]]:
     """Return the judgements of each thing judged, in the order of the judges."""
-    found: dict[Place, list[_Judgement]] = {}
+    found: dict[tuple[str, ...], list[_Judgement]] = {}
     for judgement in judgements:
-        found.setdefault(place(judgement), []).append(judgement)
+        found.setdefault(repeated_place(judgement), []).append(judgement)
     return found
 
 
@@ -83,7 +88,10 @@ def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]
             )
 
 
-_KEPT = ("query_id", "run_id", "item_id", "aspect", "rubric", "importance", "weight", "sentences", "shown")
+_KEPT = (
+    *("query_id", "run_id", "item_id", "aspect", "repeat", "rubric", "importance", "weight", "sentences"),
+    "shown",
+)
 
 
 def _verdict(judgement: _Judgement) -> Any:

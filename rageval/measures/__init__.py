@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         faithfulness,
         faithfulness_share,
     )
+    from rageval.measures._graded import grade, pass_rate
     from rageval.measures._intents import d_ndcg, d_sharp, i_rec
     from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
     from rageval.measures._nuggets import (
@@ -54,6 +55,7 @@ _OF_ANSWERS = {
     **{"length": "_words", "citations": "_citations"},
     **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
+    **dict.fromkeys(("grade", "pass_rate"), "_graded"),
 }
 _FAMILY = {**_OF_RUNS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
 
@@ -81,6 +83,7 @@ __all__ = [
     "err_ia",
     "faithfulness",
     "faithfulness_share",
+    "grade",
     "hole",
     "i_rec",
     "judged",
@@ -97,6 +100,7 @@ __all__ = [
     "nugget_recall",
     "p",
     "p_ia",
+    "pass_rate",
     "rank_score",
     "recall",
     "rr",

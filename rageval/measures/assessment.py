@@ -22,6 +22,7 @@ from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
 Needs = Literal["importance", "weight"]
+AnswerPlace = tuple[int, int]  # numbers of the query and of the repeat
 _UNDEFINED: Any = math.nan  # which is a float, where a share is expected
 
 
@@ -69,10 +70,10 @@ class _Sight(Protocol):
 
     skips: bool
 
-    def seen(self, scale: Scale, query: int, needs: Needs | None, asker: object) -> Seen:
+    def seen(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
         """Return what was said on a scale."""
 
-    def places(self, query: int, asker: object) -> list[Place]:
+    def places(self, place: AnswerPlace, asker: object) -> list[Place]:
         """Return the places in all rankings."""
 
     def stand_in(self) -> float:
@@ -98,7 +99,7 @@ class Assessment:
     """
 
     __slots__ = (
-        *("_asker", "_found", "_lengths", "_query", "_sight", "cited", "judge", "lost", "query_id", "run_id"),
+        *("_asker", "_found", "_lengths", "_sight", "cited", "judge", "lost", "place", "query_id", "run_id"),
         *("scales", "sentences", "was_judged"),
     )
 
@@ -108,7 +109,7 @@ class Assessment:
         run_id: str,
         judge: str,
         sight: _Sight,
-        query: int,
+        place: AnswerPlace,
         lengths: Mapping[str, float],
         cited: _Citations | None,
         sentences: int | None,
@@ -128,7 +129,7 @@ class Assessment:
         self.was_judged = False  # the judge said something on them
         self._lengths = lengths
         self._sight = sight
-        self._query = query
+        self.place = place
         self._asker: object = ""
         self._found: dict[tuple[Scale, Needs | None], Seen] = {}
 
@@ -149,7 +150,7 @@ class Assessment:
         scale = _scale_named(scale) if isinstance(scale, str) else scale
         seen = self._found.get((scale, needs))
         if seen is None:
-            seen = self._found[scale, needs] = self._sight.seen(scale, self._query, needs, self._asker)
+            seen = self._found[scale, needs] = self._sight.seen(scale, self.place, needs, self._asker)
         if scale not in self.scales:
             self.scales.append(scale)
             self.was_judged = self.was_judged or seen.own
@@ -166,7 +167,7 @@ class Assessment:
     def places(self) -> list[Place]:
         """Return where the answer stands in each ranking of the answers to this query."""
         self.scales.append(POSITION)
-        return self._sight.places(self._query, self._asker)
+        return self._sight.places(self.place, self._asker)
 
     def require_answers(self) -> None:
         """Refuse to go on where no answer is known."""

@@ -52,6 +52,9 @@ class Between(NamedTuple):
 
 Alpha = Annotated[float, Between(0.0, 1.0)]
 Grade = Annotated[int, Between(-(10**6), 10**6)]
+_LONGEST_WORD = 100
+_MARKS = frozenset(",()[]{}|@=:'\"")  # that mean something in the name of a measure or in a signature
+_Limits = tuple[float, float] | Callable[[Mapping[str, Any]], tuple[float, float]]
 _Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 _Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
@@ -64,7 +67,7 @@ class Facts(TypedDict, total=False):
     ties: Ties | None  # how it is over the orders of equal scores
     bounds: Bounds | None  # between what values unjudged documents leave it
     intents: bool  # it goes by the weights of intents (nuggets), or counts them alike by definition
-    limits: tuple[float, float] | None  # the least and the greatest value, where these are not 0 and 1
+    limits: _Limits | None  # the least and the greatest value, where these are not 0 and 1
     aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
     orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
@@ -82,7 +85,7 @@ class About(NamedTuple):
     ties: Ties | None = None
     bounds: Bounds | None = None
     intents: bool = False
-    limits: tuple[float, float] | None = None
+    limits: _Limits | None = None
     aggregate: _Aggregate = MEAN
     peers: Mapping[str, str] = MappingProxyType({})
     orders: Mapping[str, str] = MappingProxyType({})
@@ -119,11 +122,23 @@ class Parameter(NamedTuple):
                     + suggestion(chosen, self.choices)
                 )
             return chosen
+        if self.kind is str:
+            return self._word(value, measure)
         number = self._number(value, measure)
         if self.limits and not self.limits.low <= number <= self.limits.high:
             low, high = (f"{limit:g}" for limit in self.limits)
             raise MeasureError(f"{measure}: {self.name}={value}, expected a number from {low} to {high}")
         return number
+
+    def _word(self, value: Any, measure: str) -> str:
+        """Return a word that can stand within the parentheses of a measure, and in a signature."""
+        word = str(value).strip()
+        if not word or len(word) > _LONGEST_WORD or not word.isprintable() or _MARKS & set(word):
+            raise MeasureError(
+                f"{measure}: {self.name}={word[:80]!r}, expected a name of 1 to {_LONGEST_WORD} characters"
+                f" without any of {' '.join(sorted(_MARKS))}"
+            )
+        return word
 
     def _number(self, value: Any, measure: str) -> Any:
         kind = "a whole number" if self.kind is int else "a number"
@@ -296,7 +311,8 @@ class Measure:
     @property
     def limits(self) -> tuple[float, float] | None:
         """The least and the greatest value it can have, where it says them."""
-        return self.about.limits
+        limits = self.about.limits
+        return limits(self.parameters) if callable(limits) else limits
 
     @property
     def bounds(self) -> Bounds | None:

@@ -456,10 +456,11 @@ def _mean_of(shares: Sequence[float]) -> float:
 BLENDS: dict[str, Callable[[Sequence[float]], float]] = {"f1": _f1, "mean": _mean_of}
 
 
-def pooled(values: Iterable[float]) -> float:
+def pooled(values: Iterable[float], as_one: bool = False) -> float:
     """Return one share of all that these shares hold, Σ parts / Σ wholes; of blends, that of such shares.
 
-    What is undefined is left out, and NaN is what is made of nothing.
+    What is undefined is left out, and NaN is what is made of nothing. `as_one` of them it weighs no more than
+    each of them does, on average: so are repeats of a query pooled, before queries are.
 
     >>> pooled([Share(1, 2), Share(0, 2)]), pooled([Blend("mean", Share(1, 2), Share(1, 1))])
     (0.25, 0.75)
@@ -468,11 +469,13 @@ def pooled(values: Iterable[float]) -> float:
     blends = [value for value in known if isinstance(value, Blend)]
     if blends:
         columns = zip(*(blend.shares for blend in blends), strict=True)
-        return Blend(blends[0].rule, *map(pooled, columns))
+        return Blend(blends[0].rule, *(pooled(column, as_one) for column in columns))
     shares = [value for value in known if isinstance(value, Share)]
     if not shares:
         return math.nan
-    return Share(math.fsum([share.part for share in shares]), math.fsum([share.whole for share in shares]))
+    number = len(shares) if as_one else 1
+    part, whole = (math.fsum(each) for each in zip(*((one.part, one.whole) for one in shares), strict=True))
+    return Share(part / number, whole / number)
 
 
 def _rank(hit: Hit) -> int:

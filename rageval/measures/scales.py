@@ -16,7 +16,8 @@ class Scale:
 
     Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
     a grade is any number (any whole number, if `whole`) from `low` to `high`, and a high one is good unless
-    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on.
+    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on. With
+    `own_grades` a row may give any grade beside its label, which alone counts.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Scale:
     worst: str | None = None
     best: str | None = None
     by_all: bool = True
+    own_grades: bool = False
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
         """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade."""
@@ -95,6 +97,10 @@ AUDIT = Scale(
 )
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
+# What tools say of one of their own metrics beside a number of its own scale.
+PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0} | {
+    **{"c": 1.0, "i": 0.0, "p": 0.0, "n": 0.0},
+}
 PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
 ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)

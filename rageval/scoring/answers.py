@@ -14,6 +14,7 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable, add_answers, add_dicts, add_file
 from rageval.files.limits import DEFAULT, Limits
+from rageval.measures.assessment import Assessment
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Share, pooled
@@ -271,25 +272,39 @@ def by_judge(
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, filling, only_here=compat == "nuggetizer")
         heard = {at: _Evaluated(measure, {judge: []}) for at, measure in enumerate(measures)}
-        for query, answer in enumerate(sight.assessments()):
+        for answers in sight.answers():
             for at, each in list(heard.items()):
                 try:
-                    value = each.measure.value(answer.asked_by(each.measure))
+                    values = [_value(each, answer, sight, compat) for answer in answers]
                 except NotThisJudge:
                     del heard[at]
                     continue
-                if value != value and compat == "nuggetizer":
-                    value = _counted_0(value, each.measure, answer.was_judged or sight.facts(query).assigned)
-                each.values[judge].append(value)
-                if answer.lost:
-                    each.lost.update(answer.lost)
-                if answer.scales != each.scales:
-                    each.scales = list(dict.fromkeys([*each.scales, *answer.scales]))
+                each.values[judge].append(values[0] if len(values) == 1 else _mean(values, each.measure))
         for at, each in heard.items():
             found[at].values |= each.values
             found[at].lost += each.lost
             found[at].scales = list(dict.fromkeys([*found[at].scales, *each.scales]))
     return found
+
+
+def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, compat: str | None) -> float:
+    """Return a measure's value of one answer; note what it missed, and what it asked for."""
+    value = each.measure.value(answer.asked_by(each.measure))
+    if value != value and compat == "nuggetizer":
+        value = _counted_0(value, each.measure, answer.was_judged or sight.facts(answer.place).assigned)
+    if answer.lost:
+        each.lost.update(answer.lost)
+    if answer.scales != each.scales:
+        each.scales = list(dict.fromkeys([*each.scales, *answer.scales]))
+    return value
+
+
+def _mean(values: Sequence[float], measure: Measure) -> float:
+    """Return the mean over the repeats whose value is defined; of pooled shares the mean part and whole."""
+    if measure.aggregate == POOL:
+        return pooled(values, as_one=True)
+    known = [value for value in values if value == value]
+    return math.fsum(known) / len(known) if known else math.nan
 
 
 def _counted_0(value: float, measure: Measure, has_record: bool) -> float:

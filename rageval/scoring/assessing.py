@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.files.judgements import AnswerFacts, JudgementTable, Said
-from rageval.measures.assessment import Assessment, Judgement, Needs, Place, Seen
+from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
 from rageval.measures.scales import ASPECTS, CITATION, POSITION, RUBRICS, Scale
 from rageval.text import visible
 
@@ -163,10 +164,10 @@ class _OnScale:
             table, found = self._table, dict[str, Judgement]()
             for run in range(len(table.runs.words)):
                 for judge in range(len(table.judges.words)):
-                    answer = table.answer(run, judge, query)
-                    for judgement in self.of(answer)[0] if answer is not None else ():
-                        lost = judgement._replace(grade=math.nan, label=None)
-                        found.setdefault(judgement.aspect, lost)
+                    for answer in table.answers_to(run, judge, query):
+                        for judgement in self.of(answer)[0]:
+                            lost = judgement._replace(grade=math.nan, label=None)
+                            found.setdefault(judgement.aspect, lost)
             self._banks[query] = list(found.values())
         return self._banks[query]
 
@@ -197,7 +198,10 @@ class _OnScale:
         if not scale.labels:
             return 1 if not scale.low <= grade <= scale.high else 2 if scale.whole and grade % 1 else 0
         if worth is not None:
-            return 1 if worth != worth else 2 if grade == grade and grade != worth else 0
+            differs = grade == grade and grade != worth and not scale.own_grades
+            return 1 if worth != worth else 2 if differs else 0
+        if scale.own_grades:
+            return 3
         return 0 if grade in self._by_grade else 3
 
     def _refuse(self, rows: list[tuple[int, int]]) -> None:
@@ -275,41 +279,51 @@ class JudgeOfRun:
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
         self._scales: dict[tuple[Scale, Needs | None], _OnScale] = {}
-        self._answers = {table.query[answer]: answer for answer in table.answers_of(run, judge)}
+        answers = table.answers_of(run, judge)
+        self._answers = {(table.query[answer], table.repeat[answer]): answer for answer in answers}
 
-    def assessments(self) -> Iterator[Assessment]:
-        """Yield one for each query, in their order."""
+    def answers(self) -> Iterator[list[Assessment]]:
+        """Yield those of each query, in their order: one a repeat, and one where there is no answer."""
         table = self._table
         run = table.runs.words[self._run]
         judge = table.judges.words[self._judge] if table.judges.words else ""
+        repeats = table.repeats_by_query(self._run)
         for number, query in enumerate(table.queries.words):
-            facts = self.facts(number)
-            yield Assessment(query, run, judge, self, number, facts.lengths, facts.cited, facts.sentences)
+            places = [(number, repeat) for repeat in repeats.get(number, _NO_REPEAT)]
+            known = ((place, self.facts(place)) for place in places)
+            yield [
+                Assessment(query, run, judge, self, place, facts.lengths, facts.cited, facts.sentences)
+                for place, facts in known
+            ]
 
-    def facts(self, query: int) -> AnswerFacts:
+    def assessments(self) -> Iterator[Assessment]:
+        """Yield one for each query, in their order, of a table without repeats."""
+        return chain.from_iterable(self.answers())
+
+    def facts(self, place: AnswerPlace) -> AnswerFacts:
         """Return what is known of an answer beside the judgements."""
-        return self._table.facts.get((self._run, query), _NOTHING)
+        return self._table.facts.get((self._run, *place), _NOTHING)
 
-    def seen(self, scale: Scale, query: int, needs: Needs | None, asker: object) -> Seen:
-        """Return what was said on a scale of the answer to a query."""
+    def seen(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
+        """Return what was said on a scale of an answer."""
         judged = self._scales.get((scale, needs))
         if judged is None:
             judged = self._required(scale, needs, asker)
-        answer = self._answers.get(query)
+        answer = self._answers.get(place)
         found, failed = judged.of(answer) if answer is not None else ([], [])
         own = bool(found)
         if own and not failed:
             return Seen(found, _NONE, own)
-        if not own and self._lacks(scale, query):
-            found = list(judged.bank(query))
+        if not own and self._lacks(scale, place):
+            found = list(judged.bank(place[0]))
             failed = [(number, ABSENT) for number in range(len(found))]
         if failed and not self.skips:
             self._fill(found, failed, scale, needs)
         return Seen(found, Counter(status for _, status in failed) if failed else _NONE, own)
 
-    def _lacks(self, scale: Scale, query: int) -> bool:
+    def _lacks(self, scale: Scale, place: AnswerPlace) -> bool:
         """Return whether an answer of which nothing was said lacks what others were judged on."""
-        if scale is CITATION and self.facts(query).cited is not None:
+        if scale is CITATION and self.facts(place).cited is not None:
             return False  # an answer that cites nothing has nothing to be judged
         return scale.by_all and not self._only_here
 
@@ -351,41 +365,43 @@ class JudgeOfRun:
         """Return whether anything is known of any answer."""
         return bool(self._table.facts)
 
-    def places(self, query: int, asker: object) -> list[Place]:
-        """Return where the answer to a query stands in the rankings by this judge."""
+    def places(self, place: AnswerPlace, asker: object) -> list[Place]:
+        """Return where an answer stands in the rankings by this judge."""
         if not required(self._table, POSITION, asker).is_by(self._judge):
             raise NotThisJudge
+        query, repeat = place
         rankings = rankings_of(self._table, query)
         all_valid = all(map(is_permutation, rankings.values()))
         return [
             Place(place, len(ranking), is_permutation(ranking), all_valid)
-            for (judge, _), ranking in rankings.items()
-            if judge == self._judge
+            for (judge, _, again), ranking in rankings.items()
+            if judge == self._judge and again == repeat
             for run, place in ranking
             if run == self._run
         ]
 
 
 _NOTHING = AnswerFacts()
+_NO_REPEAT = (-1,)
 _NONE: dict[str, int] = {}
 _Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
 
 
-def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int], _Ranking]:
-    """Return the rankings of the answers to a query, by judge and aspect."""
+def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int], _Ranking]:
+    """Return the rankings of the answers to a query, by judge, aspect and repeat."""
     key = ("rankings", query)
     if key not in table.kept:
         positions = on(table, POSITION)
-        found: dict[tuple[int, int], _Ranking] = {}
+        found: dict[tuple[int, int, int], _Ranking] = {}
         for run in range(len(table.runs.words)):
             for judge in range(len(table.judges.words)):
-                answer = table.answer(run, judge, query)
-                for row in table.rows(answer) if answer is not None else ():
-                    if positions.holds(row):
+                for answer in table.answers_to(run, judge, query):
+                    for row in filter(positions.holds, table.rows(answer)):
                         place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
-                        found.setdefault((judge, table.row_aspect[row]), []).append((run, place))
+                        ranking = judge, table.row_aspect[row], table.repeat[answer]
+                        found.setdefault(ranking, []).append((run, place))
         table.kept[key] = found
-    rankings: dict[tuple[int, int], _Ranking] = table.kept[key]
+    rankings: dict[tuple[int, int, int], _Ranking] = table.kept[key]
     return rankings
 
 

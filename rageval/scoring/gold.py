@@ -206,6 +206,8 @@ def beside_answers(
     if people is None:
         raise UsageError(f"{gold.draw.name}: holds judgements of documents; expected some of answers")
     refuse_the_judge(judged, people)
+    for table in (judged, people):
+        table.require_no_repeats("a correction by people's labels")
     found = []
     for scores in results:
         with_people = (

@@ -70,13 +70,13 @@ class _Asked:
         self._rng = rng
         self.scales: dict[Scale, None] = {}
 
-    def seen(self, scale: Scale, query: int, needs: object, asker: object) -> Seen:
+    def seen(self, scale: Scale, place: object, needs: object, asker: object) -> Seen:
         self.scales[scale] = None
         rows = [_said(scale, self._rng) for _ in range(3)]
         found = [_judgement(scale, row | {"aspect": f"n{at}"}) for at, row in enumerate(rows)]
         return Seen([each._replace(importance="vital", weight=1.0) for each in found], {}, True)
 
-    def places(self, query: int, asker: object) -> list[Place]:
+    def places(self, place: object, asker: object) -> list[Place]:
         self.scales[POSITION] = None
         return [Place(1.0, 2, True, True)]
 
@@ -91,7 +91,7 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
     """Return the scales of the judgements that a measure asks for, whatever it then makes of them."""
     asked = _Asked(rng)
     for cited in ((("d1",), ()), ()):
-        answer = Assessment("q", "r", "", asked, 0, _LENGTHS, cited, None)
+        answer = Assessment("q", "r", "", asked, (0, 0), _LENGTHS, cited, None)
         try:
             measure.value(answer.asked_by(measure))
         except RagevalError:  # the laws tell

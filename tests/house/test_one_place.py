@@ -22,6 +22,7 @@ NAMING = ("measures", "conformance")  # where measures are, and where they are h
 MEANT = {
     "judged": "",  # a word
     "p": "",  # of a test
+    "grade": "",  # the field of a judgement
     "length": "",  # of a text
     "citations": "",  # of a sentence
     "rank_score": "cli/arena.py",  # what it prints

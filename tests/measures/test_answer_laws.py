@@ -60,6 +60,7 @@ MEASURES: dict[str, list[str]] = {
     "quality": ["bank_precision", "bank_recall", "bank_groundedness"],
     "proxies": ["lexical_recall", "lexical_recall(importance=weighted)"],
     "short answers": ["token_f1"],
+    "tools": ["grade", "pass_rate"],
     "audits": [f"audit_share(label={label})" for label in oracle.AUDIT.worth],
 }
 KINDS = tuple(MEASURES)
@@ -75,6 +76,7 @@ RUBRIC = {
     "audits": "audit",
     "proxies": "lexical",
     "short answers": "token-f1",
+    "tools": "deepeval/faithfulness",
 }
 NUMBERS = (-1, 0, 1, 2, 0.1, 0.3, 0.7, -0.2, 0.5, 1.9)
 TEXTS = ("", "a b", "It is safe.", "ten\u2009km to\tgo", "rock\u00b4n roll", "文 ½", "x" * 30, "y " * 90)
@@ -271,6 +273,17 @@ def short_answers(w: World) -> Table:
     return Table([ids | {"grade": w.rng.choice((0, 0.3, 0.5, 0.7, 1))} for ids, _ in w.cells()])
 
 
+def tools(w: World) -> Table:
+    """A grade of the tool's own beside what the tool made of it; a row that failed has neither."""
+
+    def said_by_tool() -> Row:
+        if w.rng.random() < 0.1:
+            return {"status": w.rng.choice(FAILED)}
+        return {"grade": w.rng.choice((0, 0.3, 0.5, 0.7, 1)), "label": w.rng.choice(("pass", "fail"))}
+
+    return Table([ids | {"aspect": "score"} | said_by_tool() for ids, _ in w.cells()])
+
+
 DRAW: dict[str, Callable[[World], Table]] = {
     "nuggets": nuggets,
     "crag": crag,
@@ -283,6 +296,7 @@ DRAW: dict[str, Callable[[World], Table]] = {
     "audits": audits,
     "proxies": proxies,
     "short answers": short_answers,
+    "tools": tools,
 }
 
 

@@ -49,7 +49,15 @@ RISING = {
     *("recall", "ndcg", "ap", "rr", "p", "success", "all_gold", "judged"),
     *("nugget_recall", "nugget_density", "nugget_f", "rubric_score", "crag_score", "correctness"),
     *("faithfulness", "citation_precision", "citation_recall", "rank_score", "win_rate"),
-    *("bank_precision", "bank_recall", "bank_groundedness", "lexical_recall", "token_f1"),
+    *(
+        "bank_precision",
+        "bank_recall",
+        "bank_groundedness",
+        "lexical_recall",
+        "token_f1",
+        "grade",
+        "pass_rate",
+    ),
 }
 FALLING = {"hole"}
 NEITHER = {"length", "citations"}
@@ -73,6 +81,7 @@ BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
 }
 # Numbers that a parameter without a list of values is tried at.
 TRIED = {"alpha": (0.0, 0.5, 1.0), "gamma": (0.0, 0.5, 1.0), "beta": (0.25, 0.75), "rel": (1, 2)}
+TRIED |= {"aspect": ("score",), "low": (0.0, -1.0), "high": (1.0, 5.0)}  # type: ignore[dict-item]
 FOREIGN = {
     **dict.fromkeys(
         [
@@ -220,6 +229,9 @@ def rows_of(system: str) -> Iterator[dict[str, Any]]:
         facts = {"importance": "vital" if nugget < 2 else "okay", "rubric": "lexical", "judge": "lexical"}
         yield {"aspect": f"l{nugget}", "grade": SHARE[system], **facts}
     yield {"aspect": "f", "grade": SHARE[system], "rubric": "token-f1", "judge": "token_f1"}
+    for at in range(5):
+        label = "fail" if at < FAULTS[system] else "pass"
+        yield {"aspect": "score", "grade": SHARE[system], "label": label, "rubric": "tool", "judge": f"j{at}"}
 
 
 def supported(system: str) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from rageval.text import problem_of_id, visible
 
 _EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
 _Key = tuple[str, ...]
-_DEFAULTS = {"query_id": None, "run_id": None, "item_id": "answer", "aspect": "0"}
+_DEFAULTS = {"query_id": None, "run_id": None, "item_id": "answer", "aspect": "0", "repeat": ""}
 _VERDICT = ("label", "grade", "status", "importance", "weight")
 
 
@@ -39,14 +39,18 @@ class FrozenJudgements:
     def __len__(self) -> int:
         return len(self._records)
 
-    def find(self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str) -> dict[str, Any]:
+    def find(
+        self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str, repeat: str = ""
+    ) -> dict[str, Any]:
         """Find the judgement as it stands in the file, also if it says that judging failed."""
-        key = (query_id, run_id, item_id, aspect)
+        key = (query_id, run_id, item_id, aspect, repeat)
         for name in (rubric, rubric.partition("@")[0], ""):
             if (*key, name) in self._records:
                 unsaid = dict(zip(_DEFAULTS, key, strict=True)) | {"status": OK}
                 found = self._records[*key, name]
-                return found | {field: value for field, value in unsaid.items() if field not in found}
+                return found | {
+                    field: value for field, value in unsaid.items() if field not in found and value
+                }
         self._miss(key, rubric)
 
     async def ask(self, request: Request) -> Reply:
@@ -73,7 +77,7 @@ class FrozenJudgements:
     def _add(self, key: _Key, record: dict[str, Any], place: str, findings: Complaints) -> None:
         first = self._records.setdefault(key, record)
         if first is record:
-            self._rubrics[key[:4]].append(key[4])
+            self._rubrics[key[:-1]].append(key[-1])
         elif first.get("judge") != record.get("judge"):
             judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
             findings.add(f"{place}: judged by {judges}; name the one to replay: judge=…")
