@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
-_ROLES = ("questions", "documents", "qrels", "nuggets")
+_ROLES = ("questions", "documents", "qrels", "nuggets", "judgements")
 
 _limits = shared("--limit")
 _licence = click.option(
@@ -50,13 +50,20 @@ def datasets(ctx: click.Context, /) -> None:
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 def _show(dataset: str) -> None:
     """Show what ID is: its content, licence, citation, and where its files come from."""
-    from rageval.datasets.catalogue import find
+    from rageval.datasets.catalogue import find, known
     from rageval.datasets.loading import load
 
     pair = find(dataset)
     if pair is None:
         found = load(dataset)
-        print_lines([found.id, f"holds      {', '.join(found.holds)}"])
+        ours = [spec.id for _, spec in known() if dataset in spec.also]
+        print_lines(
+            [
+                found.id,
+                f"holds      {', '.join(found.holds)}",
+                *(f"also       {name}, of rageval" for name in ours),
+            ]
+        )
         return
     print_lines(_page(*pair))
 
@@ -117,11 +124,18 @@ def _export(
 @_limits
 @click.pass_context
 def _check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tuple[str, ...]) -> None:
-    """Count what ID holds, beside what its publishers say. Exit code 1 if they differ."""
-    from rageval.datasets.exporting import checked
+    """Count what ID holds, beside what its publishers say. Exit code 1 if they differ.
 
-    counts = checked(_loaded(dataset, accept_license, limits))
+    Where ir_datasets has the same set under an id of its own, topics and judgements are compared.
+    """
+    from rageval.datasets.exporting import checked, compared
+
+    loaded = _loaded(dataset, accept_license, limits)
+    counts = checked(loaded)
+    others, remarks = compared(loaded)
+    counts += others
     print_lines(_columns([("count", "expected", "found", ""), *map(_row, counts)]))
+    print_lines(remarks)
     ctx.exit(0 if all(count.agrees for count in counts) else FAULTS)
 
 
@@ -183,6 +197,7 @@ def _listing() -> Iterator[str]:
 
 def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     from rageval.datasets.fetching import is_on_disk, place_of
+    from rageval.datasets.loading import known_there
 
     yield spec.id
     yield f"what       {spec.summary}"
@@ -191,16 +206,31 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"licence    {benchmark.licence}"
     yield f"size       {_size(spec)}"
     yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {place_of(spec)}"
+    for name in known_there(spec):
+        yield f"also       {name}, of ir_datasets{'' if _is_there(name) else ' (not in the version here)'}"
+    if spec.note:
+        yield f"note       {spec.note}"
     if spec.documents_from:
         yield f"documents  {spec.documents_from}, of ir_datasets"
     for source in spec.files:
-        yield f"{source.role:<10} {source.url or f'{source.repo}/{source.folder}/{source.match} on the hub'}"
+        on_the_hub = f"{source.repo}/{source.folder}/{source.match} on the hub"
+        importing = f"rageval datasets import {spec.id} PATH --as {source.role}"
+        yield f"{source.role:<10} {source.url or (on_the_hub if source.is_published else importing)}"
         if source.sha256:
             yield f"{'sha256':<10} {source.sha256}"
     for count, expected in spec.expected.items():
         yield f"{'expected':<10} {count.replace('_', ' ')} {expected:g}"
     yield f"terms      {benchmark.terms.strip() or 'none to be accepted'}"
     yield f"to cite\n{benchmark.citation.strip()}"
+
+
+def _is_there(dataset: str) -> bool:
+    """Whether ir_datasets has this id, where it is installed."""
+    try:
+        import ir_datasets
+    except ImportError:
+        return False
+    return dataset in ir_datasets.registry
 
 
 def _size(spec: Spec) -> str:

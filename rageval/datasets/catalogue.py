@@ -18,8 +18,9 @@ HUB = "https://huggingface.co"
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file of a data set, or those of a folder on the Hugging Face hub that `match`.
 
-    `role` is what it holds: questions, documents, qrels or nuggets. Without size and sha256 nobody
-    has published them; the hub tells them for its files.
+    `role` is what it holds: questions, documents, qrels, nuggets or judgements of answers. Without size and
+    sha256 nobody has published them; the hub tells them for its files. Without any address nobody knows where
+    the file is: people import it.
     """
 
     role: str
@@ -37,6 +38,11 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.url.rpartition("/")[2]
 
     @property
+    def is_published(self) -> bool:
+        """Whether it is known where the file is."""
+        return bool(self.url or self.repo)
+
+    @property
     def urls(self) -> tuple[str, ...]:
         """Where the file is, mirrors last."""
         return (self.url, *self.mirrors)
@@ -52,7 +58,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `split` keeps the questions of that split; `store` is another data set whose files these are;
     `documents_from` is the ir_datasets id of the collection that the judgements refer to; `judges` are the
-    models that judged documents: none where people did.
+    models that judged documents: none where people did. `also` are ids of ir_datasets that are the same set,
+    in the versions that have them; `note` is what is not known of it.
     """
 
     id: str
@@ -65,6 +72,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: dict[str, int] = {}
     expected: dict[str, float] = {}
     judges: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def folder(self) -> str:
@@ -112,7 +121,8 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is the same for all data sets of a benchmark. `terms` must be accepted before the first fetch.
 
     `nuggets_in_qrels` says whether the second column of its judgements names a nugget; `judges` are the
-    models that judged the documents of all its data sets.
+    models that judged the documents of all its data sets; `reader` is the module that reads its files, if not
+    that of its name.
     """
 
     name: str
@@ -123,6 +133,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     terms: str = ""
     nuggets_in_qrels: bool = True
     judges: tuple[str, ...] = ()
+    reader: str = ""
     datasets: tuple[Spec, ...] = ()
     pattern: _Pattern | None = None
 

@@ -9,11 +9,12 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from rageval.datasets.catalogue import find
-from rageval.datasets.loading import Dataset
-from rageval.errors import UsageError
+from rageval.datasets.loading import Dataset, known_there, of_ir_datasets
+from rageval.errors import RagevalError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.nuggets import write_nuggets
-from rageval.records import Nugget
+from rageval.records import Nugget, Question
+from rageval.text import visible
 
 _WHAT = {
     "docs": ("jsonl", "tsv"),
@@ -124,6 +125,41 @@ def checked(dataset: Dataset) -> list[_Count]:
     return [_Count(what, expected.get(what), value) for what, value in found.items()] + lost
 
 
+def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
+    """Compare topics and judgements with those of the ids of ir_datasets that are the same set.
+
+    Returns the counts of what is the same there, and remarks on what could not be loaded.
+    """
+    pair = find(dataset.id)
+    counts, remarks = [], []
+    for name in known_there(pair[1]) if pair else ():
+        try:
+            other = of_ir_datasets(name)
+            found = [
+                _alike(dataset, other, what, name) for what in ("questions", "qrels") if what in dataset.holds
+            ]
+        except (RagevalError, OSError, ValueError, RuntimeError) as error:
+            remarks.append(f"{name}: not compared ({visible(str(error).splitlines()[0][:200])})")
+            continue
+        counts += [count for count in found if count is not None]
+    return counts, remarks
+
+
+def _alike(dataset: Dataset, other: Dataset, what: str, name: str) -> _Count | None:
+    """Count what both have alike, of what either has; None where the other has nothing of the kind."""
+    if what not in other.holds:
+        return None
+    mine, theirs = (set(map(_key, getattr(each, what)())) for each in (dataset, other))
+    return _Count(f"{what} as in {name}", len(mine | theirs), len(mine & theirs))
+
+
+def _key(record: Any) -> tuple[Any, ...]:
+    """Return what makes a topic, or a judgement, the same as another."""
+    if isinstance(record, Question):
+        return record.query_id, " ".join(record.text.split())
+    return record.query_id, record.doc_id, record.relevance
+
+
 def _counts(dataset: Dataset) -> Iterator[tuple[str, float]]:
     questions = 0
     slices: Counter[str] = Counter()
@@ -134,11 +170,21 @@ def _counts(dataset: Dataset) -> Iterator[tuple[str, float]]:
     if "documents" in dataset.holds:
         yield "documents", sum(1 for _ in dataset.documents())
     if "nuggets" in dataset.holds:
-        nuggets = sum(1 for _ in dataset.nuggets())
+        nuggets = answers = 0
+        of: set[str] = set()
+        for nugget in dataset.nuggets():
+            nuggets += 1
+            answers += len(nugget.answers)
+            of.add(nugget.query_id)
         yield "nuggets", nuggets
+        yield "questions_with_nuggets", len(of)
         yield "nuggets_per_question", _ratio(nuggets, questions)
+        if answers:
+            yield "nugget_answers", answers
     if "qrels" in dataset.holds:
         yield from _judged(dataset)
+    if "judgements" in dataset.holds:
+        yield "labels", sum(1 for _ in dataset.judgements())
     yield from sorted(slices.items())
 
 

@@ -61,6 +61,11 @@ def files_of(
     sources = [source for source in spec.files if source.role == role]
     if not sources:
         raise InputError(f"{spec.id}: nobody publishes its {role}; expected one of {', '.join(spec.roles)}")
+    if not all(source.is_published for source in sources):
+        raise InputError(
+            f"{spec.id}: where its {role} are is not known here; get them from its publishers"
+            f" ({benchmark.homepage}) and say rageval datasets import {spec.id} PATH --as {role}"
+        )
     _require_acceptance(benchmark, spec, accept_license)
     with _home.locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
         paths = _home.kept_paths(folder, role)

@@ -15,7 +15,7 @@ from rageval.datasets.catalogue import Benchmark, Source, Spec, found
 from rageval.datasets.loading import own, reader_of
 from rageval.errors import InputError, OutputError, UsageError
 
-_READ_THROUGH = ("questions", "qrels", "nuggets")
+_READ_THROUGH = ("questions", "qrels", "nuggets", "judgements")
 
 
 def import_files(
@@ -95,7 +95,12 @@ def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tup
             if matching:
                 found.setdefault(source.role, []).extend(matching)
     if not found:
-        names = ", ".join(source.name or source.match for source in spec.files)
+        names = ", ".join(source.name or source.match for source in spec.files if source.is_published)
+        if not names:
+            roles = " or --as ".join(spec.roles)
+            raise InputError(
+                f"{folder}: what the files of {spec.id} are called is not known; name them, --as {roles}"
+            )
         raise InputError(f"{folder}: expected {names}, found none of them")
     return found
 
@@ -140,7 +145,7 @@ def _read_through(
     benchmark: Benchmark, spec: Spec, files: dict[str, list[Path]], limits: Sequence[str]
 ) -> None:
     """Read all that the files hold, of documents the first: what cannot be read is not taken."""
-    reader = reader_of(benchmark.name)
+    reader = reader_of(benchmark)
     dataset = own(benchmark, spec, lambda role: files[role], limits)
     for what in reader.read:
         if reader.role.get(what, what) not in files or what not in spec.holds:

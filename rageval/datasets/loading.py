@@ -23,7 +23,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
 
-_CONTENT = ("questions", "documents", "qrels", "nuggets")
+_CONTENT = ("questions", "documents", "qrels", "nuggets", "judgements")
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,10 @@ class Dataset:
     def nuggets(self) -> Iterator[Nugget]:
         """Yield what good answers hold."""
         return self._content("nuggets")
+
+    def judgements(self) -> Iterator[dict[str, Any]]:
+        """Yield what was judged of answers, as the file of its publishers has it."""
+        return self._content("judgements")
 
     def qrels_iter(self) -> Iterator[Qrel]:
         """Yield the judgements, as `rageval.evaluate` and ir_datasets call them."""
@@ -114,14 +118,14 @@ def load(
     if pair is not None:
         fetched = partial(fetching.files_of, *pair, accept_license=accept_license, transport=transport)
         return own(*pair, fetched, limits)
-    return _of_a_plugin(dataset) or _of_ir_datasets(dataset)
+    return _of_a_plugin(dataset) or of_ir_datasets(dataset)
 
 
 def own(
     benchmark: Benchmark, spec: Spec, files: Callable[[str], Sequence[Any]], limits: Sequence[str] = ()
 ) -> Dataset:
     """Return one of our data sets, read from the files that `files` has for a role."""
-    reader = reader_of(benchmark.name)
+    reader = reader_of(benchmark)
     raised = DEFAULT._replace(**spec.limits).changed(tuple(limits))
 
     def read(what: str) -> Iterator[Any]:
@@ -147,11 +151,12 @@ def own(
     return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, made, judges)
 
 
-def reader_of(benchmark: str) -> Reader:
+def reader_of(benchmark: Benchmark) -> Reader:
     """Return the reader of one of our benchmarks."""
     from importlib import import_module
 
-    reader: Reader = import_module(f"rageval.datasets._{benchmark.replace('-', '_')}").READER
+    name = benchmark.reader or benchmark.name.replace("-", "_")
+    reader: Reader = import_module(f"rageval.datasets._{name}").READER
     return reader
 
 
@@ -196,11 +201,21 @@ def _of_a_plugin(dataset: str) -> Dataset | None:
     return Dataset(dataset, holds, lambda what: iter(getattr(made, what)()))
 
 
-def _of_ir_datasets(dataset: str) -> Dataset:
+def of_ir_datasets(dataset: str) -> Dataset:
+    """Return the data set that ir_datasets has under this id."""
     found = _loaded(dataset)
     if found is None:
         raise UnknownDataset(dataset)
     return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=_store_of(found))
+
+
+def known_there(spec: Spec) -> list[str]:
+    """Return the ids under which ir_datasets may have the same set, this very one included if it is there."""
+    try:
+        import ir_datasets
+    except ImportError:
+        return list(spec.also)
+    return [*spec.also, *([spec.id] if spec.id in ir_datasets.registry else [])]
 
 
 _NUGGET_FIELDS = ("subtopic_id", "nugget_id")  # TREC's `iteration` names rounds or assessors, no nugget

@@ -1,0 +1,135 @@
+"""The data of tracks of reports: CoverageBench, RAGTIME, DRAGUN and MedAESQA."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rageval.datasets import _reading
+from rageval.datasets._reading import Reader
+from rageval.datasets._records import TopicQuery
+from rageval.errors import InputError
+from rageval.files.jsonl import identifier, read_records
+from rageval.files.limits import Limits
+from rageval.files.nuggets import read_nuggets
+from rageval.files.opening import BOM, chunks, head
+from rageval.files.questions import read_questions
+from rageval.files.trec import Reading
+from rageval.records import Nugget, Qrel, Question
+from rageval.text import visible
+
+# What publishers call the id of what is asked, and its words; the first that a record has.
+_IDS = ("query_id", "topic_id", "request_id", "question_id", "docid", "id")
+_TEXTS = ("question", "query", "title", "narrative")
+_ANSWERS = "machine_generated_answers"
+
+
+def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+    """Yield what is asked: topics, report requests, news articles by their titles."""
+    for path in paths:
+        start = head(path, limits.for_records()).removeprefix(BOM).lstrip()
+        is_json = start.startswith((b"{", b"[", b"PAR1")) or not start
+        yield from read_questions(_reading.lines(path, (), limits, _as_question) if is_json else path, limits)
+
+
+def _as_question(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row as a plain question, if it has an id and words; else as it is, to be refused."""
+    name = next((key for key in _IDS if row.get(key) is not None), None)
+    text = next((key for key in _TEXTS if isinstance(row.get(key), str)), None)
+    if name is None or (text is None and _ANSWERS not in row):
+        return row
+    asked = {"query_id": row[name], "question": row[text] if text else ""}
+    more = {"background", "problem_statement", "limit"} & row.keys()
+    return {**{key: row[key] for key in sorted(more)}, **asked}
+
+
+def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+    """Yield the nuggets: banks and rubrics in JSON, or lines `qid num text`."""
+    for path in paths:
+        if head(path, limits.for_records()).removeprefix(BOM).lstrip().startswith((b"{", b"[")):
+            yield from read_nuggets(path, limits)
+        else:
+            yield from _listed(path, limits)
+
+
+def _listed(path: Path, limits: Limits) -> Iterator[Nugget]:
+    seen: set[tuple[str, str]] = set()
+    for number, line in enumerate(_lines(path, limits), 1):
+        fields = line.split(None, 2)
+        if not fields:
+            continue
+        if len(fields) != 3:
+            raise InputError(f"{path}:{number}: expected 'qid num text', found {visible(line[:80])!r}")
+        query, name = identifier(fields[0], "qid", limits), identifier(fields[1], "num", limits)
+        if (query, name) in seen:
+            raise InputError(f"{path}:{number}: a second nugget {visible(name)} of {visible(query)}")
+        seen.add((query, name))
+        yield Nugget(query, name, fields[2].strip())
+
+
+def _lines(path: Path, limits: Limits) -> Iterator[str]:
+    first = True
+    for chunk in chunks(path, limits.for_records()):
+        text = chunk.removeprefix(BOM) if first else chunk
+        first = False
+        try:
+            yield from text.decode().splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: expected UTF-8 ({error.reason}); convert it: iconv -t UTF-8") from None
+
+
+def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+    """Yield the judgements of documents, by query and, where there are some, nugget."""
+    from rageval.scoring.sources import read_qrels
+
+    for path in paths:
+        yield from read_qrels(path, reading=Reading(limits=limits))
+
+
+def judgements(paths: Sequence[Path], limits: Limits) -> Iterator[dict[str, Any]]:
+    """Yield what was judged: a row of a table of labels, or a system's answer with what is said of it."""
+    for path in paths:
+        start = head(path, limits.for_records()).removeprefix(BOM).lstrip()
+        yield from (_of_systems if start.startswith((b"{", b"[")) else _labels)(path, limits)
+
+
+def _labels(path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
+    content = b"".join(chunks(path, limits.for_records())).removeprefix(BOM)
+    try:
+        rows = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
+        if not {"topic_id", "answer_id"} <= set(rows.fieldnames or ()):
+            raise InputError(
+                f"{path}:1: expected columns topic_id, run_tag, answer_id, found {rows.fieldnames!s:.80}"
+            )
+        yield from rows
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: expected a table of labels (CSV): {error!s:.200}") from None
+
+
+def _of_systems(path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
+    rows = _reading.lines(path, (), limits)
+    for line, row in read_records(rows, dict[str, Any], "questions with machine_generated_answers", limits):
+        answers = row.get(_ANSWERS)
+        if not isinstance(answers, dict) or row.get("question_id") is None:
+            raise InputError(f"{path}:{line}: expected {{question_id, {_ANSWERS}: {{system: …}}}}")
+        for system, said in answers.items():
+            if not isinstance(said, dict):
+                raise InputError(
+                    f"{path}:{line}: expected an object for {visible(system)}, found {said!s:.40}"
+                )
+            yield {**said, "question_id": str(row["question_id"]), "system": system}
+
+
+_READ = {"questions": questions, "nuggets": nuggets, "qrels": qrels, "judgements": judgements}
+
+
+def _as_query(question: Question) -> TopicQuery:
+    return TopicQuery(question.query_id, question.text)
+
+
+READER = Reader(_READ, query=TopicQuery, as_query=_as_query)
+OF_JUDGEMENTS = replace(READER, role={"questions": "judgements"})  # one file has both
