@@ -11,7 +11,7 @@ from rageval.checking._rows import Known, in_query, once
 from rageval.checking._rules import Record, Topics, error, shown
 from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
 from rageval.checking.tracks import Track
-from rageval.files.answers import FORMS
+from rageval.files.answers import FORMS, answer_forms
 from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, stretches
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
@@ -83,7 +83,7 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     empty: dict[str, int] = {}
     repeated: dict[str, int] = {}
     citing, parts, line = 0, 0, 1
-    for line, answer in read_forms(path, tuple(FORMS.values()), "answers", limits):
+    for line, answer in read_forms(path, answer_forms(), "answers", limits):
         query = answer.query_id
         known.queries.setdefault(query, line)
         if first.setdefault((answer.run_id, query), line) != line:

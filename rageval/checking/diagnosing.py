@@ -23,6 +23,7 @@ from rageval.checking._runs import diagnose_run
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files import retrieved
+from rageval.files.answers import is_report
 from rageval.files.banks import is_older_bank
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
@@ -373,6 +374,8 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
 
 def _is_answer(record: dict[str, Any], keys: set[str]) -> bool:
     """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
+    if is_report(record):
+        return True
     if "answer" not in keys:
         return False
     parts = record["answer"] if isinstance(record["answer"], list) else []

@@ -1,8 +1,9 @@
 """Answers of RAG systems, in every format: told by the first record, read one by one, written back.
 
 The formats are those of the TREC RAG tracks (2024 with everything at the top level, 2025 and 2026 with
-`metadata`), of the LiveRAG challenge, and plain ones for people without a track. In files citations are
-positions in a list of references, or ids out of it; for everybody else they are ids.
+`metadata`), the report that RAGTIME, DRAGUN, BioGen and the Auto-Judge kit share, that of the LiveRAG
+challenge, and plain ones for people without a track. In files citations are positions in a list of
+references, or ids out of it, or ids with a confidence; for everybody else they are ids, strongest first.
 
 >>> answer = Answer("q1", "mine", (Sentence("It rains.", ("d2",)),), ("d1", "d2"))
 >>> print(*write_answers([answer], "plain"))
@@ -11,7 +12,8 @@ positions in a list of references, or ids out of it; for everybody else they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +68,7 @@ def _checked(cited: str, answer: Answer) -> str:
     return cited
 
 
-def _identifiers(values: Sequence[Id], what: str, limits: Limits) -> tuple[str, ...]:
+def _identifiers(values: Sequence[str] | Sequence[Id], what: str, limits: Limits) -> tuple[str, ...]:
     """Return ids as text."""
     return tuple(identifier(value, what, limits) for value in values)
 
@@ -76,6 +78,13 @@ class _TrecSentence(msgspec.Struct):
 
     text: str
     citations: list[Id]
+
+
+class _Document(msgspec.Struct):
+    """A text the system saw, as the Auto-Judge kit keeps it beside a report."""
+
+    text: str | None = None
+    title: str | None = None
 
 
 class _Rag24(msgspec.Struct):
@@ -109,11 +118,12 @@ class _Metadata26(msgspec.Struct):
 
 
 class _Rag25(msgspec.Struct):
-    """A line of 2025."""
+    """A line of 2025, beside which the Auto-Judge kit keeps the texts."""
 
     metadata: _Metadata25
     references: list[Id]
     answer: list[_TrecSentence]
+    documents: dict[str, _Document] | None = None
 
 
 class _Rag26(msgspec.Struct):
@@ -122,6 +132,7 @@ class _Rag26(msgspec.Struct):
     metadata: _Metadata26
     references: list[Id]
     answer: list[_TrecSentence]
+    documents: dict[str, _Document] | None = None
 
 
 def _from_24(line: _Rag24, limits: Limits) -> Answer:
@@ -148,6 +159,7 @@ def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
         identifier(line.metadata.run_id, "metadata.run_id", limits),
         _trec_sentences(line.answer, references),
         references,
+        _documents(line.documents or {}, limits),
         question=line.metadata.narrative,
         prompt=line.metadata.prompt,
     )
@@ -218,6 +230,152 @@ _RAG26 = RecordForm(
     _Rag26,
     _from_metadata,
 )
+
+
+class _ReportSentence(msgspec.Struct, gc=False):
+    """A sentence and what it cites: ids, ids with confidences, or positions; BioGen's task A names it so."""
+
+    text: str
+    citations: list[Id] | dict[str, float] | None = None
+    supported_citations: list[Id] | None = None
+
+
+class _ReportMetadata(msgspec.Struct):
+    """What a report says about itself; its topic goes by several names."""
+
+    run_id: Id = ""
+    topic_id: Id | None = None
+    narrative_id: Id | None = None
+    request_id: Id | None = None
+    qa_id: Id | None = None
+    narrative: str | None = None
+    prompt: str | None = None
+
+
+class _Report(msgspec.Struct):
+    """A line of reports."""
+
+    metadata: _ReportMetadata
+    responses: list[_ReportSentence] | None = None
+    answer: list[_ReportSentence] | None = None
+    references: list[Id] | None = None
+    documents: dict[str, _Document] | None = None
+
+
+TOPIC_KEYS = ("topic_id", "narrative_id", "request_id", "qa_id")  # in `metadata`; they name one thing
+
+
+def topic_of(named: Mapping[str, Id | None]) -> str:
+    """Return the topic by whatever name the metadata call it; several names must agree.
+
+    >>> topic_of({"narrative_id": 7, "topic_id": "7"})
+    '7'
+    """
+    found = {key: str(named[key]) for key in TOPIC_KEYS if named.get(key) is not None}
+    if not found:
+        raise Unfit(f"expected one of {', '.join(TOPIC_KEYS[:3])} in `metadata`, found none")
+    if len(set(found.values())) > 1:
+        said = " and ".join(f"{key} {value[:60]!r}" for key, value in found.items())
+        raise Unfit(f"expected one topic in `metadata`, found {said}")
+    return next(iter(found.values()))
+
+
+def is_report(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a report; answers of TREC RAG 2025 and 2026 have `metadata`, too."""
+    metadata = record.get("metadata")
+    if not isinstance(metadata, dict):
+        return False
+    of_rag = "references" in record and "narrative_id" in metadata
+    return "responses" in record or ("answer" in record and not of_rag)
+
+
+class _Reports:
+    """Makes answers of the reports of one file, which all cite in one way."""
+
+    def __init__(self) -> None:
+        self._cites: str | None = None
+
+    def build(self, line: _Report, limits: Limits) -> Answer:
+        """Return the answer that a report is."""
+        if (line.responses is None) == (line.answer is None):
+            raise Unfit("expected the sentences as `responses`, or as `answer`, and not as both")
+        said = line.metadata
+        parts = line.answer if line.responses is None else line.responses
+        references = _identifiers(line.references or (), "references", limits)
+        sentences = tuple(Sentence(part.text, self._cited(part, references, limits)) for part in parts or ())
+        cited = dict.fromkeys(doc for part in sentences for doc in part.citations if doc is not None)
+        listed = frozenset(references)
+        named = {key: getattr(said, key) for key in TOPIC_KEYS}
+        return Answer(
+            identifier(topic_of(named), "the topic of metadata", limits),
+            identifier(said.run_id, "metadata.run_id", limits) if said.run_id != "" else "",
+            sentences,
+            (*references, *(doc for doc in cited if doc not in listed)),
+            _documents(line.documents or {}, limits),
+            said.narrative or "",
+            said.prompt or "",
+        )
+
+    def _cited(
+        self, part: _ReportSentence, references: tuple[str, ...], limits: Limits
+    ) -> tuple[str | None, ...]:
+        """Return what a sentence cites, strongest first."""
+        found = part.supported_citations if part.citations is None else part.citations
+        if not found:
+            return ()
+        way = _way_of_citing(found)
+        if self._cites not in (None, way):
+            raise Unfit(f"cites by {way}, the lines before by {self._cites}; expected one way in a file")
+        self._cites = way
+        if isinstance(found, dict):
+            strongest = sorted(found, key=found.__getitem__, reverse=True)  # ties as they stand
+            return _identifiers(strongest, "citations", limits)
+        if way == _BY_POSITION:
+            return tuple(_resolved(citation, references, frozenset()) for citation in found)
+        return _identifiers(found, "citations", limits)
+
+
+_BY_POSITION = "position"
+
+
+def _way_of_citing(citations: list[Id] | dict[str, float]) -> str:
+    """Return how a sentence cites, which may not be in two ways."""
+    if isinstance(citations, dict):
+        return "id and confidence"
+    positions = sum(isinstance(citation, int) for citation in citations)
+    if 0 < positions < len(citations):
+        raise Unfit("cites by position and by id; expected one way in a file")
+    return _BY_POSITION if positions else "id"
+
+
+def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
+    """Return the texts that a system saw, with their titles, by id."""
+    return tuple(
+        (
+            identifier(doc, "documents", limits),
+            f"{found.title}\n{found.text}" if found.title else found.text,
+        )
+        for doc, found in documents.items()
+        if found.text is not None
+    )
+
+
+def _report_record(answer: Answer, **extra: str) -> dict[str, Any]:
+    """Return an answer as a report, which cites by id; `extra` (team_id, task) goes into its metadata."""
+    metadata = {"team_id": "", "run_id": answer.run_id, "topic_id": answer.query_id}
+    metadata |= {"narrative": answer.question} if answer.question else {}
+    metadata |= {"prompt": answer.prompt} if answer.prompt else {}
+    responses = [
+        {"text": sentence.text, "citations": [doc for doc in sentence.citations if doc is not None]}
+        for sentence in answer.sentences
+    ]
+    record: dict[str, Any] = {
+        "metadata": metadata | extra,
+        "responses": responses,
+        "references": answer.references,
+    }
+    texts = {doc: {"id": doc, "text": text} for doc, text in answer.passages}
+    return record | ({"documents": texts} if texts else {})
 
 
 class _LivePassage(msgspec.Struct):
@@ -377,10 +535,20 @@ _PLAIN = RecordForm(
 )
 
 
+_REPORT = RecordForm(
+    "reports",
+    "{metadata: {team_id, run_id, topic_id}, responses: [{text, citations}], references}",
+    is_report,
+    _Report,
+    lambda line, limits: _Reports().build(line, limits),
+)
+
+
 # By the name `write_answers` and the command line know it; a record is of the first form it fits.
 FORMS: dict[str, RecordForm[Answer]] = {
     "plain": _PLAIN,  # first: people add keys of their own, which may be a track's
     "rag24": _RAG24,
+    "report": _REPORT,
     "rag26": _RAG26,
     "rag25": _RAG25,
     "liverag": _LIVERAG,
@@ -389,13 +557,20 @@ _RECORDS: dict[str, Callable[..., dict[str, Any]]] = {
     "rag24": _record_24,
     "rag25": _record_25,
     "rag26": _record_26,
+    "report": _report_record,
     "liverag": _liverag_record,
     "plain": _plain_record,
 }
 
 
+def answer_forms() -> tuple[RecordForm[Answer], ...]:
+    """Return the forms for reading a file, of which reports must all cite in one way."""
+    one_file = replace(_REPORT, build=_Reports().build)
+    return tuple(one_file if form is _REPORT else form for form in FORMS.values())
+
+
 def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
-    """Read answers: of TREC RAG 2024, 2025 or 2026, of LiveRAG, or plain ones; one format a file.
+    """Read answers: of TREC RAG 2024, 2025 or 2026, reports, of LiveRAG, or plain ones; one format a file.
 
     Citations become document ids; one that leads nowhere is None. An answer that names no run is of the run
     that is called after the file. A second answer of a run to a query is an error, unless it is another
@@ -409,16 +584,16 @@ def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
                 yield Answer(asked.query_id, name, (Sentence(asked.gold[0]),), question=asked.text)
         return
     run = name if name.startswith("<") else Path(name).name
-    records = read_forms(source, tuple(FORMS.values()), "answers", limits)
+    records = read_forms(source, answer_forms(), "answers", limits)
     for _, answer in once(records, source, _place):
         yield answer if answer.run_id else answer._replace(run_id=run)
 
 
 def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterator[str]:
-    """Write each answer as a line of `form`: rag24, rag25, rag26, liverag or plain.
+    """Write each answer as a line of `form`: rag24, rag25, rag26, report, liverag or plain.
 
-    What a format has no place for is left out (passages in TREC's, citations and the run in LiveRAG's,
-    repeats in both).
+    What a format has no place for is left out (passages in TREC RAG's, citations and the run in LiveRAG's,
+    repeats in all but plain ones).
     `extra` fields go where the format keeps what is said about a run: `team_id`, `run_desc`, `type`.
     """
     if form not in _RECORDS:

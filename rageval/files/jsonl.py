@@ -472,6 +472,7 @@ class _Twice(Exception):
 _Item = TypeVar("_Item")
 Id = str | int
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_UNKNOWN = "unknown keys"
 Unfit = msgspec.ValidationError  # what a form raises for a record that is not as it must be
 
 
@@ -553,7 +554,7 @@ class _Telling(Generic[_Item]):
     def explain(self, error: Exception, line: bytes) -> str:
         if self.form is None:
             known = "; ".join(form.expected for form in self.forms)
-            if isinstance(error, Unfit):
+            if str(error) == _UNKNOWN:
                 return f"expected {self.kind}, one of: {known}; found {quoted(line)}"
             return explained(error, line, self.kind)
         other = self._fitting(line)
@@ -568,7 +569,7 @@ class _Telling(Generic[_Item]):
         form = self._fitting(line)
         if form is None:
             msgspec.json.decode(line)  # raises what is wrong with it, if it is no JSON at all
-            raise Unfit("unknown keys")
+            raise Unfit(_UNKNOWN)
         return form
 
     def _fitting(self, line: bytes) -> RecordForm[_Item] | None:

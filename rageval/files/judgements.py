@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from rageval.errors import InputError, UsageError
-from rageval.files.answers import read_answers
+from rageval.files.answers import is_report, read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of_stream
@@ -733,7 +733,7 @@ def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
         return "judgements"
     if _assigned(record.get("nuggets")):
         return "assignments"
-    if "answer" in record and "interaction_id" not in record:
+    if ("answer" in record and "interaction_id" not in record) or is_report(record):
         return "answers"
     if "grade" in record:
         return "judgements"
@@ -750,4 +750,5 @@ def _kind_of_piece(start: bytes) -> str:
     """Return the kind by the start of a long or broken record: what is wrong is told when it is read."""
     if b'"assignment"' in start:
         return "assignments"
-    return "answers" if b'"answer"' in start and b'"aspect"' not in start else "judgements"
+    answers = b'"answer"' in start or (b'"responses"' in start and b'"metadata"' in start)
+    return "answers" if answers and b'"aspect"' not in start else "judgements"

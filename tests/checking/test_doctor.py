@@ -379,6 +379,7 @@ def test_the_bundled_samples_are_told_apart() -> None:
         "rag24.jsonl",
         "rag25.jsonl",
         "rag26.jsonl",
+        "report.answers.jsonl",
     ]
     assert (kinds["crag.jsonl"], kinds["liverag.questions.jsonl"]) == ("topics", "topics")
     assert (kinds["nuggets.jsonl"], kinds["rubrics.jsonl"]) == ("nuggets", "nuggets")

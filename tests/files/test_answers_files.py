@@ -69,7 +69,8 @@ def answers(draw: st.DrawFn, form: str, query: str) -> Answer:
         sentences = (Sentence(draw(TEXTS)),)
         return Answer(query, "file.jsonl", sentences, references, passages, draw(TEXTS), draw(TEXTS))
     references = tuple(draw(st.lists(IDS, max_size=4)))
-    cited = st.lists(st.sampled_from([None, *references]), max_size=4).map(tuple)
+    known = references if form == "report" else (None, *references)  # a report cites by id alone
+    cited = (st.lists(st.sampled_from(known), max_size=4) if known else st.just([])).map(tuple)
     sentences = tuple(draw(st.lists(st.builds(Sentence, TEXTS, cited), max_size=4)))
     passages = (
         tuple((doc, draw(TEXTS)) for doc in references) if form == "plain" and draw(st.booleans()) else ()

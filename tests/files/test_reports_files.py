@@ -1,0 +1,182 @@
+"""Reports: every way to cite, names of topics, passages; written back whole and in other forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rageval
+from rageval.checking import diagnose
+from rageval.errors import InputError, UsageError
+from rageval.files.answers import read_answers
+from rageval.files.reports import Report, read_reports, write_reports
+from rageval.records import Answer, Sentence
+from test_answers_files import stream
+
+GOLDEN = Path(__file__).parents[1] / "golden/trec/reports"
+RUNS = [path.name for path in sorted(GOLDEN.glob("*.jsonl")) if "topics" not in path.name]
+
+
+def report(*citations: Any, **changes: Any) -> dict[str, Any]:
+    metadata = {"team_id": "us", "run_id": "r", "topic_id": "7"}
+    said = [{"text": f"S{at}.", "citations": cited} for at, cited in enumerate(citations)]
+    return {"metadata": metadata, "responses": said} | changes
+
+
+def cited(*citations: Any, **changes: Any) -> list[tuple[str | None, ...]]:
+    (answer,) = read_answers(stream(report(*citations, **changes)))
+    return [sentence.citations for sentence in answer.sentences]
+
+
+def refused(*records: Any) -> str:
+    with pytest.raises(InputError) as error:
+        list(read_answers(stream(*records)))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_published_files_are_written_back_with_every_key(name: str) -> None:
+    found = list(read_reports(GOLDEN / name))
+    lines = list(write_reports(found))
+    want = [json.dumps(json.loads(line)) for line in (GOLDEN / name).read_text().splitlines()]
+    assert [json.dumps(json.loads(line)) for line in lines] == want  # the order of keys, too
+    assert list(read_reports(stream(*map(str.encode, lines)))) == found
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name != "invalid.jsonl"])
+def test_published_files_are_known_and_scored(name: str) -> None:
+    assert not diagnose(GOLDEN / name)
+    found = list(read_answers(GOLDEN / name))
+    assert found == [each.answer for each in read_reports(GOLDEN / name)]
+    for answer in found:
+        assert {doc for said in answer.sentences for doc in said.citations} <= {*answer.references}
+    judged = [{"query_id": answer.query_id, "run_id": answer.run_id, "label": "perfect"} for answer in found]
+    assert rageval.evaluate_answers("crag_score", judged, answers=[GOLDEN / name])
+
+
+def test_the_three_ways_to_cite() -> None:
+    assert cited(["b", "a"], ["a"]) == [("b", "a"), ("a",)]
+    assert cited({"a": 0.5, "b": 70, "c": 0.5, "d": 1e300}, {}) == [("d", "b", "a", "c"), ()]
+    assert cited([1, 0], [2], [-1], references=["a", "b"]) == [("b", "a"), (None,), (None,)]
+    assert cited(["x"], None, references=["a"]) == [("x",), ()]  # as the shared validator takes it
+
+
+@pytest.mark.parametrize("other", [[0], {"a": 1}])
+def test_a_file_cites_in_one_way(other: Any) -> None:
+    again = report(other) | {"metadata": {"run_id": "r", "topic_id": "8"}}
+    message = refused(report(["a"]), report([], {}) | {"metadata": {"run_id": "s", "topic_id": 7}}, again)
+    assert message.startswith("file.jsonl:3: expected reports")
+    assert "the lines before by id; expected one way in a file" in message
+    list(read_answers(stream(again)))  # nothing is remembered from one file to the next
+
+
+def test_a_topic_of_several_names_is_one() -> None:
+    for key in ("topic_id", "narrative_id", "request_id"):
+        for topic in (7, "7"):
+            (answer,) = read_answers(stream(report(metadata={"run_id": "r", key: topic})))
+            assert answer.query_id == "7"
+    agreeing = report(metadata={"topic_id": "7", "request_id": 7})
+    assert [answer.query_id for answer in read_answers(stream(agreeing))] == ["7"]
+    message = refused(report(metadata={"topic_id": "7", "request_id": "8"}))
+    assert "expected one topic in `metadata`, found topic_id '7' and request_id '8'" in message
+    assert "expected one of topic_id, narrative_id, request_id" in refused(report(metadata={"run_id": "r"}))
+
+
+def test_documents_are_passages_that_a_judge_is_shown() -> None:
+    documents = {
+        "d1": {"id": "d1", "text": "Rain falls.", "title": "Rain", "url": "u"},
+        "d2": {"text": "Dry."},
+    }
+    (answer,) = read_answers(stream(report(["d1"], documents=documents)))
+    assert answer.passages == (("d1", "Rain\nRain falls."), ("d2", "Dry."))
+    rag25 = {"metadata": {"run_id": "r", "narrative_id": 7}, "references": [], "answer": []}
+    (answer,) = read_answers(stream(rag25 | {"documents": documents}))
+    assert answer.passages[1] == ("d2", "Dry.")
+
+
+def test_a_record_with_references_and_answer_stays_of_trec_rag() -> None:
+    rag25 = {"metadata": {"run_id": "r", "narrative_id": 7}, "references": ["a"], "answer": []}
+    assert [each.form for each in read_reports(stream(rag25))] == ["rag25"]
+    rag26 = rag25 | {"metadata": {"run_id": "r", "narrative_id": 7, "run_desc": ""}}
+    assert [each.form for each in read_reports(stream(rag26))] == ["rag26"]
+    kit = {"metadata": {"run_id": "r", "topic_id": 7}, "answer": [{"text": "x", "citations": ["a"]}]}
+    assert [each.form for each in read_reports(stream(kit))] == ["report"]
+    assert "and not as both" in refused(report(["a"], answer=[]))
+
+
+def test_other_forms_and_back_lose_nothing_of_ids() -> None:
+    own = report(["b", "a"], [], references=["a", "b"], documents={"a": {"text": "A"}}, own={"x": [1]})
+    own["metadata"]["task"] = "english"
+    (there,) = read_reports(stream(*map(str.encode, write_reports([Report(own, "report")], "rag25"))))
+    assert there.form == "rag25"
+    assert there.answer == Report(own, "report").answer
+    (line,) = write_reports([there], "report")
+    assert json.loads(line) == own
+
+
+def test_what_another_form_cannot_say_is_said() -> None:
+    said: list[str] = []
+    with_numbers = Report(report({"a": 1, "b": 2}), "report")
+    (line,) = write_reports([with_numbers], "rag26", said)
+    assert json.loads(line)["answer"][0]["citations"] == ["b", "a"]
+    assert json.loads(line)["references"] == ["b", "a"]
+    assert said == ["1 reports written as rag26 lose the confidences of citations"]
+    rag26 = {
+        "metadata": {"run_id": "r", "narrative_id": 7, "run_desc": "BM25"},
+        "references": ["a"],
+        "answer": [{"text": "x", "citations": [0, 5]}],
+    }
+    with pytest.warns(UserWarning, match="lose citations that lead nowhere"):
+        (line,) = write_reports([Report(rag26, "rag26")], "report")
+    assert json.loads(line)["metadata"] == {"run_id": "r", "run_desc": "BM25", "topic_id": "7"}
+    assert json.loads(line)["responses"] == [{"text": "x", "citations": ["a"]}]
+    with pytest.warns(UserWarning, match="lose `run_desc`"):
+        (line,) = write_reports([Report(rag26, "rag26")], "rag25")
+    assert json.loads(line)["answer"] == rag26["answer"]
+    with pytest.raises(UsageError, match="expected one of report, rag26, rag25"):
+        list(write_reports([], "liverag"))
+    with pytest.raises(InputError, match="expected one topic"):
+        list(write_reports([Report(report(metadata={"topic_id": 1, "qa_id": 2}), "report")], "rag25"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (report({"a": "0.5"}), "expected `float`, got `str` in responses[0].citations[...]"),
+        (report({"a": True}), "expected `float`, got `bool`"),
+        (json.dumps(report({"a": 1})).replace("1}", "NaN}").encode(), "no valid JSON"),
+        (json.dumps(report({"a": 1})).replace("1}", "1e999}").encode(), "out of range"),
+        (json.dumps(report({"a": 1})).replace("1}", "1" + "0" * 400 + "}").encode(), "out of range"),
+        (json.dumps(report({"a": 1})).replace('"a": 1', '"a": 1, "a": 2').encode(), "'a' stands twice"),
+        (report({"": 1}), "`citations`, found nothing"),
+        (report(["a", 0]), "cites by position and by id"),
+        (report([None]), "got `null` in responses[0].citations[0]"),
+        (report(metadata={"topic_id": "7\t8"}), "without control characters"),
+        (b'{"metadata": {"topic_id": "7"}, "responses": ' + b"[" * 9999, "nested too deeply"),
+    ],
+)  # fmt: skip
+def test_bad_reports_are_explained(line: Any, message: str) -> None:
+    assert message in refused(line)
+
+
+def test_a_million_citations() -> None:
+    many = {f"d{at}": at % 7 for at in range(10**6)}
+    (answer,) = read_answers(stream(report(many)))
+    assert answer.sentences[0].citations[:2] == ("d6", "d13")
+    assert len(answer.references) == 10**6
+
+
+@given(st.permutations(range(3)), st.permutations("abc"), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+@settings(max_examples=20)
+def test_order_of_keys_breaks_ties_and_nothing_else(lines: Any, order: Any, numbers: list[int]) -> None:
+    by_id = dict(zip("abc", numbers, strict=True))
+    records = [report({key: by_id[key] for key in order}, metadata={"topic_id": str(at)}) for at in range(3)]
+    found = {answer.query_id: answer for answer in read_answers(stream(*(records[at] for at in lines)))}
+    want = tuple(sorted(order, key=lambda key: -by_id[key]))
+    assert {answer.sentences[0].citations for answer in found.values()} == {want}
+    assert found["0"] == Answer("0", "file.jsonl", (Sentence("S0.", want),), want)
