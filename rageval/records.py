@@ -102,7 +102,8 @@ class Nugget(NamedTuple):
 class Question(NamedTuple):
     """A question, the answers that are right, and what is known about it (domain, type, …).
 
-    `documents` are the texts that hold the answer, by id, where a benchmark names them.
+    `documents` are the texts that hold the answer, by id, where a benchmark names them; `request` is what a
+    track says beside a title: who asks, and what for.
     """
 
     query_id: str
@@ -110,3 +111,4 @@ class Question(NamedTuple):
     gold: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     documents: tuple[tuple[str, str], ...] = ()
+    request: str = ""

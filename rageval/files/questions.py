@@ -188,6 +188,7 @@ _FRESHSTACK = RecordForm(
 
 _Fields = dict[str, msgspec.Raw]  # a field that is not asked for is never built
 _LONGEST_FACT = 1024
+_Gold = _Word | list[_Word] | None
 
 
 def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
@@ -196,10 +197,37 @@ def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     def build(fields: _Fields, limits: Limits) -> Question:
         asked = identifier(_value(fields, query, str | int), query, limits)
         text = _value(fields, question, str)
-        gold = words(_value(fields, "answer", _Word | list[_Word] | None, None))
+        gold = words(_value(fields, "answer", _Gold, None))
         return Question(asked, text, gold, tuple(_facts(fields, {query, question, "answer"})))
 
     return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build)
+
+
+_TOPIC_IDS = ("request_id", "topic_id", "id")
+_REQUEST = ("background", "problem_statement")
+_NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background"}
+
+
+def _from_request(fields: _Fields, limits: Limits) -> Question:
+    """Return the question that a topic's title asks, with the request behind it."""
+    given = {key: _value(fields, key, str | int) for key in _TOPIC_IDS if key in fields}
+    named = {key: identifier(value, key, limits) for key, value in given.items()}
+    if len(set(named.values())) > 1:
+        said = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
+        raise Unfit(f"expected one id of the topic, found {said}")
+    request = [text for key in _REQUEST if (text := _value(fields, key, str | None, None))]
+    title, gold = _value(fields, "title", str), words(_value(fields, "answer", _Gold, None))
+    facts = tuple(_facts(fields, _NO_FACTS))
+    return Question(next(iter(named.values())), title, gold, facts, request="\n".join(request))
+
+
+_TOPICS_IN_JSON: RecordForm[Question] = RecordForm(
+    "TREC topics",
+    "{request_id, topic_id or id, title, background, problem_statement, …}",
+    lambda record: "title" in record and any(key in record for key in _TOPIC_IDS),
+    _Fields,
+    _from_request,
+)
 
 
 # A record is of the first form it fits.
@@ -209,14 +237,14 @@ _FORMS: tuple[RecordForm[Question], ...] = (
     _LIVERAG,
     _FRESHSTACK,
     _keyed("LiveRAG questions", "id", "question"),
-    _keyed("TREC RAG topics", "id", "title"),
+    _TOPICS_IN_JSON,
     CANDIDATES,
     _TOPICS,
 )
 
 
 def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Question]:
-    """Read questions: plain, of LiveRAG, CRAG, FreshStack or TREC RAG (JSON lines or `id<TAB>text`).
+    """Read questions: plain, of LiveRAG, CRAG, FreshStack or TREC's tracks (JSON lines or `id<TAB>text`).
 
     What else a plain record says in a word (a text of up to 1,024 characters, a number, true or false)
     becomes a fact. A data set that holds questions may stand for a file.
@@ -251,7 +279,7 @@ def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
             yield key, text
 
 
-_IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "id")
+_IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "request_id", "id")
 
 
 def read_facts(

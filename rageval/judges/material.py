@@ -122,6 +122,7 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
     """Return what the rubric wants to see of an answer and its question."""
     show: dict[str, Callable[[], Any]] = {
         "question": lambda: material.question(answer.query_id).text,
+        "request": lambda: (asked := material.question(answer.query_id)).request or asked.text,
         "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
         "gold": lambda: gold_of(material.question(answer.query_id)),
         "gold_passages": lambda: [text for _, text in material.question(answer.query_id).documents],

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from rageval.errors import InputError
 from rageval.files.questions import read_questions
-from rageval.records import Question
+from rageval.judges.material import Material, _shown
+from rageval.records import Answer, Question
 from test_answers_files import IDS, TEXTS, stream
 
 SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
+KIDDIE = Path(__file__).parents[1] / "golden/trec/reports/kiddie.topics.jsonl"
 CRAG = {"interaction_id": "i", "query": "q?", "answer": "a", "search_results": [{"page_result": "<html>"}]}
 LIVE = {"Index": 3, "Question": "q?", "Answer": "a"}
 FRESH = {"query_id": "77", "query_title": "Title", "query_text": "text", "answer_text": "a", "nuggets": []}
@@ -124,6 +126,28 @@ def test_facts_of_the_liverag_benchmark(config: Any) -> None:
     (question,) = read(record)
     assert dict(question.facts) == expected
     assert question.documents == (("<u>", "text"),)
+
+
+@pytest.mark.parametrize("key", ["request_id", "topic_id", "id"])
+def test_topics_of_tracks_have_a_request_behind_the_title(key: str) -> None:
+    topic = {key: 7, "title": "T", "background": "B", "problem_statement": "P", "original_background": "O"}
+    topic |= {"limit": 2000, "word_limit": 250, "collection_ids": ["c"]}
+    facts = (("limit", "2000"), ("word_limit", "250"))
+    assert read(topic) == [Question("7", "T", (), facts, request="B\nP")]
+    assert read(topic | {"background": None})[0].request == "P"
+    assert read({key: "7", "title": "T"})[0] == Question("7", "T")
+    assert "expected one id of the topic, found" in refused(topic | {"topic_id": "7", "id": "8"})
+    assert "missing required field `title`" in refused({"id": 1, "title": "T"}, {"id": 2})
+
+
+def test_topics_of_the_kit_are_read_and_shown_to_judges() -> None:
+    found = list(read_questions(KIDDIE))
+    assert [question.query_id for question in found][:3] == ["leaf", "cloud", "bee"]
+    assert found[0].text == "fall leaf color change chlorophyll"
+    assert found[0].request.startswith("This is for a child who loves collecting leaves")
+    material = Material([], {found[0].query_id: found[0], "plain": Question("plain", "Why?")})
+    shown = [_shown(Answer(query, "r", ()), material, ["request"]) for query in ("leaf", "plain")]
+    assert shown == [{"request": found[0].request}, {"request": "Why?"}]
 
 
 def test_topics_in_two_columns() -> None:
