@@ -84,14 +84,6 @@ def _alike(read: Callable[[str], str], ours: Collection[str], theirs: Collection
     return sum(read(name) in folded for name in ours) if len(folded) > 1 or len(theirs) == 1 else 0
 
 
-def nothing_judged(
-    run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
-) -> str:
-    """Say that no document of a run is judged, with a cause, if there seems to be one, and the way on."""
-    said = unlike(run, retrieved, ours, theirs)
-    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
-
-
 def unlike(
     run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
 ) -> str:

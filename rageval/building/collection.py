@@ -26,7 +26,7 @@ from rageval.files.questions import read_questions
 from rageval.files.writing import refuse_place, write_lines
 from rageval.judges.base import Model
 from rageval.judges.material import Material, passages_in
-from rageval.judges.panel import Settings, budget_of, judged_by, nuggets_by, said_by_all
+from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all
 from rageval.judges.rubric import rubric_named
 from rageval.judges.spending import Budget
 from rageval.judges.voting import voted
@@ -202,7 +202,7 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     if plan.nuggets is None:
         _searching.require_answers(questions.values())
-    budget, built = budget_of(plan.settings), Built()
+    budget, built = plan.settings.budget(), Built()
     banks = _banks(plan, questions, budget, built, say)
     topics = _topics(plan, questions, banks, budget, built, say)
     runs = _runs_of(plan, topics)

@@ -193,9 +193,9 @@ def _shown(value: float) -> str:
 
 
 def _elo(grades: JudgementTable) -> _Grid:
-    from rageval.comparison.arena import elo, games
+    from rageval.comparison.arena import games
 
-    ratings = sorted(elo(games(grades)).items(), key=lambda item: -item[1])
+    ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
     return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
 
 

@@ -103,9 +103,9 @@ def _json_line(verdict: ToolVerdict) -> str:
 
 
 def _report(found: list[ToolVerdict], versions: dict[str, str], form: str) -> Iterator[str]:
-    from rageval.conformance.verdicts import VerdictsTable, letters_of
+    from rageval.conformance.verdicts import VerdictsTable
 
-    comparison = VerdictsTable(found, letters_of(found), versions)
+    comparison = VerdictsTable(found, versions)
     yield comparison.own()
     if versions:
         yield from ["", _LEGEND, ""]

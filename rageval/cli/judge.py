@@ -195,11 +195,10 @@ def _side_by_side(
     from rageval.cli.agree import passport_lines
     from rageval.comparison.passport import passport
     from rageval.files.judgements import judgement_line
-    from rageval.judges.panel import budget_of
     from rageval.judges.voting import place
 
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
-    budget = budget_of(settings)
+    budget = settings.budget()
     said = []
     for rubric in rubrics:
         rows = _judgements(rubric, material, judges, settings, None, budget)
@@ -298,10 +297,9 @@ def _lines(
     failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
     if rubric.file.unit == "bank":
         from rageval.files.nuggets import write_nuggets
-        from rageval.judges.material import rated
 
         texts = {query: question.text for query, question in material.questions.items()}
-        yield from write_nuggets(rated(material, judgements), texts)
+        yield from write_nuggets(material.rated(judgements), texts)
     else:
         from rageval.files.judgements import judgement_line
 
@@ -310,9 +308,7 @@ def _lines(
 
 def _say_what_a_shard_may(settings: Settings) -> None:
     """Shards know nothing of one another, so each keeps to its part of the limits."""
-    from rageval.judges.panel import limits_of
-
-    cost, calls = limits_of(settings)
+    cost, calls = settings.limits()
     parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
     parts += [f"spend ${cost:,.4g} of ${settings.max_cost:,.4g}"] if cost is not None else []
     if settings.shard is not None and parts:

@@ -61,6 +61,20 @@ class Games:
         np.add.at(ties, (first[outcome == 0.5], second[outcome == 0.5]), 1)
         return wins, ties + ties.T
 
+    def elo(self) -> dict[str, int]:
+        """Return ratings as Ragnarök's arena keeps them, for comparison only.
+
+        They depend on the order of the games, and because each update is cut to a whole number, the sum
+        of all ratings falls by about one point a game.
+        """
+        rating = dict.fromkeys(range(len(self.systems)), _ELO_START)
+        rows = zip(self.first.tolist(), self.second.tolist(), self.outcome.tolist(), strict=True)
+        for first, second, outcome in rows:
+            expected = 1 / (1 + 10 ** ((rating[second] - rating[first]) / 400))
+            gain = _ELO_K * (outcome - expected)
+            rating[first], rating[second] = int(rating[first] + gain), int(rating[second] - gain)
+        return {self.systems[system]: value for system, value in rating.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class _Strength:
@@ -319,21 +333,6 @@ def outcome_matrix(values: Sequence[Float]) -> Int:
     higher = (table[:, None] > table[None]).sum(axis=2)
     equal = (table[:, None] == table[None]).sum(axis=2)
     return np.stack((higher, equal, higher.T), axis=2)
-
-
-def elo(played: Games) -> dict[str, int]:
-    """Return ratings as Ragnarök's arena keeps them, for comparison only.
-
-    They depend on the order of the games, and because each update is cut to a whole number, the sum of all
-    ratings falls by about one point a game.
-    """
-    rating = dict.fromkeys(range(len(played.systems)), _ELO_START)
-    rows = zip(played.first.tolist(), played.second.tolist(), played.outcome.tolist(), strict=True)
-    for first, second, outcome in rows:
-        expected = 1 / (1 + 10 ** ((rating[second] - rating[first]) / 400))
-        gain = _ELO_K * (outcome - expected)
-        rating[first], rating[second] = int(rating[first] + gain), int(rating[second] - gain)
-    return {played.systems[system]: value for system, value in rating.items()}
 
 
 def invalid_rankings(grades: JudgementTable) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ from rageval.comparison._verdicts import SLACK
 from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Both, Document, difference
+from rageval.measures.bounds import Both, Document
 from rageval.measures.ranking import Topic
 from rageval.scoring import answers
 from rageval.scoring.evaluation import Evaluator, bounds_of
@@ -169,7 +169,7 @@ def certain_verdict(
     for query in one[1]:
         values = one[1][query], other[1][query]
         first, second = (_numbered(topics[query], run.get(query, ())) for run in (one[0], other[0]))
-        ends = difference(bounds, topics[query], Both(first, second), values, measure.k, measure.parameters)
+        ends = bounds.difference(topics[query], Both(first, second), values, measure.k, measure.parameters)
         lows.append(ends.low)
         highs.append(ends.high)
     low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))

@@ -150,7 +150,7 @@ _SHOWN = 20
 _LETTERS = (*ascii_lowercase, *map("".join, product(ascii_lowercase, repeat=2)))
 
 
-def letters_of(verdicts: Sequence[ToolVerdict]) -> dict[_Reason, str]:
+def _letters_of(verdicts: Sequence[ToolVerdict]) -> dict[_Reason, str]:
     """Return a letter for each reason of each tool, from `a` for every tool."""
     letters: dict[_Reason, str] = {}
     used = Counter[str]()
@@ -165,10 +165,8 @@ def letters_of(verdicts: Sequence[ToolVerdict]) -> dict[_Reason, str]:
 class VerdictsTable:
     """What there is to say of the verdicts."""
 
-    def __init__(
-        self, verdicts: Sequence[ToolVerdict], letters: Mapping[_Reason, str], versions: Mapping[str, str]
-    ) -> None:
-        self._verdicts, self._letters, self._versions = verdicts, letters, versions
+    def __init__(self, verdicts: Sequence[ToolVerdict], versions: Mapping[str, str]) -> None:
+        self._verdicts, self._letters, self._versions = verdicts, _letters_of(verdicts), versions
 
     def own(self) -> str:
         """Return how rageval itself did."""

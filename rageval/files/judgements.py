@@ -485,24 +485,40 @@ class JudgementTable:
         """Return all that any row says, each once, by first appearance."""
         return [self.said.words[code] for code in sorted(set(self.row_said))]
 
+    def add_file(self, source: Source, limits: Limits = DEFAULT) -> None:
+        """Read a file of any of these kinds, told apart by its first record."""
+        if callable(content := getattr(source, "qrels", None)):
+            self.add_dicts(map(_of_document, content()))
+            return
+        kind = kind_of(source, limits)
+        if kind == "judgements":
+            self._add_judgements(source, limits)
+        elif kind == "assignments":
+            _add_assignments(self, source, limits)
+        else:
+            self.add_answers(source, limits)
 
-def _add_judgements(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
-    """Read a file of judgements into the table."""
-    name = name_of(source)
-    for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
-        table.add(name, lines, records, limits)
+    def add_dicts(self, judgements: Iterable[Mapping[str, Any]]) -> None:
+        """Take in judgements that are already in memory, as dicts with the keys of the file."""
+        given = list(judgements)
+        if not given:
+            return
+        try:
+            records = msgspec.convert(given, list[JudgementLine])
+        except msgspec.ValidationError as error:
+            raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
+        self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
 
+    def add_answers(self, source: Source, limits: Limits = DEFAULT) -> None:
+        """Read a file of answers: how long they are, and what they cite."""
+        for answer in read_answers(source, limits):
+            _add_answer(self, answer)
 
-def add_dicts(table: JudgementTable, judgements: Iterable[Mapping[str, Any]]) -> None:
-    """Take in judgements that are already in memory, as dicts with the keys of the file."""
-    given = list(judgements)
-    if not given:
-        return
-    try:
-        records = msgspec.convert(given, list[JudgementLine])
-    except msgspec.ValidationError as error:
-        raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
-    table.add(table.name, range(1, len(given) + 1), records, DEFAULT)
+    def _add_judgements(self, source: Source, limits: Limits = DEFAULT) -> None:
+        """Read a file of judgements into the self."""
+        name = name_of(source)
+        for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
+            self.add(name, lines, records, limits)
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:
@@ -684,30 +700,10 @@ _OTHERS = {
 }
 
 
-def add_file(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
-    """Read a file of any of these kinds, told apart by its first record."""
-    if callable(content := getattr(source, "qrels", None)):
-        add_dicts(table, map(_of_document, content()))
-        return
-    kind = kind_of(source, limits)
-    if kind == "judgements":
-        _add_judgements(table, source, limits)
-    elif kind == "assignments":
-        _add_assignments(table, source, limits)
-    else:
-        add_answers(table, source, limits)
-
-
 def _of_document(qrel: Qrel) -> dict[str, Any]:
     """Return a judgement of a document, of a data set that stands for a file."""
     place = {"query_id": qrel.query_id, "run_id": "documents", "item_id": qrel.doc_id}
     return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
-
-
-def add_answers(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
-    """Read a file of answers: how long they are, and what they cite."""
-    for answer in read_answers(source, limits):
-        _add_answer(table, answer)
 
 
 def _add_answer(table: JudgementTable, answer: Answer) -> None:

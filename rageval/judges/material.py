@@ -30,14 +30,6 @@ from rageval.text import problem_of_id, visible
 UNITS = ("question", "passages")  # of rubrics that write nuggets
 
 
-def rated(material: Material, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
-    """Yield the nuggets with the importance that judgements of them say; None where judging failed."""
-    importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
-    for query, bank in material.nuggets.items():
-        for nugget in bank:
-            yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
-
-
 DOCUMENTS, _NUGGETS, _GOLD = "documents", "nuggets", "gold"  # run ids of judgements that are of no system
 
 
@@ -77,6 +69,13 @@ class Material:
                 " answers"
             )
         return self.passages[doc]
+
+    def rated(self, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
+        """Yield the nuggets with the importance that judgements of them say; None where judging failed."""
+        importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
+        for query, bank in self.nuggets.items():
+            for nugget in bank:
+                yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
 
 
 @dataclass(frozen=True, slots=True)

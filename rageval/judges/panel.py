@@ -81,6 +81,14 @@ class Settings:
     timeout: float | None = None
     patience: float | None = None
 
+    def budget(self) -> Budget:
+        """Return what may be spent; shards have parted the limits and need not count one another."""
+        return Budget(*self.limits(), stated(self.price), alone=self.shard is not None)
+
+    def limits(self) -> tuple[float | None, int | None]:
+        """Return what may be spent, and how often asked: of a job in shards, the part of this one."""
+        return limits_of_share(self.max_cost, self.max_calls, _shard(self.shard))
+
 
 def judged_by(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
@@ -119,7 +127,7 @@ def said_by_all(
     """
     if any(one not in NAMES for one in judges):
         _require_tasks(rubric, material)
-    budget = budget or budget_of(settings)
+    budget = budget or settings.budget()
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
@@ -155,18 +163,8 @@ def nuggets_by(
     if isinstance(who, str) and is_offline(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
-    budget = budget or budget_of(settings)
+    budget = budget or settings.budget()
     return nuggetize(rubric, material, _asking(who, settings, budget))
-
-
-def budget_of(settings: Settings) -> Budget:
-    """Return what may be spent; shards have parted the limits and need not count one another."""
-    return Budget(*limits_of(settings), stated(settings.price), alone=settings.shard is not None)
-
-
-def limits_of(settings: Settings) -> tuple[float | None, int | None]:
-    """Return what may be spent, and how often asked: of a job in shards, the part of this one."""
-    return limits_of_share(settings.max_cost, settings.max_calls, _shard(settings.shard))
 
 
 def forecast(

@@ -86,6 +86,34 @@ class Bounds(NamedTuple):
         """Return whether they hold with these parameters: not where a sum is divided by another."""
         return bool(parameters.get("normalise", "none") == "none")
 
+    def difference(
+        self,
+        topic: Topic,
+        rankings: Both,
+        values: tuple[float, float],
+        k: int | None,
+        parameters: _Parameters,
+    ) -> Ends:
+        """Return the least and the most that the first ranking's value can be above the second's."""
+        rel = int(parameters.get("rel", 1))
+        everything = _unjudged(rankings.one) | _unjudged(rankings.other)
+        if not everything:
+            return Ends(values[0] - values[1], values[0] - values[1])
+        one, other = (
+            self.ends(_seen(topic, rel, k, ranking, everything), parameters)
+            for ranking in (rankings.one, rankings.other)
+        )
+        # Right, but wide: both rankings are completed each in its own worst way.
+        low, high = one.low - other.high, one.high - other.low
+        if self.least is None or parameters.get("denominator") == "attainable":
+            return Ends(low, high)
+        tops = Both(rankings.one[:k], rankings.other[:k])
+        tops = tops._replace(below=len(everything - _unjudged(tops.one) - _unjudged(tops.other)))
+        # Often sharper: one completion for both rankings. The truth satisfies both, so the larger of the two
+        # holds.
+        low = max(low, self.least(topic, rel, k, tops, parameters))
+        return Ends(low, min(high, -self.least(topic, rel, k, tops.turned(), parameters)))
+
 
 def ranked(ranking: Ranking, k: int | None, rel: int) -> _Top:
     """Return the top k of a ranking beside the judgements; what is unjudged below it may be relevant."""
@@ -260,35 +288,6 @@ class Both(NamedTuple):
 
 def _unjudged(ranking: Sequence[Document]) -> set[str]:
     return {doc for doc in ranking if isinstance(doc, str)}
-
-
-def difference(
-    bounds: Bounds,
-    topic: Topic,
-    rankings: Both,
-    values: tuple[float, float],
-    k: int | None,
-    parameters: _Parameters,
-) -> Ends:
-    """Return the least and the most that the first ranking's value can be above the second's."""
-    rel = int(parameters.get("rel", 1))
-    everything = _unjudged(rankings.one) | _unjudged(rankings.other)
-    if not everything:
-        return Ends(values[0] - values[1], values[0] - values[1])
-    one, other = (
-        bounds.ends(_seen(topic, rel, k, ranking, everything), parameters)
-        for ranking in (rankings.one, rankings.other)
-    )
-    # Right, but wide: both rankings are completed each in its own worst way.
-    low, high = one.low - other.high, one.high - other.low
-    if bounds.least is None or parameters.get("denominator") == "attainable":
-        return Ends(low, high)
-    tops = Both(rankings.one[:k], rankings.other[:k])
-    tops = tops._replace(below=len(everything - _unjudged(tops.one) - _unjudged(tops.other)))
-    # Often sharper: one completion for both rankings. The truth satisfies both, so the larger of the two
-    # holds.
-    low = max(low, bounds.least(topic, rel, k, tops, parameters))
-    return Ends(low, min(high, -bounds.least(topic, rel, k, tops.turned(), parameters)))
 
 
 def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> _Top:

@@ -154,6 +154,36 @@ class TiedRanking(Ranking):
         """Return the relevant documents of the query, retrieved or not."""
         return {doc for doc, grade in enumerate(self.topic.grades) if grade >= rel}
 
+    def orders(self, k: int | None) -> Iterator[Ranking] | None:
+        """Return all orders that differ in the top k, each as likely; None if they are too many."""
+        groups = [(group, group.inside(self.top(k))) for group in self.groups]
+        number = 1
+        for group, inside in groups:
+            # Orders that differ only below the cut-off are one; stop counting as soon as they are too many.
+            number *= math.perm(group.size, inside)
+            if number > MOST_ORDERS:
+                return None
+        return _all_orders(self, groups)
+
+    def extreme(self, ties: Ties, k: int | None, parameters: _Parameters, best: bool) -> Ranking | None:
+        """Return the ranking in its best (or worst) order for a measure; None if orders are too many."""
+        rel = int(parameters.get("rel", 1))
+        worth = ties.worth(self.topic, parameters) if ties.worth else None
+        place: dict[int, int] = {}
+        seen: Counter[int] = Counter()
+        for group in self.groups:
+            if worth is None:
+                order: list[int] | None = _by_key(self, group, ties.key or _relevance, rel, best)
+            else:
+                kinds = {doc: self.topic.nuggets_of(doc, rel) for doc in group.documents}
+                order = _extreme(group, kinds, seen, worth, group.inside(self.top(k)), best)
+                for nuggets in kinds.values():
+                    seen.update(nuggets)
+            if order is None:
+                return None
+            place |= {doc: group.before + at for at, doc in enumerate(order, 1) if doc != _NOT_JUDGED}
+        return _placed(self, place)
+
 
 @lru_cache(maxsize=4096)
 def _group_gains(size: int, marked: int, alpha: float) -> tuple[float, ...]:
@@ -333,18 +363,6 @@ I_REC = Ties(
 JUDGED, HOLE = Ties(_judged, key=_is_judged), Ties(_hole, key=_is_unjudged)
 
 
-def orders(tied: TiedRanking, k: int | None) -> Iterator[Ranking] | None:
-    """Return all orders that differ in the top k, each as likely; None if they are too many."""
-    groups = [(group, group.inside(tied.top(k))) for group in tied.groups]
-    number = 1
-    for group, inside in groups:
-        # Orders that differ only below the cut-off are one; stop counting as soon as they are too many.
-        number *= math.perm(group.size, inside)
-        if number > MOST_ORDERS:
-            return None
-    return _all_orders(tied, groups)
-
-
 def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterator[Ranking]:
     ways = []
     for group, inside in groups:
@@ -359,28 +377,6 @@ def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterat
             if doc != _NOT_JUDGED
         }
         yield _placed(tied, place)
-
-
-def extreme(
-    tied: TiedRanking, ties: Ties, k: int | None, parameters: _Parameters, best: bool
-) -> Ranking | None:
-    """Return the ranking in its best (or worst) order for a measure; None if there are too many orders."""
-    rel = int(parameters.get("rel", 1))
-    worth = ties.worth(tied.topic, parameters) if ties.worth else None
-    place: dict[int, int] = {}
-    seen: Counter[int] = Counter()
-    for group in tied.groups:
-        if worth is None:
-            order: list[int] | None = _by_key(tied, group, ties.key or _relevance, rel, best)
-        else:
-            kinds = {doc: tied.topic.nuggets_of(doc, rel) for doc in group.documents}
-            order = _extreme(group, kinds, seen, worth, group.inside(tied.top(k)), best)
-            for nuggets in kinds.values():
-                seen.update(nuggets)
-        if order is None:
-            return None
-        place |= {doc: group.before + at for at, doc in enumerate(order, 1) if doc != _NOT_JUDGED}
-    return _placed(tied, place)
 
 
 def _by_key(tied: TiedRanking, group: TieGroup, key: _Key, rel: int, best: bool) -> list[int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rageval.errors import MeasureError
 from rageval.measures.base import POOL, Measure
 from rageval.measures.ranking import Ranking, Share
-from rageval.measures.ties import MOST_ORDERS, TiedRanking, TieGroup, extreme, orders
+from rageval.measures.ties import MOST_ORDERS, TiedRanking, TieGroup
 from rageval.scoring.ordering import Documents
 from rageval.scoring.qrels import Qrels
 from rageval.text import visible
@@ -62,15 +62,15 @@ def _over_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float | No
     parameters = measure.arguments
     mean = measure.values([tied])[0] if ties.mean is None else ties.mean(tied, k=measure.k, **parameters)
     if ties.tried:
-        values = [measure.value(order) for order in orders(tied, measure.k) or ()]
+        values = [measure.value(order) for order in tied.orders(measure.k) or ()]
         return mean, min(values, default=None), max(values, default=None)
-    ends = (extreme(tied, ties, measure.k, parameters, best) for best in (False, True))
+    ends = (tied.extreme(ties, measure.k, parameters, best) for best in (False, True))
     low, high = (None if order is None else measure.values([order])[0] for order in ends)
     return mean, low, high
 
 
 def _over_all_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float, float]:
-    every = orders(tied, measure.k)
+    every = tied.orders(measure.k)
     if every is None:
         raise MeasureError(
             f"{measure}: its mean over the orders of equal scores is not known in closed form, and the query"

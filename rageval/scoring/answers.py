@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
-from rageval.files.judgements import JudgementTable, add_answers, add_dicts, add_file
+from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import POOL, Measure
@@ -194,13 +194,13 @@ def read_judgements(
     paths = [item for item in found if not isinstance(item, Mapping)]
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
     for path in paths:
-        add_file(grades, path, limits)
-    add_dicts(grades, [item for item in found if isinstance(item, Mapping)])
+        grades.add_file(path, limits)
+    grades.add_dicts([item for item in found if isinstance(item, Mapping)])
     found = _listed(answers)
     if any(isinstance(item, Mapping) for item in found):
         found = [in_memory(found, "answers")]
     for path in found:
-        add_answers(grades, path, limits)
+        grades.add_answers(path, limits)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
     return _weighed(grades.finish(), nuggets, limits)

@@ -21,7 +21,7 @@ from rageval.measures.foreign import POOLED, ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
-from rageval.names import near_misses, nothing_judged
+from rageval.names import near_misses, unlike
 from rageval.plugins import above
 from rageval.scoring import _compat
 from rageval.scoring.joining import Joined, Joining, Notes
@@ -315,7 +315,7 @@ class Evaluator:
         documents = whole_qrels(self.qrels).documents()
         theirs = {query: list(docs) for query, docs, _ in documents if query in common}
         ours = source.each(lambda queries: _first_documents(queries, common))
-        return nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
+        return _nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
 
     @property
     def orders(self) -> list[Order]:
@@ -691,3 +691,11 @@ def bounds_of(measure: object) -> Bounds:
             f"{measure}: no bounds are known; they are for {known}; leave out bounds or the measure"
         )
     return bounds
+
+
+def _nothing_judged(
+    run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
+) -> str:
+    """Say that no document of a run is judged, with a cause, if there seems to be one, and the way on."""
+    said = unlike(run, retrieved, ours, theirs)
+    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"

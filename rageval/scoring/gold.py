@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line, first_record
-from rageval.files.judgements import JudgementLine, JudgementTable, add_file
+from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again, name_of, start_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
@@ -369,7 +369,7 @@ def _documents(source: Any, limits: Limits) -> Iterator[tuple[str, Qrels]]:
 def _of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, Qrels]]:
     name = name_of(source)
     table = JudgementTable(name)
-    add_file(table, source, limits)
+    table.add_file(source, limits)
     table.finish()
     rows: dict[str, list[dict[str, Any]]] = {}
     for row, line in table.each():

@@ -26,7 +26,6 @@ from rageval.scoring.ordering import (
     Scattered,
     View,
     _contradicts,
-    ranked,
 )
 from rageval.scoring.qrels import NOT_JUDGED, Qrels, _fed, _owned
 
@@ -114,7 +113,7 @@ class Joining(NamedTuple):
         for found in queries:
             names.append(found.query)
             rows += len(found.docs)
-            order = ranked(found, self.view.order)
+            order = found.ranked(self.view.order)
             conflicts += _contradicts(found, order)
             tied.update(cutoff for cutoff in self.cutoffs if order.tied_at(cutoff))
             query = self.qrels.find(found.query)

@@ -63,6 +63,25 @@ class Documents(NamedTuple):
         """Return `file:line` of a row, for error messages."""
         return f"{self.source}:{self.lines[row]}"
 
+    def ranked(self, order: Order) -> _Ranked:
+        """Order the documents of a query."""
+        keys = _keys(self, order)
+        # Most runs are in order already: one comparison of lists then saves sorting by key.
+        ordered = sorted(keys, reverse=True)
+        if ordered == keys:
+            rows = list(range(len(keys)))
+        else:
+            # sorted is stable, also with reverse: rows of equal score stay as they stand in the file.
+            rows = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+        equal = [*map(eq, ordered[1:], ordered), False]  # to the next
+        last = 0
+        # From one group of equal scores to the next; without ties the loop is not entered.
+        while True in equal[last:]:
+            first = equal.index(True, last)
+            last = equal.index(False, first)
+            rows[first : last + 1] = _by_rule(self, rows[first : last + 1], first, order)
+        return _Ranked(rows, ordered)
+
 
 def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Iterator[Documents]:
     """Part rows at their queries; `Scattered` where one comes again, `InputError` for a document twice."""
@@ -157,26 +176,6 @@ class _Ranked(NamedTuple):
     def tied_at(self, cutoff: int) -> bool:
         """Return whether the documents right above and right below a cut-off have equal scores."""
         return len(self.keys) > cutoff and self.keys[cutoff - 1] == self.keys[cutoff]
-
-
-def ranked(found: Documents, order: Order) -> _Ranked:
-    """Order the documents of a query."""
-    keys = _keys(found, order)
-    # Most runs are in order already: one comparison of lists then saves sorting by key.
-    ordered = sorted(keys, reverse=True)
-    if ordered == keys:
-        rows = list(range(len(keys)))
-    else:
-        # sorted is stable, also with reverse: rows of equal score stay as they stand in the file.
-        rows = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
-    equal = [*map(eq, ordered[1:], ordered), False]  # to the next
-    last = 0
-    # From one group of equal scores to the next; without ties the loop is not entered.
-    while True in equal[last:]:
-        first = equal.index(True, last)
-        last = equal.index(False, first)
-        rows[first : last + 1] = _by_rule(found, rows[first : last + 1], first, order)
-    return _Ranked(rows, ordered)
 
 
 def _keys(found: Documents, order: Order) -> list[float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval.files.objects import columns_of, columns_of_frame, finite, ids, mappings
 from rageval.files.trec import RunRows
-from rageval.scoring.ordering import Documents, Order, Scattered, ranked, whole_queries
+from rageval.scoring.ordering import Documents, Order, Scattered, whole_queries
 
 if TYPE_CHECKING:
     from typing import SupportsFloat
@@ -102,7 +102,7 @@ class Run:
 def documents_of(queries: Iterable[Documents], order: Order | None = None) -> Iterator[tuple[str, list[str]]]:
     """Return every query with its documents, best first."""
     for found in queries:
-        rows = ranked(found, order or Order()).rows
+        rows = found.ranked(order or Order()).rows
         yield _text(found.query), [_text(found.docs[row]) for row in rows]
 
 

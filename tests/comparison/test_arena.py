@@ -22,7 +22,6 @@ from rageval.comparison.arena import (
     Games,
     _Strength,
     bradley_terry,
-    elo,
     games,
     has_rankings,
     outcome_matrix,
@@ -300,8 +299,8 @@ class TestElo:
     FAIR = tuple(("a", "b", ("win", "loss")[at % 2]) for at in range(2000))
 
     def test_fair_games_lose_nearly_all_points(self) -> None:
-        ratings = elo(played(self.FAIR))
-        assert sum(elo(played(self.FAIR[:2])).values()) < 2000
+        ratings = played(self.FAIR).elo()
+        assert sum(played(self.FAIR[:2]).elo().values()) < 2000
         assert sum(ratings.values()) < 20
 
     def test_strengths_lose_nothing(self) -> None:
@@ -312,12 +311,12 @@ class TestElo:
     def test_the_order_of_games_matters_to_it(self) -> None:
         wins_first = score("a", "b", 50, 0, 0) + score("a", "b", 0, 0, 50)
         losses_first = wins_first[50:] + wins_first[:50]
-        assert elo(played(wins_first)) != elo(played(losses_first))
+        assert played(wins_first).elo() != played(losses_first).elo()
         assert theta(wins_first) == pytest.approx(theta(losses_first))
 
     def test_by_hand(self) -> None:
-        assert elo(played([("a", "b", "win")])) == {"a": 1002, "b": 997}  # 5 · (1 − ½), cut
-        assert elo(played([("a", "b", "tie")])) == {"a": 1000, "b": 1000}
+        assert played([("a", "b", "win")]).elo() == {"a": 1002, "b": 997}  # 5 · (1 − ½), cut
+        assert played([("a", "b", "tie")]).elo() == {"a": 1000, "b": 1000}
 
 
 MIXED = rows(TestGames.MIXED)

@@ -15,7 +15,6 @@ import rageval
 from rageval.cli import main
 from rageval.comparison.sensitivity import _numbered, certain_verdict
 from rageval.errors import MeasureError, UsageError
-from rageval.measures import bounds
 from rageval.measures._gains import discounted, logarithmic
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends
@@ -69,7 +68,7 @@ def difference(
     m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
 ) -> Ends:
     pair = Both(*(_numbered(topic, ranking) for ranking in docs))
-    return bounds.difference(declared(m), topic, pair, values, m.k, m.parameters)
+    return declared(m).difference(topic, pair, values, m.k, m.parameters)
 
 
 def values(m: Measure, ranking: list[str], judged: list[Judged]) -> list[float]:
