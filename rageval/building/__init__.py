@@ -22,7 +22,7 @@ _HOME = {
     "Plan": "collection",
     "build": "collection",
     "changed": "_manifest",
-    "fused": "_fusion",
+    "fused": "_pools",
     "pooled": "_pools",
     "read_pool": "_pools",
 }

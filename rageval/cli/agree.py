@@ -14,8 +14,7 @@ from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.beside import OneJudge, Parting
-    from rageval.comparison.passport import Judged, Passport
+    from rageval.comparison.passport import Judged, OneJudge, Parting, Passport
     from rageval.files.leaderboards import Form
 
 _STYLES = ("table", "md", "json")
@@ -206,7 +205,7 @@ def passport_lines(
     if both is None:
         yield from [json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style)
         return
-    from rageval.comparison.beside import one_judge, parting
+    from rageval.comparison.passport import one_judge, parting
 
     sides, differing = list(map(one_judge, both)), parting(*both)
     if style == "json":

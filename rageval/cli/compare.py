@@ -124,7 +124,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, refuse, said_of_sets
-    from rageval.comparison.plots import checked_path, plot_comparison
+    from rageval.comparison.plots import checked_path, figure_of_comparison, save
     from rageval.measures.parsing import parse_measures
 
     reading = reading_of(options["comments"], options["limits"])
@@ -143,7 +143,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     for remark in [*typed, *remarks, *found.remarks]:
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
-        plot_comparison(found, results, plot)
+        save(figure_of_comparison(found, results), plot)
     places = options["places"] if options["places"] is not None else 4
     style = options["style"] or ("table" if on_terminal() else "csv")
     print_lines(_DRAWN[style](found, places))
@@ -195,6 +195,8 @@ def _runs_compared(
     if options["sensitivity"]:
         said += _without_nuggets(evaluator, results, sources)
     if options["bounds"]:
+        from rageval.comparison.sensitivity import under_every_completion
+
         compared = under_every_completion(compared, evaluator, results, sources)
     return compared, results, said, refused
 
@@ -492,27 +494,3 @@ def _among_judges(results: list[Scores], grades: JudgementTable) -> Iterator[str
             yield f"{measure}: {changed}"
         for run, table in zip(found, tables, strict=True):
             yield f"{visible(run)}: {measure}: {components(table.T).advice()}"
-
-
-def under_every_completion(
-    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[RunSource]
-) -> Comparison:
-    """Return the comparison with what holds of each pair whatever the unjudged documents are."""
-    from dataclasses import replace
-
-    from rageval.comparison.results import REFUSED, UNDECIDED, worded
-    from rageval.comparison.sensitivity import certain_verdict
-
-    pairs = []
-    documents = {source.name: evaluator.rankings(source) for source in sources}
-    topics = evaluator.topics
-    scored = {scores.run: scores for scores in results}
-    for pair in found.pairs:
-        if pair.verdict == REFUSED:
-            pairs.append(replace(pair, every_completion=UNDECIDED))
-            continue
-        measure: Any = scored[pair.run][pair.measure].measure
-        one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
-        certain = certain_verdict(measure, topics, one, other)
-        pairs.append(replace(pair, every_completion=worded(certain, measure.better, pair.basis)))
-    return replace(found, pairs=pairs)

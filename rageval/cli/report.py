@@ -152,7 +152,7 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
 
 def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
     from rageval.cli._scoring import compared, prepared
-    from rageval.cli.compare import under_every_completion
+    from rageval.comparison.sensitivity import under_every_completion
     from rageval.pages.gathering import report_of_runs
 
     if options["gold"] and options["bounds"]:

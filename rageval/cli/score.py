@@ -189,9 +189,9 @@ def _check_places(options: dict[str, Any]) -> None:
 def _write(results: list[Scores], options: dict[str, Any]) -> None:
     """Write the files that are asked for."""
     if options["plot"]:
-        from rageval.comparison.plots import plot_scores
+        from rageval.comparison.plots import figure_of_scores, save
 
-        plot_scores(results, options["plot"])
+        save(figure_of_scores(results), options["plot"])
     if options["output"]:
         _output.write_scores(results, options["output"])
 

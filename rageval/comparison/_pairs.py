@@ -39,7 +39,7 @@ from rageval.measures.base import LOWER, NEITHER
 from rageval.scoring.scores import Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, ranges_of_differences
 from rageval.statistics.power import detectable, fewest, needed_between
-from rageval.statistics.samples import Float, Int, Sample, standard_error
+from rageval.statistics.samples import Float, Int, Sample
 from rageval.statistics.significance import (
     Significance,
     cohens_d,
@@ -247,7 +247,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
     table = table.shown(settings)
     columns, better = table.differences(), table.better
     low, high = _intervals(table, columns, runs, settings, known)
-    error, effect = standard_error(columns), cohens_d(columns)
+    error, effect = columns.standard_error(), cohens_d(columns)
     units = (columns.sizes() > 0).sum(axis=0)
     differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
     found = []

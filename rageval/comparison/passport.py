@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
         both = [key for key in mine if key in theirs and _is_graded(mine[key]) and _is_graded(theirs[key])]
         if not both:
             continue
-        first, second = (np.array([grade_of(said[key]) for key in both]) for said in (mine, theirs))
+        first, second = (np.array([_grade_of(said[key]) for key in both]) for said in (mine, theirs))
         known = agreement(first, second, [key[0] for key in both], kind)
         each = next(coefficient for coefficient in known if coefficient.name == "kappa")
         kappa = {"kappa": _plain(each.value), "low": _plain(each.low), "high": _plain(each.high)}
@@ -179,7 +179,7 @@ def passport(
     if not compared:
         raise InputError(_nothing_in_both(judged, gold))
     both, *sides = map(list, zip(*compared, strict=True))
-    one, other = (np.array(list(map(grade_of, side))) for side in sides)
+    one, other = (np.array(list(map(_grade_of, side))) for side in sides)
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
     levels = levels_of(one, other)
@@ -196,7 +196,7 @@ def passport(
         "by_system": _by_system(both, sides),
         **_alike(sides, both, good * one, good * other, measure, nuggets),
         **_leanings(judged, both, good * (one - other), lengths),
-        **spent_on(judged),
+        **_spent_on(judged),
         "canaries": _canaries(judged),
         "annotators": list(people),
         "unfenced": sorted(filter(is_unfenced, {str(said.get("judge", "")) for said in judged.values()})),
@@ -314,7 +314,7 @@ def _leanings(
     }
 
 
-def spent_on(judged: Judged) -> dict[str, Any]:
+def _spent_on(judged: Judged) -> dict[str, Any]:
     """Return tokens, and money where all prices are known."""
     tokens = 0
     costs: list[float | None] = []
@@ -349,10 +349,10 @@ _NUMBERS = (int, float)
 _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}
 
 
-def grade_of(judgement: Mapping[str, Any]) -> float:
+def _grade_of(judgement: Mapping[str, Any]) -> float:
     """Return the grade, or what the label is worth."""
     grade = judgement.get("grade")
-    if grade is None and (worth := _WORTH.get(str(judgement.get("label")))) is not None:
+    if grade is None and (worth := _WORTH.get(folded(str(judgement.get("label"))))) is not None:
         return worth
     if not isinstance(grade, _NUMBERS) or isinstance(grade, bool) or not math.isfinite(grade):
         raise InputError(
@@ -371,7 +371,7 @@ def _names(judgements: Sequence[Mapping[str, Any]]) -> dict[float, str]:
             said = str(label), repr(judgement.get("grade"))
             if said not in seen:
                 seen.add(said)
-                names.setdefault(grade_of(judgement), said[0])
+                names.setdefault(_grade_of(judgement), said[0])
     return names
 
 
@@ -432,3 +432,85 @@ def _of_assignments(source: Source) -> Iterator[_Line]:
                 said = {"status": "error"}
             importance = {} if nugget.importance in (None, "failed") else {"importance": nugget.importance}
             yield f"{name_of(source)}:{line}", {**place, "aspect": name, **importance, **said}
+
+
+class OneJudge(NamedTuple):
+    """What one judge did: who it is, what it said how often, what failed, what it took."""
+
+    judge: str
+    rubric: str
+    judgements: int
+    failed: int
+    mean_grade: float | None
+    calls: int
+    tokens: int
+    cost: float | None
+    labels: Mapping[str, int]
+
+
+class Parting(NamedTuple):
+    """What two judges do not agree on: their verdicts, how far these are apart, and their reasons."""
+
+    query: str
+    run: str
+    item: str
+    aspect: str
+    first: str
+    second: str
+    gap: float
+    reason: str
+    other_reason: str
+
+    @property
+    def place(self) -> Place:
+        """What both judged."""
+        return self[:4]
+
+
+def one_judge(judged: Judged) -> OneJudge:
+    """Return what a judge did."""
+    said = list(judged.values())
+    graded = [row for row in said if _is_graded(row)]
+    grades = list(map(_grade_of, graded))
+    spent = _spent_on(judged)
+    return OneJudge(
+        _named(said, "judge"),
+        _named(said, "rubric"),
+        len(said),
+        len(said) - len(graded),
+        sum(grades) / len(grades) if grades else None,
+        sum(int(row.get("attempts") or 0) for row in said),
+        spent["tokens"],
+        spent["cost"],
+        Counter(map(_verdict, graded)),
+    )
+
+
+def parting(one: Judged, other: Judged) -> list[Parting]:
+    """Return what both judged and graded differently, the farthest apart first."""
+    return sorted(_partings(one, other), key=lambda each: (-each.gap, each.place))
+
+
+def _partings(one: Judged, other: Judged) -> Iterator[Parting]:
+    for about, mine in one.items():
+        theirs = other.get(about)
+        if theirs is None or not (_is_graded(mine) and _is_graded(theirs)):
+            continue
+        gap = abs(_grade_of(mine) - _grade_of(theirs))
+        if gap:
+            yield _parting(about, mine, theirs, gap)
+
+
+def _parting(about: Place, mine: Mapping[str, Any], theirs: Mapping[str, Any], gap: float) -> Parting:
+    reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
+    return Parting(*about, _verdict(mine), _verdict(theirs), gap, *reasons)
+
+
+def _verdict(judgement: Mapping[str, Any]) -> str:
+    label = judgement.get("label")
+    return str(label) if label is not None else f"{_grade_of(judgement):g}"
+
+
+def _named(said: list[Mapping[str, Any]], key: str) -> str:
+    """Return whoever is named, one behind the other where there are several."""
+    return ", ".join(dict.fromkeys(str(row[key]) for row in said if row.get(key)))

@@ -35,16 +35,6 @@ def checked_path(path: str | Path) -> Path:
     return found
 
 
-def plot_scores(results: Sequence[Scores], path: Path) -> None:
-    """Write the figure of scores."""
-    _save(figure_of_scores(results), path)
-
-
-def plot_comparison(found: Comparison, results: Sequence[Scores], path: Path) -> None:
-    """Write the figure of a comparison."""
-    _save(figure_of_comparison(found, results), path)
-
-
 def figure_of_scores(results: Sequence[Scores]) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
     families: dict[str, list[int]] = {}
@@ -196,7 +186,7 @@ def _text(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def _save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path) -> None:
     """Write the file; the same numbers give the same bytes."""
     import matplotlib
 

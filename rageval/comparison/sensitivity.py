@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rageval.comparison._verdicts import SLACK
-from rageval.comparison.results import HIGHER, LOWER, UNDECIDED
+from rageval.comparison.results import HIGHER, LOWER, REFUSED, UNDECIDED, Comparison, worded
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document
@@ -25,6 +26,8 @@ from rageval.measures.ranking import Topic
 from rageval.scoring import answers
 from rageval.scoring.evaluation import Evaluator, bounds_of
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.scores import Scores
+from rageval.scoring.sources import RunSource
 from rageval.statistics.samples import Float
 from rageval.text import visible
 
@@ -154,7 +157,26 @@ def by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str,
     return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
 
 
-def certain_verdict(
+def under_every_completion(
+    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[RunSource]
+) -> Comparison:
+    """Return the comparison with what holds of each pair whatever the unjudged documents are."""
+    pairs = []
+    documents = {source.name: evaluator.rankings(source) for source in sources}
+    topics = evaluator.topics
+    scored = {scores.run: scores for scores in results}
+    for pair in found.pairs:
+        if pair.verdict == REFUSED:
+            pairs.append(replace(pair, every_completion=UNDECIDED))
+            continue
+        measure: Any = scored[pair.run][pair.measure].measure
+        one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
+        certain = _certain_verdict(measure, topics, one, other)
+        pairs.append(replace(pair, every_completion=worded(certain, measure.better, pair.basis)))
+    return replace(found, pairs=pairs)
+
+
+def _certain_verdict(
     measure: Measure,
     topics: Mapping[str, Topic],
     one: tuple[_Rankings, Mapping[str, float]],

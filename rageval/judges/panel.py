@@ -18,7 +18,7 @@ from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.offline import NAMES, is_offline, judge_offline
 from rageval.judges.rubric import Rubric
-from rageval.judges.spending import Budget, estimate, limits_of_share, stated
+from rageval.judges.spending import Budget, estimate
 from rageval.judges.store import Store
 from rageval.judges.voting import by_place, disagreements, repeated_place, voted
 
@@ -83,11 +83,11 @@ class Settings:
 
     def budget(self) -> Budget:
         """Return what may be spent; shards have parted the limits and need not count one another."""
-        return Budget(*self.limits(), stated(self.price), alone=self.shard is not None)
+        return Budget(*self.limits(), self.price, alone=self.shard is not None)
 
     def limits(self) -> tuple[float | None, int | None]:
         """Return what may be spent, and how often asked: of a job in shards, the part of this one."""
-        return limits_of_share(self.max_cost, self.max_calls, _shard(self.shard))
+        return _part_of_limits(self.max_cost, self.max_calls, _shard(self.shard))
 
 
 def judged_by(
@@ -272,5 +272,20 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 
 
 def _price(requests: Sequence[Request], spec: str, price: Sequence[str]) -> str:
-    cost = estimate(requests, spec, stated(price))
+    cost = estimate(requests, spec, price)
     return "price unknown" if cost is None else f"at most {cost:,.2f} USD"
+
+
+def _part_of_limits(
+    max_cost: float | None, max_calls: int | None, share: tuple[int, int] | None
+) -> tuple[float | None, int | None]:
+    """Return the limits of one share, counted from 0, of so many that do not know of one another.
+
+    >>> [_part_of_limits(1.0, 10, (at, 4)) for at in range(4)]
+    [(0.25, 3), (0.25, 3), (0.25, 2), (0.25, 2)]
+    """
+    if share is None:
+        return max_cost, max_calls
+    part, whole = share
+    calls = None if max_calls is None else max_calls // whole + (part < max_calls % whole)
+    return None if max_cost is None else max_cost / whole, calls

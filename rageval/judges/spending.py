@@ -75,12 +75,12 @@ class _Prices:
 _Stated = Mapping[str, _Price]  # what somebody says that models cost; under "" those whose price is not known
 
 
-def stated(texts: Iterable[str]) -> _Stated:
+def _stated(texts: Iterable[str]) -> _Stated:
     """Read prices as people state them: dollars per million tokens, of input and output where they differ.
 
-    >>> stated(["0"])
+    >>> _stated(["0"])
     {'': _Price(input=0.0, cached=0.0, output=0.0)}
-    >>> stated(["openai:mine=1,4"])
+    >>> _stated(["openai:mine=1,4"])
     {'openai:mine': _Price(input=1.0, cached=1.0, output=4.0)}
     """
     found = {}
@@ -164,12 +164,15 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
     )
 
 
-def estimate(requests: Iterable[Request], spec: str, said: _Stated = MappingProxyType({})) -> float | None:
+def estimate(requests: Iterable[Request], spec: str, prices: Iterable[str] = ()) -> float | None:
     """Return about the most US dollars that asking all of this once can cost; None without a price.
+
+    `prices` are what somebody says that models cost, before our table.
 
     >>> estimate([Request("Judge.", "Is it so?", {}, max_tokens=100)] * 1000, "openai:gpt-4o-mini")
     0.0735
     """
+    said = _stated(prices)
     costs = [_upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
     known = [cost for cost in costs if cost is not None]
     # One call without a price makes the sum unknown.
@@ -314,7 +317,7 @@ class Budget:
         self,
         max_cost: float | None = None,
         max_calls: int | None = None,
-        prices: _Stated = MappingProxyType({}),
+        prices: Iterable[str] = (),
         alone: bool = False,
     ) -> None:
         self.max_cost = _limit(max_cost, "max_cost")
@@ -325,7 +328,7 @@ class Budget:
         self.unpriced = 0  # calls to a model without a price
         self.answering = set[str]()  # models that have answered: silence after that is an outage
         self.guessed = 0  # calls whose usage nobody knows
-        self._prices = prices
+        self._prices = _stated(prices)
         self._reserved: set[Reservation] = set()
         self._ledgers: dict[str, _Ledger] = {}  # by store
         self._ledger: _Ledger | None = None  # of the store that is in use
@@ -427,21 +430,6 @@ class Budget:
 
     def _estimate(self, request: Request, model: str, share: float) -> float:
         return share * (_upper_cost(request, model, self._prices) or 0.0)
-
-
-def limits_of_share(
-    max_cost: float | None, max_calls: int | None, share: tuple[int, int] | None
-) -> tuple[float | None, int | None]:
-    """Return the limits of one share, counted from 0, of so many that do not know of one another.
-
-    >>> [limits_of_share(1.0, 10, (at, 4)) for at in range(4)]
-    [(0.25, 3), (0.25, 3), (0.25, 2), (0.25, 2)]
-    """
-    if share is None:
-        return max_cost, max_calls
-    part, whole = share
-    calls = None if max_calls is None else max_calls // whole + (part < max_calls % whole)
-    return None if max_cost is None else max_cost / whole, calls
 
 
 def _limit(value: float | None, name: str) -> float | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations, islice
 from typing import Any
 
-from rageval.comparison.passport import Judged, passport
-from rageval.files.judgements import FAILED, GRADED, JudgementTable, folded
+from rageval.comparison.passport import Judged, parting, passport
+from rageval.files.judgements import FAILED, GRADED, JudgementTable
 from rageval.judges.base import Usage
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
 from rageval.judges.voting import Place, is_unfenced
-from rageval.measures.scales import ALL
 from rageval.pages._matrices import JudgesNotes, said_in
 from rageval.pages._parts import plain
 from rageval.scoring.qrels import Qrels
@@ -70,18 +68,6 @@ def of_qrels(qrels: Qrels, places: Collection[Place] | None = None) -> Judged:
     return found
 
 
-def _disagreements(one: Judged, other: Judged) -> list[tuple[Place, float]]:
-    """Return what two judges gave different verdicts on, the farthest apart first."""
-    found = []
-    for place, judgement in one.items():
-        theirs = other.get(place)
-        if theirs is None or not (_is_graded(judgement) and _is_graded(theirs)):
-            continue
-        if _verdict(judgement) != _verdict(theirs):
-            found.append((place, _gap(judgement, theirs)))
-    return sorted(found, key=lambda each: (-each[1], each[0]))
-
-
 def judging(
     pairs: list[tuple[str, Judged, str, Judged]],
     notes: JudgesNotes,
@@ -93,7 +79,7 @@ def judging(
 
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
     """Return the places whose notes are needed."""
-    return {place for _, one, _, other in pairs for place, _ in _disagreements(one, other)[:_MOST]}
+    return {each.place for _, one, _, other in pairs for each in parting(one, other)[:_MOST]}
 
 
 def _compared(
@@ -105,7 +91,7 @@ def _compared(
     texts: Mapping[tuple[str, str], str],
 ) -> Record:
     found = passport(one, other).as_dict()
-    differing = _disagreements(one, other)
+    differing = parting(one, other)
     return {
         "judge": name,
         "other": other_name,
@@ -114,13 +100,13 @@ def _compared(
         "disagreements": len(differing),
         "listed": [
             {
-                **dict(zip(("query", "run", "item", "aspect"), place, strict=True)),
-                "gap": gap,
-                **({"answer": texts[place[:2]]} if place[:2] in texts else {}),
-                "judge": _said(one[place], notes, place),
-                "other": _said(other[place], notes, place),
+                **dict(zip(("query", "run", "item", "aspect"), each.place, strict=True)),
+                "gap": each.gap,
+                **({"answer": texts[each.place[:2]]} if each.place[:2] in texts else {}),
+                "judge": _said(one[each.place], notes, each.place),
+                "other": _said(other[each.place], notes, each.place),
             }
-            for place, gap in differing[:_MOST]
+            for each in differing[:_MOST]
         ],
     }
 
@@ -170,22 +156,3 @@ def _have_common(one: Judged, other: Judged) -> bool:
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:
     return judgement.get("status", "ok") in GRADED
-
-
-def _verdict(judgement: Mapping[str, Any]) -> Any:
-    label = judgement.get("label")
-    return folded(label) if label is not None else judgement.get("grade")
-
-
-def _gap(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """Return how far apart two verdicts are; 0 where their labels have no known worth."""
-    gap = abs(_grade(one) - _grade(other))
-    return gap if math.isfinite(gap) else 0.0
-
-
-def _grade(judgement: Mapping[str, Any]) -> float:
-    grade = judgement.get("grade")
-    return float(grade if grade is not None else _WORTH.get(_verdict(judgement), math.nan))
-
-
-_WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.samples import Float, Int, Sample, standard_error
+from rageval.statistics.samples import Float, Int, Sample
 
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
@@ -268,7 +268,7 @@ def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
         sizes = columns.sizes()
         units = np.clip(sizes.sum(axis=0) ** 2 / np.maximum((sizes**2).sum(axis=0), 1e-300), 2, units)
     # The two errors are of different things, what was seen and what was not, and add as variances do.
-    error = np.sqrt(standard_error(columns) ** 2 + (_least_error(1, level, 1.0) * span / units) ** 2)
+    error = np.sqrt(columns.standard_error() ** 2 + (_least_error(1, level, 1.0) * span / units) ** 2)
     half: Float = stdtrit(units - 1, (1 + level) / 2) * error
     return half
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.statistics.bootstrap import RESAMPLES, _floor, _means, _times, is_coarse
-from rageval.statistics.samples import Float, Int, Sample, standard_error
+from rageval.statistics.samples import Float, Int, Sample
 
 RBO_P = 0.9
 _FARTHEST = 8.0  # standard errors, so that a quantile is finite
@@ -144,7 +144,7 @@ def _half_widths(differences: Sample, times: NDArray[np.uint16], level: float) -
 
     if not differences.values.shape[1]:
         return np.empty(0)
-    error = standard_error(differences)
+    error = differences.standard_error()
     unknown = np.isnan(error)  # of fewer than two topics
     drawn = _means(times, differences.sums(), differences.sizes()) - differences.mean()
     units = np.maximum(differences.counts(), 2)

@@ -80,32 +80,31 @@ class Sample:
         mean: Float = np.divide(total, number, out=nothing, where=number > 0)
         return mean
 
+    def standard_error(self) -> Float:
+        """Return the standard error of the mean of each column; robust to clusters where there are any.
+
+        se² = C/(C−1) · Σ_c (S_c − n_c·d̄)² / n² over C clusters with sums S_c of n_c of the n values, which is
+        the usual s²/n where every query is a cluster of its own.
+
+        >>> import math
+        >>> alone = Sample(("a", "b", "c"), np.array([[1.0], [2.0], [6.0]]), np.arange(3))
+        >>> math.isclose(alone.standard_error()[0], math.sqrt(7 / 3))
+        True
+        """
+        sums, sizes = self.sums(), self.sizes()
+        number, there = sizes.sum(axis=0), (sizes > 0).sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            residual = sums - sizes * (sums.sum(axis=0) / number)
+            spread = np.sqrt(there / (there - 1) * (residual**2).sum(axis=0)) / number
+        error: Float = np.where(there > 1, spread, np.nan)
+        # values that are all alike leave a residual of rounding errors
+        scale = np.abs(sums).sum(axis=0) / np.maximum(number, 1)
+        error[error <= 1e-12 * scale] = 0.0
+        return error
+
     def _by_unit(self, columns: Float) -> Float:
         if not self.is_clustered:
             return columns[np.argsort(self.unit)]
         total = np.zeros((self.units, columns.shape[1]))
         np.add.at(total, self.unit, columns)
         return total
-
-
-def standard_error(differences: Sample) -> Float:
-    """Return the standard error of the mean of each column; robust to clusters where there are any.
-
-    se² = C/(C−1) · Σ_c (S_c − n_c·d̄)² / n² over C clusters with sums S_c of n_c of the n differences, which
-    is the usual s²/n where every query is a cluster of its own.
-
-    >>> import math
-    >>> alone = Sample(("a", "b", "c"), np.array([[1.0], [2.0], [6.0]]), np.arange(3))
-    >>> math.isclose(standard_error(alone)[0], math.sqrt(7 / 3))
-    True
-    """
-    sums, sizes = differences.sums(), differences.sizes()
-    number, there = sizes.sum(axis=0), (sizes > 0).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        residual = sums - sizes * (sums.sum(axis=0) / number)
-        spread = np.sqrt(there / (there - 1) * (residual**2).sum(axis=0)) / number
-    error: Float = np.where(there > 1, spread, np.nan)
-    # differences that are all alike leave a residual of rounding errors
-    scale = np.abs(sums).sum(axis=0) / np.maximum(number, 1)
-    error[error <= 1e-12 * scale] = 0.0
-    return error

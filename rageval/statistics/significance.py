@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.samples import Float, Int, Sample, standard_error
+from rageval.statistics.samples import Float, Int, Sample
 
 _EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
@@ -267,7 +267,7 @@ def t_test(differences: Sample) -> Float:
 
     sums, sizes = differences.sums(), differences.sizes()
     mean = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
-    error = standard_error(differences)
+    error = differences.standard_error()
     freedom = np.maximum((sizes > 0).sum(axis=0) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2 * stdtr(freedom, -np.abs(mean / error))

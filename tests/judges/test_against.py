@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from fair_judge import data_in, said
-from rageval.comparison.beside import one_judge, parting
-from rageval.comparison.passport import read
+from rageval.comparison.passport import one_judge, parting, read
 from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import command
 

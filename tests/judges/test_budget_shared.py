@@ -21,7 +21,7 @@ from rageval.errors import BudgetReached, UsageError
 from rageval.judges._database import PATIENCE
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
-from rageval.judges.spending import Budget, _price_of, _upper_cost, _upper_usage, cost, stated
+from rageval.judges.spending import Budget, _price_of, _stated, _upper_cost, _upper_usage, cost
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
 from rageval.testing._sayings import ScriptedModel
@@ -267,7 +267,7 @@ def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.Monk
 
 
 def test_prices_that_are_stated() -> None:
-    said = stated(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
+    said = _stated(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
     assert [_price_of(model, said) for model in ("openai:mine", "openai:unheard")] == [
         said["openai:mine"],
         said[""],
@@ -278,4 +278,4 @@ def test_prices_that_are_stated() -> None:
     assert (_price_of("openai:gpt-4o", said) or said[""]).output == 7
     for wrong in ("", "free", "m=", "-1", "1,2,3", "nan", "inf", "m=0,x"):
         with pytest.raises(UsageError, match="expected \\[MODEL=\\]INPUT"):
-            stated([wrong])
+            _stated([wrong])

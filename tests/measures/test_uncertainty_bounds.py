@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _numbered, certain_verdict
+from rageval.comparison.sensitivity import _certain_verdict, _numbered
 from rageval.errors import MeasureError, UsageError
 from rageval.measures._gains import discounted, logarithmic
 from rageval.measures.base import Measure
@@ -136,7 +136,7 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
         least, most = (sum(map(end, gaps)) / 2 for end in (min, max))
         by_query = [{query: values(m, run[query], [qrels[query]])[0] for query in "xy"} for run in runs]
         found = {query: Topic.of(judged) for query, judged in qrels.items()}
-        said = certain_verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
+        said = _certain_verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
         seen.add(said)
         if said == "higher":
             assert least > 0

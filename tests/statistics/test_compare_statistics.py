@@ -18,7 +18,6 @@ from rageval.statistics.significance import (
     holm,
     max_t,
     sign_flip,
-    standard_error,
     t_test,
     tukey,
     wilcoxon,
@@ -123,7 +122,7 @@ def test_the_parametric_tests_are_scipys() -> None:
     assert wilcoxon(column(drawn)) == pytest.approx(
         [stats.wilcoxon(each).pvalue for each in drawn.T], rel=1e-12
     )
-    assert standard_error(column(drawn)) == pytest.approx(stats.sem(drawn))
+    assert column(drawn).standard_error() == pytest.approx(stats.sem(drawn))
     assert cohens_d(column(drawn)) == pytest.approx(drawn.mean(axis=0) / drawn.std(axis=0, ddof=1))
 
 
@@ -131,7 +130,7 @@ def test_undefined_values_are_left_out_of_every_number() -> None:
     drawn = np.random.default_rng(4).normal(0.2, 1, 30)
     with_gaps = np.concatenate((drawn, np.full(9, np.nan)))
     assert t_test(column(with_gaps)) == pytest.approx(t_test(column(drawn)))
-    assert standard_error(column(with_gaps)) == pytest.approx(standard_error(column(drawn)))
+    assert column(with_gaps).standard_error() == pytest.approx(column(drawn).standard_error())
     assert cohens_d(column(with_gaps)) == pytest.approx(cohens_d(column(drawn)))
     assert wilcoxon(column(with_gaps)) == pytest.approx(wilcoxon(column(drawn)))
 
