@@ -141,7 +141,8 @@ class AnswerOptions(TypedDict, total=False):
     on_missing: Literal["error", "skip", "worst", "best"]
     groups: Mapping[str, str] | None
     weights: Mapping[str, float] | None
-    compat: Literal["nuggetizer", "crag"] | None
+    compat: Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa"] | None
+    intersection: bool
 
 
 class ComparisonOptions(TypedDict, total=False):

@@ -55,12 +55,19 @@ RIGHT = Rules()
 
 
 class Scale(NamedTuple):
-    """Labels and their worth, the two ends, and the one aspect it is about, if there is one."""
+    """Labels and their worth, the two ends, and the one aspect or rubric it is about, if there is one.
+
+    `nothing` holds of an answer that there is not. With `of_answers` the answers say what there is
+    to be judged.
+    """
 
     worth: dict[str, Fraction]
     worst: Any
     best: Any
     aspect: str | None = None
+    rubric: str | None = None
+    nothing: str | None = None
+    of_answers: bool = False
 
 
 def labelled(worst: str, best: str, **worth: Fraction | int) -> Scale:
@@ -68,9 +75,27 @@ def labelled(worst: str, best: str, **worth: Fraction | int) -> Scale:
 
 
 NUGGET = labelled("not_support", "support", support=1, partial_support=HALF, not_support=0)
+NUGGET = NUGGET._replace(nothing="not_support")
 CITATION = labelled("no_support", "full_support", full_support=1, partial_support=HALF, no_support=0)
+CITATION = CITATION._replace(of_answers=True)
 CRAG = labelled("incorrect", "perfect", perfect=1, acceptable=HALF, missing=0, incorrect=-1, accurate=1)
+CRAG = CRAG._replace(nothing="missing")
 GAME = labelled("loss", "win", win=1, tie=HALF, loss=0)
+STANCE = labelled("contradicts", "supports", supports=1, partial=HALF, none=0, contradicts=-1)
+STANCE = STANCE._replace(rubric="stance", nothing="none")
+CITED = labelled("contradicts", "supports", supports=1, partial=HALF, neutral=0, none=0, contradicts=-1)
+CITED = CITED._replace(rubric="citation-stance", of_answers=True)
+SIMILAR = labelled(
+    "very_different", "very_similar", very_similar=1, similar=HALF, different=0, very_different=0
+)
+SIMILAR = SIMILAR._replace(rubric="question-similarity", nothing="very_different")
+COMPOUND = labelled("compound", "single", single=1, compound=0)._replace(rubric="compound-question")
+ACCURATE = labelled("inaccurate", "accurate", accurate=1, inaccurate=0)
+ACCURATE = ACCURATE._replace(rubric="answer-accuracy", nothing="inaccurate")
+SENTENCE = labelled("inappropriate", "required", required=1, borderline=HALF, unnecessary=0, unlabelled=0)
+SENTENCE.worth["inappropriate"] = Fraction(-1)
+SENTENCE = SENTENCE._replace(rubric="sentence-relevance", of_answers=True)
+NOT_BY_ALL = (GAME, COMPOUND, SENTENCE)
 AUDIT = labelled("non_relevant", "relevant", relevant=1, partially_relevant=HALF, non_relevant=0)
 CORRECTNESS = Scale({}, -1, 2, "correctness")
 FAITHFULNESS = Scale({}, -1, 1, "faithfulness")
@@ -100,6 +125,7 @@ class Part:
         self.table, self.run, self.judge, self.query = table, run, judge, query
         self.end, self.rules = end, rules
         self.answer = table.answers.get((run, query))
+        self.pool: set[str] = set()
 
     def on(self, scale: Scale, weighed: bool = False) -> list[Judged]:
         """All judgements on this scale, those that are missing without a grade or with what stands for it.
@@ -109,12 +135,29 @@ class Part:
         everybody = [row for row in of_scale(self.table.rows, scale) if row["query_id"] == self.query]
         mine = [row for row in everybody if row["run_id"] == self.run and judge_of(row) == self.judge]
         absent: dict[str, Row] = {}
-        if not mine and scale is not GAME and not (scale is CITATION and self.answer is not None):
+        if not mine and scale not in NOT_BY_ALL and not (scale.of_answers and self.is_told):
             for row in everybody:
                 absent.setdefault(aspect_of(row), row)
+        if self.left_out and scale.nothing:
+            absent = {
+                aspect: {**row, "grade": None, "label": scale.nothing} for aspect, row in absent.items()
+            }
+            return [self.judged(row | {"status": "ok"}, scale, weighed) for row in absent.values()]
         return [self.judged(row, scale, weighed) for row in mine] + [
             self.judged(row | {"status": "absent"}, scale, weighed) for row in absent.values()
         ]
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the answer is known, or it is known that there is none."""
+        return self.answer is not None or self.left_out
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the system's other answers are known, and nobody said anything of this one."""
+        place = (self.run, self.query)
+        judged = any((row["run_id"], row["query_id"]) == place for row in self.table.rows)
+        return self.answer is None and not judged and any(run == self.run for run, _ in self.table.answers)
 
     def judged(self, row: Row, scale: Scale, weighed: bool) -> Judged:
         weight = row.get("weight")
@@ -157,7 +200,11 @@ COUNTS: dict[str, Callable[[str], int]] = {
 
 
 def of_scale(rows: Iterable[Row], scale: Scale) -> list[Row]:
-    return [row for row in rows if scale.aspect in (None, aspect_of(row))]
+    return [
+        row
+        for row in rows
+        if scale.aspect in (None, aspect_of(row)) and scale.rubric in (None, row.get("rubric"))
+    ]
 
 
 def aspect_of(row: Row) -> str:
@@ -269,7 +316,14 @@ def grades(rows: Iterable[Judged]) -> list[Fraction]:
     return [row.grade for row in rows if row.grade is not None]
 
 
-def cited_sentences(part: Part) -> list[list[Value]]:
+def cited_sentences(part: Part, credit: str) -> list[list[Value]]:
+    found = cited_grades(part)
+    if credit == "full":
+        return [[value if value is None else Fraction(value == 1) for value in values] for values in found]
+    return found
+
+
+def cited_grades(part: Part) -> list[list[Value]]:
     """For each sentence that cites, what its citations are worth, in order; None where that is missing."""
     rows = part.on(CITATION)
     if part.answer is None:
@@ -292,29 +346,32 @@ def cited_sentences(part: Part) -> list[list[Value]]:
     return found
 
 
-def sentence_values(part: Part, citations: str) -> list[Fraction]:
+def sentence_values(part: Part, citations: str, credit: str) -> list[Fraction]:
     """What each sentence that cites is worth, those left out for which that is not known."""
     values = []
-    for found in cited_sentences(part):
+    for found in cited_sentences(part, credit):
         known = [value for value in found if value is not None]
-        value = (
-            part.rules.first(found) if citations == "first" else (sum(known) / len(known) if known else None)
-        )
+        value: Value = sum(known, Fraction(0)) / len(known) if known else None
+        if citations == "first":
+            value = part.rules.first(found)
+        elif citations == "every":
+            value = None if None in found and Fraction(0) not in known else min(known)
         if value is not None:
             values.append(value)
     return values
 
 
-def citation_precision(part: Part, citations: str) -> Value:
+def citation_precision(part: Part, citations: str, credit: str) -> Value:
     if citations == "micro":
-        return mean([v for found in cited_sentences(part) for v in found if v is not None], part.rules)
-    return mean(sentence_values(part, citations), part.rules)
+        known = [v for found in cited_sentences(part, credit) for v in found if v is not None]
+        return mean(known, part.rules)
+    return mean(sentence_values(part, citations, credit), part.rules)
 
 
-def citation_recall(part: Part, citations: str) -> Value:
-    values = sentence_values(part, citations)
+def citation_recall(part: Part, citations: str, credit: str) -> Value:
+    values = sentence_values(part, citations, credit)
     listed = len(part.answer) if part.answer is not None else listed_sentences(part)
-    lost = len(cited_sentences(part)) - len(values)
+    lost = len(cited_sentences(part, credit)) - len(values)
     return share(sum(values, Fraction(0)), part.rules.sentences(len(values), listed - lost), part.rules)
 
 
@@ -404,6 +461,86 @@ def pass_rate(part: Part, aspect: str) -> Value:
     return mean(grades(part.known(PASS)), part.rules)
 
 
+def dragun_support(part: Part) -> Value:
+    return stance(part, 1)
+
+
+def dragun_contradiction(part: Part) -> Value:
+    return stance(part, -1)
+
+
+def stance(part: Part, sign: int) -> Value:
+    rows = [(max(row.weight, Fraction(0)), row.grade) for row in part.known(STANCE) if row.grade is not None]
+    above = sum(weight * max(sign * grade, Fraction(0)) for weight, grade in rows)
+    return share(above, sum(weight for weight, _ in rows), part.rules)
+
+
+def dragun_questions(part: Part, compound: str) -> Value:
+    unjudged = {"skip": part.rules.failed, "worst": Fraction(0), "best": Fraction(1)}[part.end]
+    single = {row.item: row.grade for row in part.on(COMPOUND)}
+    best: dict[str, tuple[Fraction, Fraction]] = {}
+    for row in part.on(SIMILAR):
+        alone = single.get(row.item, unjudged) if compound == "zero" else Fraction(1)
+        if row.grade is None or (row.grade and alone is None):
+            continue
+        value = row.grade * (alone or 0)
+        before = best.get(row.aspect, (row.weight, Fraction(0)))[1]
+        best[row.aspect] = max(row.weight, Fraction(0)), max(before, value)
+    return share(sum(w * value for w, value in best.values()), sum(w for w, _ in best.values()), part.rules)
+
+
+def answer_accuracy(part: Part) -> Value:
+    return mean(grades(part.known(ACCURATE)), part.rules)
+
+
+def sentence_share(part: Part, label: str) -> Value:
+    said = {row.aspect: row for row in part.on(SENTENCE)}
+    there = {str(number) for number in range(len(part.answer or ()))} | said.keys()
+    unjudged = {"skip": None, "worst": "inappropriate", "best": "required"}[part.end]
+    labels = [said[at].label if at in said else unjudged for at in there]
+    return mean([Fraction(each == label) for each in labels if each is not None], part.rules)
+
+
+def stances(part: Part) -> list[list[tuple[str | None, str | None]]]:
+    """For each sentence that cites, its documents, each once, with the label, None where that is missing."""
+    said = {(row.aspect, row.item): row.label for row in part.on(CITED)}
+    unjudged = {"skip": None, "worst": "contradicts", "best": "supports"}[part.end]
+    found = []
+    for number, (_, docs) in enumerate(part.answer or ()):
+        once = [doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]]
+        labels = ["none" if doc is None else said.get((str(number), doc), unjudged) for doc in once]
+        found += [list(zip(once, labels, strict=True))] if once else []
+    return found
+
+
+def citation_coverage(part: Part) -> Value:
+    labels = [[label for _, label in found] for found in stances(part)]
+    unknown = sum("supports" not in found and None in found for found in labels)
+    return share(sum("supports" in found for found in labels), len(part.answer or ()) - unknown, part.rules)
+
+
+def citation_share(part: Part, label: str) -> Value:
+    labels = [each for found in stances(part) for _, each in found if each is not None]
+    return mean([Fraction(each == label) for each in labels], part.rules)
+
+
+def document_precision(part: Part) -> Value:
+    cited = [pair for found in stances(part) for pair in found]
+    relevant = {doc for doc, label in cited if label not in (None, "none")}
+    unknown = {doc for doc, label in cited if label is None} - relevant
+    return share(len(relevant), len({doc for doc, _ in cited} - unknown), part.rules)
+
+
+def document_recall(part: Part) -> Value:
+    relevant = {doc for found in stances(part) for doc, label in found if label not in (None, "none")}
+    for row in of_scale(part.table.rows, CITED):
+        if row["query_id"] == part.query and row["run_id"] != part.run and judge_of(row) == part.judge:
+            said = spoken(row, CITED)[0] if is_graded(row) else {"worst": "supports"}.get(part.end)
+            others = relevant if said in (None, "none") else relevant | {row["item_id"]}
+            part.pool |= others - relevant
+    return share(len(relevant), len(relevant | part.pool), part.rules)
+
+
 MEASURES: dict[str, Callable[..., Value]] = {
     function.__name__: function
     for function in (
@@ -419,6 +556,8 @@ MEASURES: dict[str, Callable[..., Value]] = {
             bank_groundedness,
             audit_share,
         ),
+        *(dragun_support, dragun_contradiction, dragun_questions, answer_accuracy, sentence_share),
+        *(citation_coverage, citation_share, document_precision, document_recall),
         *(lexical_recall, token_f1, grade, pass_rate),
     )
 }
@@ -447,12 +586,23 @@ def evaluate(
     values: dict[str, Value] = {}
     for query in queries:
         found = [
-            MEASURES[name](Part(table, run, judge, query, on_missing, rules), **parameters)
+            of_left_out(name, Part(table, run, judge, query, on_missing, rules), parameters)
             for judge in judges
         ]
         known = [value for value in found if value is not None]
         values[query] = rules.over_judges(known) if known else None
     return values
+
+
+def of_left_out(name: str, part: Part, parameters: Mapping[str, Any]) -> Value:
+    """The value, 0 where a measure of judgements has none for an answer that the system does not have."""
+    value = MEASURES[name](part, **parameters)
+    nothing = value is None and part.left_out and name not in ("length", "citations")
+    return Fraction(0) if nothing and name not in OF_NUMBERS else value
+
+
+OF_NUMBERS = ("correctness", "faithfulness", "correctness_share", "faithfulness_share", "lexical_recall")
+OF_NUMBERS += ("token_f1",)
 
 
 def average(values: Iterable[Value]) -> Value:

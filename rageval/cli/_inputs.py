@@ -222,6 +222,11 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
         lines = [line for line in lines if not line.startswith(b"#")]
     if not lines:
         raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
+    if _may_be_judged(lines[0]):
+        from rageval.files.judged import is_judged
+
+        if is_judged(start):
+            return "json"
     if lines[0].lstrip().startswith(b"{"):
         from rageval.files import retrieved
 
@@ -230,6 +235,11 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
         return "umbrela" if b'"judgment"' in lines[0] else "json"
     kind = kind_of_line(lines[0])
     return _odd(lines[0], name, start) if kind is None else kind.name
+
+
+def _may_be_judged(line: bytes) -> bool:
+    """Return whether a line may begin judgements in another tool's form: JSON, or a header of columns."""
+    return line.lstrip().startswith((b"{", b"[")) or b"topic_id" in line
 
 
 def _odd(line: bytes, name: str, start: bytes) -> str:

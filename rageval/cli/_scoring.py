@@ -18,6 +18,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.files.judgements import JudgementTable
+    from rageval.scoring.answers import AnswerRules
 
 
 _BY_NAME = "run"  # of --sort
@@ -215,7 +216,7 @@ def _evaluated(
 
 
 _FOR_RUNS = (
-    *("rel", "depth", "judged_only", "intersection", "dedup", "provider", "bounds"),
+    *("rel", "depth", "judged_only", "dedup", "provider"),
     *("nuggets_in_qrels", "nothing_judged", "ties", "complete", "intent_weights"),
 )
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
@@ -230,7 +231,8 @@ def answer_scores(
     return results, said, grades.queries.words, []
 
 
-OF_ANSWERS = ("nuggetizer", "crag")  # of --compat
+OF_ANSWERS = ("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa")  # of --compat
+_OF_THE_ANSWERS = ("nuggetizer", "crag", "ragdoll")  # their means are over the answers that are there
 
 
 def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> JudgementTable:
@@ -260,10 +262,12 @@ def scored_answers(
 
     chosen = measures_of_answers(measures)
     groups, weights = _groups(grades, inputs.answers, options)
-    results = evaluate_all(
-        chosen, grades, AnswerRules(options["on_missing"], groups, weights, options["compat"])
-    )
-    said = list(_of_answers(results, grades))
+    on_missing = options["on_missing"]
+    if options["bounds"] and on_missing == "error" and not options["compat"]:
+        on_missing = "skip"  # what is missing is said by the bounds
+    rules = AnswerRules(on_missing, groups, weights, options["compat"], options["intersection"])
+    results = evaluate_all(chosen, grades, rules)
+    said = [*_of_answers(results, grades), *_of_left_out(results, grades, rules)]
     if not is_gold_given(options):
         return results, said
     from rageval.scoring.answers import read_judgements
@@ -287,6 +291,21 @@ def _of_answers(results: Sequence[Scores], grades: JudgementTable) -> Iterator[s
         yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
         for score in scores.scores:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
+
+
+def _of_left_out(results: Sequence[Scores], grades: JudgementTable, rules: AnswerRules) -> Iterator[str]:
+    """Say of which systems some answers are not there, and what becomes of these queries."""
+    from rageval.scoring.assessing import left_out
+
+    total = len(grades.queries.words)
+    what = "score 0; --intersection leaves them out"
+    if rules.intersection or rules.compat in _OF_THE_ANSWERS:
+        what = "are left out"
+    if not any(score.said_by for scores in results for score in scores.scores):
+        return
+    for scores in results:
+        if number := left_out(grades, grades.runs.find(scores.run)):
+            yield f"{visible(scores.run)}: no answer to {number:,} of {total:,} queries ({what})"
 
 
 def _passed_over(grades: JudgementTable) -> Iterator[str]:

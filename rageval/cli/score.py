@@ -26,7 +26,10 @@ _FORMATS = (
     "freshstack-leaderboard",
     *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-trec_eval", "leaderboard-jsonl"),
 )
-_COMPAT = ("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack", "nuggetizer", "crag")
+_COMPAT = (
+    *("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"),
+    *("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa"),
+)
 _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 
 
@@ -52,12 +55,15 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     " orders (expected); or refuse.",
 )
 @click.option(
-    "--bounds", is_flag=True, help="Also between what values it lies, whatever the unjudged documents are."
+    "--bounds",
+    is_flag=True,
+    help="Also between what values it lies, whatever the unjudged documents, or missing judgements, are.",
 )
 @click.option(
     "--intersection",
     is_flag=True,
-    help="Average over queries in both run and judgements (default: all judged; a missing one scores 0).",
+    help="Average over queries that are judged and that the run, or the system's answers, have (default: all"
+    " judged; a missing one scores 0).",
 )
 @click.option(
     "-c",

@@ -153,7 +153,7 @@ def _mean(values: Float) -> float:
 
 def by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str, Float]:
     """Return the values of a system by each judge who said anything on the scale, NaN where undefined."""
-    found = answers.by_judge([measure], grades, grades.runs[run])[0]
+    found = answers.by_judge([measure], grades, grades.runs[run], answers.AnswerRules("skip"))[0]
     return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
 
 

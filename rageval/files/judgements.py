@@ -24,6 +24,7 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import is_report, read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
+from rageval.files.judged import is_judged, read_judged
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of_stream
 from rageval.records import Answer, Qrel
@@ -310,11 +311,15 @@ class JudgementTable:
     def _refuse_duplicates(self, begin: int, end: int) -> None:
         if len(set(self.row_aspect[begin:end])) == end - begin:
             return
-        seen: dict[tuple[int, int], int] = {}
+        seen: dict[tuple[int, int], dict[str, int]] = {}
         for row in range(begin, end):
-            first = seen.setdefault((self.row_item[row], self.row_aspect[row]), row)
-            if first != row:
+            rubrics = seen.setdefault((self.row_item[row], self.row_aspect[row]), {})
+            rubric = self.said.words[self.row_said[row]].rubric
+            # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
+            first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
+            if first is not None:
                 raise InputError(self._twice(first, row))
+            rubrics[rubric] = row
 
     def _twice(self, first: int, second: int) -> str:
         answer = next(at for at in range(len(self.run)) if self.begin[at] <= first < self.end[at])
@@ -490,7 +495,11 @@ class JudgementTable:
         if callable(content := getattr(source, "qrels", None)):
             self.add_dicts(map(_of_document, content()))
             return
-        kind = kind_of(source, limits)
+        start = _start(source, limits)
+        if is_judged(start):
+            self._add_judged(source, start, limits)
+            return
+        kind = _kind_by(start, source)
         if kind == "judgements":
             self._add_judgements(source, limits)
         elif kind == "assignments":
@@ -519,6 +528,15 @@ class JudgementTable:
         name = name_of(source)
         for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
             self.add(name, lines, records, limits)
+
+    def _add_judged(self, source: Source, start: bytes, limits: Limits) -> None:
+        """Read a file of judgements in another tool's form."""
+        name = name_of(source)
+        for lines, judged in read_judged(source, start, limits):
+            self.add(name, lines, [JudgementLine(**row) for row in judged.rows], limits)
+            for (run, query), cited in judged.cited.items():
+                facts = self.facts_of(run, query)
+                facts.cited, facts.sentences = cited, len(cited)
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:
@@ -715,13 +733,21 @@ def _add_answer(table: JudgementTable, answer: Answer) -> None:
 
 
 def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
-    """Return `judgements`, `assignments` or `answers`."""
+    """Return `judgements`, `judged` (by another tool), `assignments` or `answers`."""
+    start = _start(source, limits)
+    return "judged" if is_judged(start) else _kind_by(start, source)
+
+
+def _start(source: Source, limits: Limits) -> bytes:
+    """Return what a file begins with, without taking it away."""
     if source == STDIN:
-        start = start_of_stream(sys.stdin.buffer)
-    elif isinstance(source, str | os.PathLike):
-        start = head(source, limits.for_records())
-    else:
-        start = start_of_stream(source)
+        return start_of_stream(sys.stdin.buffer)
+    if isinstance(source, str | os.PathLike):
+        return head(source, limits.for_records())
+    return start_of_stream(source)
+
+
+def _kind_by(start: bytes, source: Source) -> str:
     record = first_record(start)
     if record is None:
         return _kind_of_piece(start)

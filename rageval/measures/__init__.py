@@ -7,6 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.measures._biogen import (
+        answer_accuracy,
+        citation_coverage,
+        citation_share,
+        document_precision,
+        document_recall,
+        sentence_share,
+    )
     from rageval.measures._citations import citation_precision, citation_recall, citations
     from rageval.measures._correctness import (
         correctness,
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
         faithfulness,
         faithfulness_share,
     )
+    from rageval.measures._dragun import dragun_contradiction, dragun_questions, dragun_support
     from rageval.measures._graded import grade, pass_rate
     from rageval.measures._intents import d_ndcg, d_sharp, i_rec
     from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
@@ -51,6 +60,9 @@ _OF_ANSWERS = {
     **dict.fromkeys(("correctness", "correctness_share"), "_correctness"),
     **dict.fromkeys(("faithfulness", "faithfulness_share"), "_correctness"),
     **dict.fromkeys(("citation_precision", "citation_recall"), "_citations"),
+    **dict.fromkeys(("dragun_support", "dragun_contradiction", "dragun_questions"), "_dragun"),
+    **dict.fromkeys(("answer_accuracy", "sentence_share", "citation_coverage", "citation_share"), "_biogen"),
+    **dict.fromkeys(("document_precision", "document_recall"), "_biogen"),
     **dict.fromkeys(("rank_score", "win_rate"), "_preferences"),
     **{"length": "_words", "citations": "_citations"},
     **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
@@ -64,14 +76,17 @@ __all__ = [
     "all_gold",
     "alpha_dcg",
     "alpha_ndcg",
+    "answer_accuracy",
     "ap",
     "audit_share",
     "bank_groundedness",
     "bank_precision",
     "bank_recall",
     "builtin",
+    "citation_coverage",
     "citation_precision",
     "citation_recall",
+    "citation_share",
     "citations",
     "correctness",
     "correctness_share",
@@ -80,6 +95,11 @@ __all__ = [
     "crag_share",
     "d_ndcg",
     "d_sharp",
+    "document_precision",
+    "document_recall",
+    "dragun_contradiction",
+    "dragun_questions",
+    "dragun_support",
     "err_ia",
     "faithfulness",
     "faithfulness_share",
@@ -105,6 +125,7 @@ __all__ = [
     "recall",
     "rr",
     "rubric_score",
+    "sentence_share",
     "strec",
     "success",
     "token_f1",

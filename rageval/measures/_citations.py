@@ -9,7 +9,7 @@ from rageval.errors import InputError, UsageError
 from rageval.measures.assessment import Assessment, Judgement, mean, share
 from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Share
-from rageval.measures.scales import CITATION
+from rageval.measures.scales import CITATION, Scale
 from rageval.text import visible
 
 # without the answers, one that cites nothing looks like one that nobody judged
@@ -43,7 +43,12 @@ def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distin
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)
-def citation_precision(answer: Assessment, *, citations: Literal["first", "all", "micro"] = "first") -> Share:
+def citation_precision(
+    answer: Assessment,
+    *,
+    citations: Literal["first", "all", "micro", "every"] = "first",
+    credit: Literal["weighted", "full"] = "weighted",
+) -> Share:
     """Support of the cited sentences by what they cite (TREC RAG, weighted precision).
 
     Formula:
@@ -54,7 +59,12 @@ def citation_precision(answer: Assessment, *, citations: Literal["first", "all",
 
     Parameters:
         citations: a sentence is worth what its `first` citation is (the track's rule), or the mean of `all`
-            its citations; `micro` is the mean over citations, whatever their sentences
+            its citations, or that of the worst of them (`every`, so that with credit=full all must support
+            it); `micro` is the mean over citations, whatever their sentences
+        credit: `full` gives nothing for partial support (RAGDoll's "hard" values)
+
+    Peers: RAGDoll leaves citations that nobody judged out of both sums, and has 0 for an answer without
+    judged citations (`--compat ragdoll`).
 
     Example: three sentences; the first cites two documents, of which one supports it, the last cites nothing.
 
@@ -66,7 +76,7 @@ def citation_precision(answer: Assessment, *, citations: Literal["first", "all",
     >>> [round(score.value, 3) for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [1.0, 0.75, 0.667]
     """
-    cited = _citations(answer)
+    cited = _citations(answer, CITATION, credit)
     values = (
         [grade for grades in cited for grade in grades]
         if citations == "micro"
@@ -77,7 +87,12 @@ def citation_precision(answer: Assessment, *, citations: Literal["first", "all",
 
 
 @measure(lacking=_GIVE_THE_ANSWERS)
-def citation_recall(answer: Assessment, *, citations: Literal["first", "all"] = "first") -> Share:
+def citation_recall(
+    answer: Assessment,
+    *,
+    citations: Literal["first", "all", "every"] = "first",
+    credit: Literal["weighted", "full"] = "weighted",
+) -> Share:
     """Support of all sentences by what they cite, those without citations being worth 0 (TREC RAG).
 
     Formula:
@@ -87,7 +102,9 @@ def citation_recall(answer: Assessment, *, citations: Literal["first", "all"] = 
     the answers (`--answers FILE`) or from the key `sentences` of its judgements.
 
     Parameters:
-        citations: see `citation_precision`
+        citations, credit: see `citation_precision`
+
+    Peers: as for `citation_precision`; a sentence whose citations nobody judged leaves the whole, too.
 
     >>> import rageval
     >>> rows = [("0", "a", "full_support"), ("0", "b", "no_support"), ("1", "a", "full_support")]
@@ -97,41 +114,58 @@ def citation_recall(answer: Assessment, *, citations: Literal["first", "all"] = 
     >>> [round(score.value, 3) for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [0.667, 0.5]
     """
-    values = [_value(grades, citations) for grades in _citations(answer)]
+    values = [_value(grades, citations) for grades in _citations(answer, CITATION, credit)]
     known = [value for value in values if not math.isnan(value)]
     unknown = len(values) - len(known)
-    return share(math.fsum(known), _sentences(answer, len(values)) - unknown)
+    return share(math.fsum(known), sentences_of(answer, len(values)) - unknown)
 
 
-def _citations(answer: Assessment) -> list[list[float]]:
+def _citations(answer: Assessment, scale: Scale, credit: str = "weighted") -> list[list[float]]:
     """Return the grades of the citations of each sentence that cites; NaN where a grade is missing."""
-    judged = answer.judged(CITATION, failed=True)
+    found = [[judgement.grade for judgement in judged] for judged in of_citations(answer, scale).values()]
+    if credit == "full":
+        return [[grade if grade != grade else float(grade == 1) for grade in grades] for grades in found]
+    return found
+
+
+def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]:
+    """Return what was said of the citations of each sentence that cites; NaN for what is missing.
+
+    Of the answers a sentence's citations stand in their order, each document once; one that leads nowhere is
+    worth 0. Without them the judgements alone say what is cited.
+    """
+    judged = answer.judged(scale, failed=True)
+    sentences: dict[str, list[Judgement]] = {}
     if answer.cited is None:
-        sentences: dict[str, list[float]] = {}
         for judgement in judged:
-            sentences.setdefault(judgement.aspect, []).append(judgement.grade)
-        return list(sentences.values())
+            sentences.setdefault(judgement.aspect, []).append(judgement)
+        return sentences
     for judgement in judged:
         _refuse_stranger(answer, answer.cited, judgement)
-    grades = {(judgement.aspect, judgement.item): judgement.grade for judgement in judged}
-    return [
-        [_grade(answer, grades, str(number), doc) for doc in _once(docs)]
-        for number, docs in enumerate(answer.cited)
-        if docs
-    ]
+    said = {(judgement.aspect, judgement.item): judgement for judgement in judged}
+    for number, docs in enumerate(answer.cited):
+        if docs:
+            name = str(number)
+            sentences[name] = [_of_citation(answer, scale, said, name, doc) for doc in _once(docs)]
+    return sentences
+
+
+def _of_citation(
+    answer: Assessment,
+    scale: Scale,
+    said: dict[tuple[str, str], Judgement],
+    sentence: str,
+    doc: str | None,
+) -> Judgement:
+    """Return what was said of a citation; one that was not judged is missing."""
+    if doc is None:
+        return Judgement(0.0, None, None, math.nan, sentence, "")
+    return said.get((sentence, doc)) or answer.absent(scale, sentence, doc)
 
 
 def _once(docs: tuple[str | None, ...]) -> list[str | None]:
     """Return each document once, and everything that leads nowhere."""
     return [doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]]
-
-
-def _grade(answer: Assessment, grades: dict[tuple[str, str], float], sentence: str, doc: str | None) -> float:
-    """Return the grade of a citation: one that leads nowhere is 0, one that was not judged is missing."""
-    if doc is None:
-        return 0.0
-    grade = grades.get((sentence, doc))
-    return answer.missing("absent") if grade is None else grade
 
 
 def _refuse_stranger(
@@ -148,16 +182,22 @@ def _refuse_stranger(
 
 
 def _value(grades: list[float], which: str) -> float:
-    """Return what a sentence is worth: its first citation, or the mean of all whose grade is known."""
-    return grades[0] if which == "first" else mean([grade for grade in grades if not math.isnan(grade)])
+    """Return what a sentence is worth: its first citation, the worst, or the mean of all that are known."""
+    if which == "first":
+        return grades[0]
+    known = [grade for grade in grades if not math.isnan(grade)]
+    if which == "all":
+        return mean(known)
+    worst = min(known, default=math.nan)  # nothing is worse than 0, whatever the others are
+    return worst if len(known) == len(grades) or worst == 0 else math.nan
 
 
-def _sentences(answer: Assessment, citing: int) -> int:
+def sentences_of(answer: Assessment, citing: int) -> int:
     """Return how many sentences the answer has; `citing` is how many of them are known to cite something."""
     count = answer.sentences
     if count is None and answer.was_judged:
         raise UsageError(
-            f"citation_recall: it is not known how many sentences the answer to query"
+            f"{answer.asker}: it is not known how many sentences the answer to query"
             f" {visible(answer.query_id)} has;"
             " give the answers (--answers FILE), or the key 'sentences' in the judgements"
         )

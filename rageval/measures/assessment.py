@@ -73,6 +73,12 @@ class _Sight(Protocol):
     def seen(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
         """Return what was said on a scale."""
 
+    def others(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
+        """Return what was said on a scale of all other systems' answers."""
+
+    def taken_for(self, scale: Scale) -> tuple[str | None, float] | None:
+        """Return label and grade that a missing judgement is taken for; None if it is left out."""
+
     def places(self, place: AnswerPlace, asker: object) -> list[Place]:
         """Return the places in all rankings."""
 
@@ -160,6 +166,19 @@ class Assessment:
             return seen.judgements
         return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
 
+    def of_others(self, scale: Scale) -> list[Judgement]:
+        """Return what was said on a scale of all other systems' answers to this query."""
+        seen = self._sight.others(scale, self.place, None, self._asker)
+        for status, number in seen.lost.items():
+            self.lost[status] = self.lost.get(status, 0) + number
+        return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
+
+    def absent(self, scale: Scale, aspect: str, item: str = "answer") -> Judgement:
+        """Count a judgement that a measure looked for in vain; return what stands for it, NaN if nothing."""
+        self.lost["absent"] = self.lost.get("absent", 0) + 1
+        label, grade = self._sight.taken_for(scale) or (None, math.nan)
+        return Judgement(grade, label, None, math.nan, aspect, item)
+
     def length(self, rule: str = "nfkc") -> float:
         """Return the length of the answer by a counting rule (see the measure `length`); NaN if not known."""
         return self._lengths.get(rule, math.nan)
@@ -173,6 +192,11 @@ class Assessment:
         """Refuse to go on where no answer is known."""
         if not self._sight.knows_answers():
             raise UsageError(f"{self._asker}: no answers are known; give them (--answers FILE)")
+
+    @property
+    def asker(self) -> object:
+        """The measure that asks."""
+        return self._asker
 
     @property
     def skips(self) -> bool:

@@ -75,6 +75,7 @@ class Facts(TypedDict, total=False):
     lacking: str  # what may help where judgements are not there
     weighs: Weighs | None  # what each judgement counts, of Σ weight · value / Σ weight over judgements
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None  # which labels count, of a share of labels
+    ends: tuple[str, ...]  # labels that a missing judgement is taken for, too, to find the value's bounds
 
 
 class About(NamedTuple):
@@ -93,6 +94,7 @@ class About(NamedTuple):
     lacking: str = ""
     weighs: Weighs | None = None
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None = None
+    ends: tuple[str, ...] = ()
 
 
 class Parameter(NamedTuple):
@@ -267,6 +269,12 @@ class Measure:
     def gives_shares(self) -> bool:
         """Whether its function says that it returns a `Share`, or a `Blend` of several."""
         return self._kind is not float
+
+    @property
+    def nothing(self) -> float:
+        """Return its value where there is nothing: 0, which weighs nothing where shares are pooled."""
+        nothing = Share(0, 0)
+        return Blend("f1", nothing, nothing) if self._kind is Blend else nothing if self.gives_shares else 0.0
 
     @cached_property
     def _returns(self) -> str:

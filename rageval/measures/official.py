@@ -140,6 +140,14 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     "nuggetizer": ("v_strict", "a_strict", "v", "a"),
     "crag": ("crag_score", "accuracy", "hallucination", "missing"),
     "liverag": ("correctness", "faithfulness"),
+    # DRAGUN 2025, reports; its questions are dragun_questions
+    "dragun": ("dragun_support", "dragun_contradiction"),
+    # BioGen, task B, and MedAESQA: accuracy; precision, redundancy, harmfulness; citations; documents
+    "biogen": (
+        *("answer_accuracy", "sentence_share"),
+        *("sentence_share(label=unnecessary)", "sentence_share(label=inappropriate)", "citation_coverage"),
+        *("citation_share", "citation_share(label=contradicts)", "document_recall", "document_precision"),
+    ),
     # the support task of TREC RAG
     "support": ("citation_precision", "citation_recall"),
 }

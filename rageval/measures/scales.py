@@ -16,8 +16,10 @@ class Scale:
 
     Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
     a grade is any number (any whole number, if `whole`) from `low` to `high`, and a high one is good unless
-    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on. With
-    `own_grades` a row may give any grade beside its label, which alone counts.
+    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on; `nothing`
+    is the label of what an answer lacks that is not there. With `of_citations` the rows are of what sentences
+    cite, so that an answer that cites nothing has none. With `own_grades` a row may give any grade beside its
+    label, which alone counts.
     """
 
     name: str
@@ -32,15 +34,21 @@ class Scale:
     best: str | None = None
     by_all: bool = True
     own_grades: bool = False
+    of_citations: bool = False
+    nothing: str | None = None
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
-        """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade."""
-        label = {"worst": self.worst, "best": self.best}.get(str(end), end)
+        """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade.
+
+        Taken for `nothing` it is what holds of an answer that there is not.
+        """
+        named = {"worst": self.worst, "best": self.best, "nothing": self.nothing or self.worst}
+        label = named.get(str(end), end)
         if isinstance(label, str):
             return label, self.labels[label]
         if label is not None:
             return None, label
-        return None, self.high if (end == "worst") == self.counts_faults else self.low
+        return None, self.high if (end != "best") == self.counts_faults else self.low
 
     @property
     def expected(self) -> str:
@@ -57,6 +65,7 @@ SUPPORT = Scale(
     {"support": 1.0, "partial_support": 0.5, "not_support": 0.0},
     worst="not_support",
     best="support",
+    nothing="not_support",
 )
 CITATION = Scale(
     "citation support",
@@ -64,6 +73,7 @@ CITATION = Scale(
     {"full_support": 1.0, "partial_support": 0.5, "no_support": 0.0},
     worst="no_support",
     best="full_support",
+    of_citations=True,
 )
 CRAG = Scale(
     "CRAG",
@@ -72,6 +82,7 @@ CRAG = Scale(
     low=-1.0,
     worst="incorrect",
     best="perfect",
+    nothing="missing",
 )
 CORRECTNESS = Scale("correctness", ("liverag",), aspects=("correctness",), low=-1.0, high=2.0)
 FAITHFULNESS = Scale("faithfulness", ("liverag",), aspects=("faithfulness",), low=-1.0, high=1.0)
@@ -95,6 +106,56 @@ AUDIT = Scale(
     worst="non_relevant",
     best="relevant",
 )
+STANCE = Scale(
+    "stance",
+    ("stance",),
+    {"supports": 1.0, "partial": 0.5, "none": 0.0, "contradicts": -1.0},
+    low=-1.0,
+    worst="contradicts",
+    best="supports",
+    nothing="none",
+)
+CITED_STANCE = replace(
+    STANCE,
+    name="stance of citations",
+    rubrics=("citation-stance",),
+    labels={"supports": 1.0, "partial": 0.5, "neutral": 0.0, "none": 0.0, "contradicts": -1.0},
+    of_citations=True,
+)
+SIMILARITY = Scale(
+    "question similarity",
+    ("question-similarity",),
+    {"very_similar": 1.0, "similar": 0.5, "different": 0.0, "very_different": 0.0},
+    worst="very_different",
+    best="very_similar",
+    nothing="very_different",
+)
+COMPOUND = Scale(
+    "compound questions",
+    ("compound-question",),
+    {"single": 1.0, "compound": 0.0},
+    worst="compound",
+    best="single",
+    by_all=False,
+)
+ACCURACY = Scale(
+    "answer accuracy",
+    ("answer-accuracy",),
+    {"accurate": 1.0, "inaccurate": 0.0},
+    worst="inaccurate",
+    best="accurate",
+    nothing="inaccurate",
+)
+SENTENCE = Scale(
+    "sentence relevance",
+    ("sentence-relevance",),
+    {"required": 1.0, "borderline": 0.5, "unnecessary": 0.0, "unlabelled": 0.0, "inappropriate": -1.0},
+    low=-1.0,
+    worst="inappropriate",
+    best="required",
+    by_all=False,
+    nothing="unlabelled",
+)
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
 # What tools say of one of their own metrics beside a number of its own scale.
@@ -103,7 +164,8 @@ PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false":
 }
 PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
-ALL = (*_JUDGED, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
+_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE)
+ALL = (*_JUDGED, *_OF_TRACKS, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)

@@ -11,12 +11,14 @@ from rageval.files.judgements import JudgementTable, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
-from rageval.measures.scales import LEXICAL, SUPPORT
+from rageval.measures.scales import LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
 from rageval.scoring.assessing import _OnScale
 from rageval.text import visible
 
 Place = tuple[int, int]  # query and aspect, by number
+_OF_NUGGETS = (SUPPORT, LEXICAL, STANCE, SIMILARITY)
+_LETTERS = {"A": 4.0, "B": 2.0, "C": 1.0}  # what a question of DRAGUN's rubrics weighs by its importance
 
 
 def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
@@ -27,6 +29,7 @@ def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
     """
     nuggets, name = _nuggets(source, table.remarks, limits)
     _refuse_unscored(nuggets, name)
+    nuggets = _rubric_of(nuggets, table, name)
     by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
     by_text = _by_text(nuggets)
     first: dict[Place, int] = {}
@@ -45,7 +48,7 @@ def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
 
 def _rows(table: JudgementTable) -> Iterator[tuple[int, Place]]:
     """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
-    scales = [_OnScale(table, scale, check=False) for scale in (SUPPORT, LEXICAL)]
+    scales = [_OnScale(table, scale, check=False) for scale in _OF_NUGGETS]
     everything = not any(scales)
     for answer in range(len(table.run)):
         for row in table.rows(answer):
@@ -73,6 +76,34 @@ def _nuggets(source: Any, remarks: list[str], limits: Limits) -> tuple[list[Nugg
             )
         return found, "nuggets"
     return list(read_nuggets(source, limits, remarks)), name_of(source)
+
+
+def _rubric_of(nuggets: list[Nugget], table: JudgementTable, name: str) -> list[Nugget]:
+    """Return what reports are judged by of a rubric of DRAGUN's: its answers, or its questions, with weights.
+
+    The answers of a question share its weight. Other nuggets are returned as they are.
+    """
+    if not any(answer.answer_id for nugget in nuggets for answer in nugget.answers):
+        return nuggets
+    asked, answered = (bool(_OnScale(table, scale, check=False)) for scale in (SIMILARITY, STANCE))
+    found: list[Nugget] = []
+    for nugget in nuggets:
+        weight = _LETTERS.get(nugget.importance or "")
+        if weight is None:
+            raise InputError(
+                f"{visible(name)}: question {visible(nugget.nugget_id)!r} of query"
+                f" {visible(nugget.query_id)!r} has the importance {visible(str(nugget.importance))!r};"
+                f" expected one that begins with {', '.join(_LETTERS)}"
+            )
+        plain = nugget._replace(importance=None, weight=weight)
+        if asked:  # runs' questions are compared with the rubric's by number, which ends its id
+            number = nugget.nugget_id.rpartition("-")[2]
+            whole = nugget.nugget_id in table.aspects
+            found.append(plain if whole else plain._replace(nugget_id=number))
+        for answer in nugget.answers if answered or not asked else ():
+            share = weight / len(nugget.answers)
+            found.append(plain._replace(nugget_id=answer.answer_id, text=answer.text, weight=share))
+    return found
 
 
 def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:

@@ -17,10 +17,10 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
-from rageval.measures.ranking import Share, pooled
+from rageval.measures.ranking import pooled
 from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
-from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
+from rageval.scoring.assessing import ABSENT, JudgeOfRun, Left, NotThisJudge
 from rageval.scoring.banks import _judged_by
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups
 from rageval.text import visible
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     )
 
 _ON_MISSING = ("error", "skip", "worst", "best")
-COMPAT = ("nuggetizer", "crag")
+# What another tool takes a missing judgement for, and whether an undefined value is 0 there.
+_COMPATS = {"nuggetizer": ("worst", True), "crag": ("worst", False)}
+_COMPATS |= {"ragdoll": ("skip", True), "auto-argue": ("nothing", True), "medaesqa": ("nothing", True)}
+COMPAT = tuple(_COMPATS)
 _SHOWN = 10
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
 
@@ -57,13 +60,18 @@ class AnswerRules:
     weights
         `{group: weight}` of that mean.
     compat
-        Another tool's rules: `nuggetizer`, or `crag`: what could not be judged is incorrect.
+        Another tool's rules: `nuggetizer`; `crag`: what could not be judged is incorrect; `ragdoll`: what was
+        not judged is left out; and with these and `auto-argue` and `medaesqa` what is undefined is 0.
+    intersection
+        Leave out the queries that a system has no answer to, where its answers are known; they score 0
+        otherwise.
     """
 
     on_missing: str = "error"
     groups: Mapping[str, str] | None = field(default=None, hash=False)
     weights: Mapping[str, float] | None = field(default=None, hash=False)
     compat: str | None = None
+    intersection: bool = False
 
     def __post_init__(self) -> None:
         if self.on_missing not in _ON_MISSING:
@@ -77,7 +85,7 @@ class AnswerRules:
     def filling(self) -> str:
         """What stands in for a missing judgement while counting how many there are."""
         if self.compat is not None:
-            return "worst"
+            return _COMPATS[self.compat][0]
         return "skip" if self.on_missing == "error" else self.on_missing
 
 
@@ -229,8 +237,13 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
     """Score every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
+    if rules.intersection and not any(facts.cited is not None for facts in grades.facts.values()):
+        raise UsageError(
+            "--intersection leaves out queries that a system has no answer to, and no answers are known;"
+            " give them (--answers FILE, answers= in Python)"
+        )
     for number, run in enumerate(grades.runs.words):
-        found = by_judge(measures, grades, number, rules.filling, rules.compat)
+        found = by_judge(measures, grades, number, rules)
         if rules.compat == "crag":
             _refuse_others(found)
         scores = [_score(each, grades, number, rules) for each in found]
@@ -264,18 +277,22 @@ def by_judge(
     measures: Sequence[Measure],
     grades: JudgementTable,
     run: int,
-    filling: str | float = "skip",
-    compat: str | None = None,
+    rules: AnswerRules,
+    filling: str | float | None = None,
 ) -> list[_Evaluated]:
-    """Return the values of a system by each judge who said anything on the scales of a measure."""
+    """Return the values of a system by each judge who said anything on the scales of a measure.
+
+    With a `filling`, that is what missing judgements are taken for.
+    """
     found = [_Evaluated(measure) for measure in measures]
+    taken_for = rules.filling if filling is None else filling
     for number, judge in enumerate(grades.judges.words or [""]):
-        sight = JudgeOfRun(grades, run, number, filling, only_here=compat == "nuggetizer")
+        sight = JudgeOfRun(grades, run, number, taken_for, only_here=rules.compat == "nuggetizer")
         heard = {at: _Evaluated(measure, {judge: []}) for at, measure in enumerate(measures)}
         for answers in sight.answers():
             for at, each in list(heard.items()):
                 try:
-                    values = [_value(each, answer, sight, compat) for answer in answers]
+                    values = [_value(each, answer, sight, rules) for answer in answers]
                 except NotThisJudge:
                     del heard[at]
                     continue
@@ -287,11 +304,11 @@ def by_judge(
     return found
 
 
-def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, compat: str | None) -> float:
+def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, rules: AnswerRules) -> float:
     """Return a measure's value of one answer; note what it missed, and what it asked for."""
     value = each.measure.value(answer.asked_by(each.measure))
-    if value != value and compat == "nuggetizer":
-        value = _counted_0(value, each.measure, answer.was_judged or sight.facts(answer.place).assigned)
+    if value != value or rules.intersection:
+        value = _where_undefined(value, each.measure, answer, sight.left(answer.place), rules)
     if answer.lost:
         each.lost.update(answer.lost)
     if answer.scales != each.scales:
@@ -307,18 +324,27 @@ def _mean(values: Sequence[float], measure: Measure) -> float:
     return math.fsum(known) / len(known) if known else math.nan
 
 
-def _counted_0(value: float, measure: Measure, has_record: bool) -> float:
-    """Return what nuggetizer makes of an undefined value: 0, where it has a record of the answer."""
-    if not has_record:
-        return value
-    return Share(0, 0) if measure.gives_shares else 0.0
+def _where_undefined(
+    value: float, measure: Measure, answer: Assessment, left: Left, rules: AnswerRules
+) -> float:
+    """Return what becomes of a value that is undefined, or of a query that was left out.
+
+    Of a system that has no answer, what rests on judgements is 0, or undefined by `intersection`. Some tools
+    have 0 for all that is undefined: nuggetizer where it has a record of the answer.
+    """
+    if left.out and rules.intersection:
+        return math.nan
+    has_record = answer.was_judged or left.recorded
+    by_tool = rules.compat is not None and _COMPATS[rules.compat][1] and has_record
+    counts = by_tool or (left.out and answer.scales and not answer.lost and rules.compat is None)
+    return measure.nothing if value != value and counts else value
 
 
 def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:
     measure, values, bounds = found.measure, found.values, None
     if found.lost and not rules.compat:
         ends = [
-            combined(measure, _over_judges(by_judge([measure], grades, run, end)[0]))
+            combined(measure, _over_judges(by_judge([measure], grades, run, rules, end)[0]))
             for end in _ends(measure)
         ]
         bounds = (min(ends), max(ends))
@@ -359,7 +385,8 @@ def _over_judges(found: _Evaluated) -> list[float]:
 def _ends(measure: Measure) -> list[str | float]:
     """Return what missing judgements are taken for, in turn, to see between what values a measure lies."""
     counted = measure.parameters.get("label", measure.parameters.get("level"))
-    return ["worst", "best"] + ([] if counted in (None, "accurate") else [counted])
+    own = [] if counted in (None, "accurate") else [counted]
+    return ["worst", "best", *own, *measure.about.ends]
 
 
 def _complaint(run: str, score: Score) -> str:
@@ -376,6 +403,8 @@ def _signature(measure: Measure, rules: AnswerRules, judges: list[str]) -> str:
     context: dict[str, object] = {}
     if rules.on_missing != "error":
         context["on_missing"] = rules.on_missing
+    if rules.intersection:
+        context["intersection"] = True
     if rules.compat:
         context["compat"] = rules.compat
     if rules.groups is not None:

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from rageval.errors import InputError, UsageError
 from rageval.files.judgements import AnswerFacts, JudgementTable, Said
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
-from rageval.measures.scales import ASPECTS, CITATION, POSITION, RUBRICS, Scale
+from rageval.measures.scales import ASPECTS, POSITION, RUBRICS, Scale
 from rageval.text import visible
 
 ABSENT = "absent"  # no row at all, where other systems have one
 _GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a data set; nuggets= in Python)"
 _OTHER_END: dict[str | float, str] = {"worst": "best", "best": "worst"}
-_STANDS_IN = {"skip": math.nan, "worst": 0.0, "best": 1.0}
+_STANDS_IN = {"skip": math.nan, "best": 1.0}  # anything else is worth 0
 _judgement: Any = partial(tuple.__new__, Judgement)  # as Judgement(...), twice as fast
 
 
@@ -258,6 +258,13 @@ def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
     }
 
 
+class Left(NamedTuple):
+    """Whether a system left a query `out`, and whether its answer is `recorded`."""
+
+    out: bool
+    recorded: bool
+
+
 class JudgeOfRun:
     """What one judge said of one system's answers.
 
@@ -278,6 +285,7 @@ class JudgeOfRun:
         self.skips = missing == "skip"
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
+        self._left: set[int] | None = None  # queries that the system left out
         self._scales: dict[tuple[Scale, Needs | None], _OnScale] = {}
         answers = table.answers_of(run, judge)
         self._answers = {(table.query[answer], table.repeat[answer]): answer for answer in answers}
@@ -314,6 +322,9 @@ class JudgeOfRun:
         own = bool(found)
         if own and not failed:
             return Seen(found, _NONE, own)
+        asks_all = scale.by_all and not scale.of_citations and scale.nothing is not None
+        if not own and asks_all and not self._only_here and self.is_left_out(place[0]):
+            return Seen([_of_nothing(scale, judgement) for judgement in judged.bank(place[0])], _NONE, own)
         if not own and self._lacks(scale, place):
             found = list(judged.bank(place[0]))
             failed = [(number, ABSENT) for number in range(len(found))]
@@ -323,9 +334,53 @@ class JudgeOfRun:
 
     def _lacks(self, scale: Scale, place: AnswerPlace) -> bool:
         """Return whether an answer of which nothing was said lacks what others were judged on."""
-        if scale is CITATION and self.facts(place).cited is not None:
+        if scale.of_citations and (self.facts(place).cited is not None or self.is_left_out(place[0])):
             return False  # an answer that cites nothing has nothing to be judged
         return scale.by_all and not self._only_here
+
+    def is_left_out(self, query: int) -> bool:
+        """Return whether the system left a query out: its other answers are known, and nobody judged this."""
+        if self._left is None:
+            table, run = self._table, self._run
+            told = {
+                place[1]
+                for place, facts in table.facts.items()
+                if place[0] == run and facts.cited is not None
+            }
+            there = {place[1] for place in table.facts if place[0] == run}
+            there |= {query for of, query in zip(table.run, table.query, strict=True) if of == run}
+            self._left = set(range(len(table.queries.words))) - there if told else set()
+        return query in self._left
+
+    def left(self, place: AnswerPlace) -> Left:
+        """Return whether the system left a query out, and whether there is a record of its answer."""
+        facts = self.facts(place)
+        return Left(self.is_left_out(place[0]), facts.assigned or facts.cited is not None)
+
+    def others(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
+        """Return what was said on a scale of all other systems' answers to a query.
+
+        What is missing there is taken for the other end than what is missing here.
+        """
+        judged = self._scales.get((scale, needs)) or self._required(scale, needs, asker)
+        found: list[Judgement] = []
+        lost: Counter[str] = Counter()
+        table = self._table
+        for answer in _answers_to(table).get((self._judge, place[0]), ()):
+            if table.run[answer] == self._run:
+                continue
+            said, failed = judged.of(answer)
+            if failed and not self.skips:
+                label, grade = scale.taken_for("nothing" if self._missing == "best" else "best")
+                for number, _ in failed:
+                    said[number] = said[number]._replace(label=label, grade=grade)
+            found += said
+            lost.update(status for _, status in failed)
+        return Seen(found, lost, True)
+
+    def taken_for(self, scale: Scale) -> tuple[str | None, float] | None:
+        """Return label and grade that a judgement is taken for that is missing; None if it is left out."""
+        return None if self.skips else scale.taken_for(self._missing)
 
     def _required(self, scale: Scale, needs: Needs | None, asker: object) -> _OnScale:
         """Return the judgements on a scale, where all is said of them that a measure needs."""
@@ -359,7 +414,7 @@ class JudgeOfRun:
 
     def stand_in(self) -> float:
         """Return what a missing judgement is taken for, from 0 to 1."""
-        return _STANDS_IN[str(self._missing)]
+        return _STANDS_IN.get(str(self._missing), 0.0)
 
     def knows_answers(self) -> bool:
         """Return whether anything is known of any answer."""
@@ -379,6 +434,29 @@ class JudgeOfRun:
             for run, place in ranking
             if run == self._run
         ]
+
+
+def _answers_to(table: JudgementTable) -> dict[tuple[int, int], list[int]]:
+    """Return the answers of all systems, by judge and query; looked up once."""
+    if "answers to" not in table.kept:
+        found: dict[tuple[int, int], list[int]] = {}
+        for answer, place in enumerate(zip(table.judge, table.query, strict=True)):
+            found.setdefault(place, []).append(answer)
+        table.kept["answers to"] = found
+    by_query: dict[tuple[int, int], list[int]] = table.kept["answers to"]
+    return by_query
+
+
+def left_out(table: JudgementTable, run: int) -> int:
+    """Return how many queries a system has no answer to, where its other answers are known."""
+    sight = JudgeOfRun(table, run, 0)
+    return sum(map(sight.is_left_out, range(len(table.queries.words))))
+
+
+def _of_nothing(scale: Scale, judgement: Judgement) -> Judgement:
+    """Return what holds of an answer that there is not."""
+    label, grade = scale.taken_for("nothing")
+    return judgement._replace(label=label, grade=grade)
 
 
 _NOTHING = AnswerFacts()

@@ -18,7 +18,7 @@ from rageval.measures.assessment import Assessment, Judgement, Place, Seen
 from rageval.measures.base import HIGHER, LOWER, NEITHER, POOL, Measure
 from rageval.measures.base import measure as declared
 from rageval.measures.parsing import parse_measure
-from rageval.measures.scales import CITATION, OUTCOME, POSITION, Scale
+from rageval.measures.scales import ALL, OUTCOME, POSITION, SENTENCE, Scale
 from rageval.plugins import plugin_names
 from rageval.scoring.answers import evaluate_answers
 from rageval.scoring.scores import Scores
@@ -75,6 +75,12 @@ class _Asked:
         rows = [_said(scale, self._rng) for _ in range(3)]
         found = [_judgement(scale, row | {"aspect": f"n{at}"}) for at, row in enumerate(rows)]
         return Seen([each._replace(importance="vital", weight=1.0) for each in found], {}, True)
+
+    def others(self, scale: Scale, place: object, needs: object, asker: object) -> Seen:
+        return Seen([], {}, True)
+
+    def taken_for(self, scale: Scale) -> None:
+        return None
 
     def places(self, place: object, asker: object) -> list[Place]:
         self.scales[POSITION] = None
@@ -149,6 +155,15 @@ def _of_citations(
                     yield row | _said_or_failed(scale, rng)
 
 
+def _of_sentences(
+    scale: Scale, systems: object, query: str, answers: Sequence[Row], rng: random.Random
+) -> Iterator[Row]:
+    for answer in answers:
+        if answer["query_id"] == query:
+            for number in range(len(answer["answer"])):
+                yield {"run_id": answer["run_id"], "aspect": str(number)} | _said_or_failed(scale, rng)
+
+
 def _of_places(
     scale: Scale, systems: Sequence[str], query: str, answers: object, rng: random.Random
 ) -> Iterator[Row]:
@@ -171,7 +186,8 @@ def _of_games(
 
 
 _DRAW: Mapping[Scale, Callable[..., Iterator[Row]]] = {
-    CITATION: _of_citations,
+    **{scale: _of_citations for scale in ALL if scale.of_citations},
+    SENTENCE: _of_sentences,
     POSITION: _of_places,
     OUTCOME: _of_games,
 }
@@ -274,9 +290,14 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
     )
 
 
+def _is_of_sentences(scale: Scale) -> bool:
+    """Return whether what is judged is told by the answers: their sentences, and what these cite."""
+    return scale.of_citations or scale is SENTENCE
+
+
 def _is_free(scale: Scale, row: Row) -> bool:
     """Return whether the aspects of this row's scale may be called anything."""
-    return row.get("rubric") in scale.rubrics and not scale.aspects and scale is not CITATION
+    return row.get("rubric") in scale.rubrics and not scale.aspects and not _is_of_sentences(scale)
 
 
 def _alike(one: float, other: float) -> bool:
@@ -327,7 +348,7 @@ def _whose(row: Row) -> tuple[str, ...]:
 @law
 def where_nothing_is_judged_it_is_undefined(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """NaN, not 0: nobody said that the answer is bad."""
-    if not case.scales or CITATION in case.scales:
+    if not case.scales or any(map(_is_of_sentences, case.scales)):
         return True  # what an answer cites, or how long it is, is known without any judgement
     said = ("label", "grade")
     rows = [{key: value for key, value in row.items() if key not in said} for row in case.rows]

@@ -38,8 +38,10 @@ RECALLS = [
 ]
 CRAG_LABELS = ("incorrect", "missing", "acceptable", "perfect")
 SHARES = [f"crag_share(label={label})" for label in CRAG_LABELS]
-PRECISIONS = [f"citation_precision(citations={which})" for which in ("first", "all", "micro")]
-CITATION_RECALLS = [f"citation_recall(citations={which})" for which in ("first", "all")]
+PRECISIONS = [f"citation_precision(citations={which})" for which in ("first", "all", "micro", "every")]
+CITATION_RECALLS = [f"citation_recall(citations={which})" for which in ("first", "all", "every")]
+HARD = [f"citation_{name}(citations={which},credit=full)" for name in ("precision", "recall")
+        for which in ("first", "every")]  # fmt: skip
 LEVELS = [f"correctness_share(level={level})" for level in (-1, 0, 1, 2)]
 LEVELS += [f"faithfulness_share(level={level})" for level in (-1, 0, 1)]
 LENGTHS = [f"length(rule={rule})" for rule in ("nfkc", "split", "nonspace", "characters")]
@@ -53,14 +55,21 @@ MEASURES: dict[str, list[str]] = {
     ],
     "crag": ["crag_score", "crag_share", *SHARES],
     "liverag": ["correctness", "faithfulness", *LEVELS],
-    "citations": [*PRECISIONS, *CITATION_RECALLS],
-    "cited answers": [*PRECISIONS, *CITATION_RECALLS, *LENGTHS, *COUNTS],
+    "citations": [*PRECISIONS, *CITATION_RECALLS, *HARD],
+    "cited answers": [*PRECISIONS, *CITATION_RECALLS, *HARD, *LENGTHS, *COUNTS],
     "rankings": ["rank_score", "rank_score(invalid=query)"],
     "games": ["win_rate"],
     "quality": ["bank_precision", "bank_recall", "bank_groundedness"],
     "proxies": ["lexical_recall", "lexical_recall(importance=weighted)"],
     "short answers": ["token_f1"],
     "tools": ["grade", "pass_rate"],
+    "stances": ["dragun_support", "dragun_contradiction"],
+    "questions": ["dragun_questions", "dragun_questions(compound=counted)"],
+    "medical answers": [
+        *("answer_accuracy", "citation_coverage", "document_precision", "document_recall"),
+        *(f"sentence_share(label={label})" for label in oracle.SENTENCE.worth),
+        *(f"citation_share(label={label})" for label in oracle.CITED.worth),
+    ],
     "audits": [f"audit_share(label={label})" for label in oracle.AUDIT.worth],
 }
 KINDS = tuple(MEASURES)
@@ -74,6 +83,9 @@ RUBRIC = {
     "games": "pairwise",
     "quality": "nugget-quality",
     "audits": "audit",
+    "stances": "stance",
+    "questions": "question-similarity",
+    "medical answers": "citation-stance",
     "proxies": "lexical",
     "short answers": "token-f1",
     "tools": "deepeval/faithfulness",
@@ -284,7 +296,61 @@ def tools(w: World) -> Table:
     return Table([ids | {"aspect": "score"} | said_by_tool() for ids, _ in w.cells()])
 
 
+def stances(w: World) -> Table:
+    weights = [w.rng.choice((4, 2, 1, 4 / 3, 0.5)) for _ in range(4)]
+    rows = [
+        ids | {"rubric": "stance", "aspect": f"a{at}", "weight": weight} | judgement(w.rng, oracle.STANCE)
+        for ids, _ in w.cells()
+        for at, weight in enumerate(weights)
+    ]
+    answers = {
+        (system, query): [("It is safe.", ())]
+        for system, query in product(w.systems, w.queries)
+        if w.rng.random() < 0.7
+    }
+    return Table(rows, answers)
+
+
+def questions(w: World) -> Table:
+    rng, rows = w.rng, []
+    for ids, _ in w.cells():
+        for own in range(rng.randint(1, 3)):
+            item = {"item_id": str(own + 1)}
+            if rng.random() < 0.9 or not rows:
+                rows.append(ids | item | {"rubric": "compound-question"} | judgement(rng, oracle.COMPOUND))
+            rows += [
+                ids | item | {"rubric": "question-similarity", "aspect": str(asked), "weight": weight}
+                | judgement(rng, oracle.SIMILAR)
+                for asked, weight in enumerate((4, 2, 1))
+            ]  # fmt: skip
+    for judge in w.judges:  # who says something on both scales
+        ids = {"query_id": w.queries[0], "run_id": "all", "judge": judge, "item_id": "1"}
+        rows.append(ids | {"rubric": "compound-question", "label": "single"})
+        rows.append(ids | {"rubric": "question-similarity", "aspect": "0", "weight": 4, "label": "similar"})
+    return Table(rows)
+
+
+def medical_answers(w: World) -> Table:
+    given = cited_answers(w)
+    rows = [
+        {key: row[key] for key in ("query_id", "run_id", "judge", "aspect", "item_id") if key in row}
+        | {"rubric": "citation-stance"}
+        | judgement(w.rng, oracle.CITED)
+        for row in given.rows
+    ]
+    for ids, query in w.cells(absent=0):
+        rows.append(ids | {"rubric": "answer-accuracy"} | judgement(w.rng, oracle.ACCURATE))
+        for number in range(len(given.answers[ids["run_id"], query])):
+            if w.rng.random() < 0.9 or not number:
+                at = {"rubric": "sentence-relevance", "aspect": str(number)}
+                rows.append(ids | at | judgement(w.rng, oracle.SENTENCE))
+    return Table(rows, given.answers)
+
+
 DRAW: dict[str, Callable[[World], Table]] = {
+    "stances": stances,
+    "questions": questions,
+    "medical answers": medical_answers,
     "nuggets": nuggets,
     "crag": crag,
     "liverag": liverag,
@@ -686,7 +752,7 @@ def precisions_coincide_where_sentences_cite_once(evaluate: Evaluate, kind: str,
 def recall_is_at_most_precision(evaluate: Evaluate, kind: str, rng: random.Random) -> bool:
     found = evaluate([*PRECISIONS[:2], *CITATION_RECALLS], table(rng, kind), "skip")
     for run in {run for run, _ in found}:
-        for precision, recall in zip(PRECISIONS[:2], CITATION_RECALLS, strict=True):
+        for precision, recall in zip(PRECISIONS[:2], CITATION_RECALLS[:2], strict=True):
             above, below = found[run, precision].by_query, found[run, recall].by_query
             for query in above:
                 least, most = below[query], above[query]
@@ -851,7 +917,7 @@ def test_every_law_can_fail() -> None:
 def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Random) -> None:
     kinds = rng.sample([kind for kind in KINDS if kind != "citations"], 3)
     tables = {kind: table(rng, kind) for kind in kinds}
-    rows = [row | {"rubric": RUBRIC[kind]} for kind in kinds for row in tables[kind].rows]
+    rows = [{"rubric": RUBRIC[kind]} | row for kind in kinds for row in tables[kind].rows]
     answers = {key: found for drawn in tables.values() for key, found in drawn.answers.items()}
     keys = [(*map(row.get, ("query_id", "run_id", "judge", "item_id", "aspect")),) for row in rows]
     if len(set(keys)) < len(keys) or ("cited answers" in kinds and "nuggets" in kinds):

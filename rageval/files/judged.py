@@ -1,0 +1,349 @@
+"""Judgements of answers as tracks and other tools write them, turned into rows of ours.
+
+RAGDoll's and TREC's support, DRAGUN's stances and similar questions, MedAESQA's (BioGen's) sentences. A file
+is known by its content. What nobody could judge becomes a row that failed, never a grade.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.jsonl import (
+    REPEATED,
+    Id,
+    RecordForm,
+    Unfit,
+    explained,
+    has,
+    identifier,
+    read_forms,
+    repeated_in,
+)
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import BOM, Source, chunks, name_of, quoted
+from rageval.text import visible
+
+Row = dict[str, Any]  # the keys of a line of judgements
+_Cited = tuple[tuple[str, ...], ...]
+_AT_ONCE = 10_000  # rows
+
+
+class Judged(NamedTuple):
+    """Rows of one stretch of a file, and of answers that stand there whole what each sentence cites.
+
+    `cited` is by run and query.
+    """
+
+    rows: list[Row]
+    cited: Mapping[tuple[str, str], _Cited] = {}
+
+
+class _Supported(msgspec.Struct):
+    """A citation with its support: 2 full, 1 partial, 0 none, −1 not judged."""
+
+    support: Literal["2", "1", "0", "-1", 2, 1, 0, -1]
+    reference: Id | None = None
+
+
+class _Sentence(msgspec.Struct):
+    """A sentence with its citations, in their order."""
+
+    citations: list[_Supported] = []
+
+
+class _Answer(msgspec.Struct):
+    """A line of RAGDoll's: one answer."""
+
+    run_id: Id
+    sentences: list[_Sentence]
+    narrative_id: Id | None = None
+    topic_id: Id | None = None
+    qid: Id | None = None
+    query_id: Id | None = None
+
+
+_SUPPORT = {"2": "full_support", "1": "partial_support", "0": "no_support"}
+
+
+def _from_support(line: _Answer, limits: Limits) -> Judged:
+    given = {name: getattr(line, name) for name in ("topic_id", "narrative_id", "qid", "query_id")}
+    names = {str(value) for value in given.values() if value is not None}
+    if len(names) != 1:
+        raise Unfit(f"expected one topic_id or narrative_id, found {', '.join(sorted(names)) or 'none'}")
+    place = {"query_id": identifier(names.pop(), "topic_id", limits)}
+    place |= {"run_id": identifier(line.run_id, "run_id", limits), "rubric": "citation-support"}
+    rows: list[Row] = []
+    cited = []
+    for number, sentence in enumerate(line.sentences):
+        grades: dict[str, str] = {}
+        for at, citation in enumerate(sentence.citations):
+            named = f"citation-{at}" if citation.reference is None else citation.reference
+            doc, support = identifier(named, "reference", limits), str(citation.support)
+            if grades.setdefault(doc, support) != support:
+                raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two kinds of support")
+        rows += [
+            place | {"item_id": doc, "aspect": str(number)} | _verdict(_SUPPORT, support)
+            for doc, support in grades.items()
+        ]
+        cited.append(tuple(grades))
+    return Judged(rows, {(place["run_id"], place["query_id"]): tuple(cited)})
+
+
+def _verdict(labels: Mapping[str, str], said: str) -> Row:
+    """Return label and status: what is not among the labels was not judged."""
+    return {"label": labels[said]} if said in labels else {"status": "error"}
+
+
+class _Evidence(msgspec.Struct):
+    """What a cited document says to a sentence."""
+
+    cited_pmid: Id
+    evidence_relation: str | None = None
+
+
+class _JudgedSentence(msgspec.Struct):
+    """A sentence of MedAESQA."""
+
+    answer_sentence_relevance: str | None = None
+    citation_assessment: list[_Evidence] | None = None
+
+
+class _MachineAnswer(msgspec.Struct):
+    """An answer of MedAESQA."""
+
+    answer_sentences: list[_JudgedSentence]
+    is_answer_accurate: str | None = None
+
+
+class _MedicalQuestion(msgspec.Struct):
+    """A question of MedAESQA with the answers of all systems."""
+
+    question_id: Id
+    machine_generated_answers: dict[str, _MachineAnswer]
+
+
+_ACCURACY = {"yes": "accurate", "no": "inaccurate"}
+_SENTENCES = {name: name for name in ("required", "borderline", "unnecessary", "inappropriate", "unlabelled")}
+_EVIDENCE = {"supporting": "supports", "contradicting": "contradicts"}
+_EVIDENCE |= {"neutral": "neutral", "not relevant": "none", "not_relevant": "none", "irrelevant": "none"}
+
+
+def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> Judged:
+    query = identifier(line.question_id, "question_id", limits)
+    rows: list[Row] = []
+    cited: dict[tuple[str, str], _Cited] = {}
+    for name, answer in line.machine_generated_answers.items():
+        run = identifier(name, "machine_generated_answers", limits)
+        place = {"query_id": query, "run_id": run}
+        accurate = (answer.is_answer_accurate or "").lower()
+        rows.append(place | {"rubric": "answer-accuracy"} | _known(_ACCURACY, accurate, "is_answer_accurate"))
+        documents = []
+        for number, sentence in enumerate(answer.answer_sentences):
+            at = place | {"aspect": str(number)}
+            said = (sentence.answer_sentence_relevance or "unlabelled").lower()
+            relevance = _known(_SENTENCES, said, "answer_sentence_relevance")
+            rows.append(at | {"rubric": "sentence-relevance"} | relevance)
+            stances = _evidence(sentence, number, limits)
+            rows += [at | {"rubric": "citation-stance", "item_id": doc} | row for doc, row in stances.items()]
+            documents.append(tuple(stances))
+        cited[run, query] = tuple(documents)
+    return Judged(rows, cited)
+
+
+def _evidence(sentence: _JudgedSentence, number: int, limits: Limits) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for citation in sentence.citation_assessment or ():
+        doc = identifier(citation.cited_pmid, "cited_pmid", limits)
+        row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
+        if found.setdefault(doc, row) != row:
+            raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two relations")
+    return found
+
+
+def _known(labels: Mapping[str, str], said: str, what: str) -> Row:
+    """Return the label; nothing said is a judgement that is not there, anything else is an error."""
+    if said and said not in labels:
+        raise Unfit(f"expected one of {', '.join(labels)} as `{what}`, found {said[:80]!r}")
+    return _verdict(labels, said)
+
+
+_OF_SUPPORT: RecordForm[Judged] = RecordForm(
+    "labels of support",
+    "{topic_id or narrative_id, run_id, sentences: [{citations: [{support, reference}]}]}",
+    lambda record: "run_id" in record and isinstance(record.get("sentences"), list),
+    _Answer,
+    _from_support,
+)
+_MEDAESQA: RecordForm[Judged] = RecordForm(
+    "MedAESQA",
+    "{question_id, machine_generated_answers: {NAME: {is_answer_accurate, answer_sentences}}}",
+    has("question_id", "machine_generated_answers"),
+    _MedicalQuestion,
+    _from_medaesqa,
+)
+_FORMS = (_OF_SUPPORT, _MEDAESQA)
+
+_LABEL = ("annotation", "auto_assessment", "assessment", "label")
+_STANCES = {name: name for name in ("supports", "partial", "none", "contradicts")}
+_SIMILAR = {
+    name: name.replace("-", "_") for name in ("very-similar", "similar", "different", "very-different")
+}
+_COMPOUND = {"true": "compound", "false": "single"}
+
+
+class _Table(NamedTuple):
+    """A kind of table of DRAGUN's: its rubric, the columns of item and aspect, and what labels mean."""
+
+    rubric: str
+    item: tuple[str, ...]
+    aspect: tuple[str, ...]
+    said: tuple[str, ...]
+    labels: Mapping[str, str]
+
+
+_TABLES = (
+    _Table("stance", (), ("answer_id",), _LABEL, _STANCES),
+    _Table("question-similarity", ("run_question_rank",), ("rubric_question_rank",), _LABEL, _SIMILAR),
+    _Table("compound-question", ("run_question_rank", "rank"), (), ("compound_question",), _COMPOUND),
+)
+_PLACE = (("topic_id",), ("run_tag",))
+
+
+def _column(names: Sequence[str], header: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def _table_of(header: Sequence[str]) -> _Table | None:
+    """Return the kind of table that has these columns."""
+    for table in _TABLES:
+        needed = [*_PLACE, table.said, *(names for names in (table.item, table.aspect) if names)]
+        if all(_column(names, header) is not None for names in needed):
+            return table
+    return None
+
+
+def _header(line: str) -> list[str]:
+    return [name.strip().lower() for name in next(csv.reader([line]), [])]
+
+
+def is_judged(start: bytes) -> bool:
+    """Return whether a file that begins so holds judgements in a form that is read here.
+
+    >>> is_judged(b"topic_id,run_tag,answer_id,annotation"), is_judged(b'{"query_id": "q", "label": "yes"}')
+    (True, False)
+    """
+    text = start.removeprefix(BOM).lstrip()
+    if text.startswith(b"["):
+        return b'"machine_generated_answers"' in text
+    line = text.partition(b"\n")[0]
+    if not line.startswith(b"{"):
+        return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
+    try:
+        record = msgspec.json.decode(line, type=dict[str, Any])
+    except (ValueError, RecursionError):
+        return any(key in text for key in (b'"machine_generated_answers"',)) and b'"question_id"' in text
+    return any(form.fits(record) for form in _FORMS)
+
+
+def read_judged(
+    source: Source, start: bytes, limits: Limits = DEFAULT
+) -> Iterator[tuple[Sequence[int], Judged]]:
+    """Read (the line of each row, rows) of a file that begins with `start`; see `is_judged`."""
+    text = start.removeprefix(BOM).lstrip()
+    if text.startswith(b"{"):
+        for line, judged in read_forms(source, _FORMS, "judgements", limits):
+            yield [line] * len(judged.rows), judged
+    elif text.startswith(b"["):
+        for judged in _of_array(source, limits):
+            yield [1] * len(judged.rows), judged
+    else:
+        yield from _of_table(source, limits)
+
+
+def _whole(source: Source, limits: Limits) -> bytes:
+    """Return a file that is no file of lines, and so is read at once."""
+    limits, name = limits.for_records(), name_of(source)
+    parts, size = [], 0
+    for part in chunks(source, limits):
+        parts.append(part)
+        size += len(part)
+        if size > limits.line:
+            raise InputError(
+                f"{name}:1: more than {limits.line:,} bytes at once; raise the limit with --limit record=…"
+            )
+    return b"".join(parts).removeprefix(BOM)
+
+
+def _of_array(source: Source, limits: Limits) -> Iterator[Judged]:
+    text, name = _whole(source, limits), name_of(source)
+    if (key := repeated_in(text)) is not None:
+        raise InputError(f"{name}:1: {REPEATED.format(visible(key)[:80])}")
+    try:
+        questions = msgspec.json.decode(text, type=list[_MedicalQuestion])
+        yield from (_from_medaesqa(question, limits) for question in questions)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name}:1: {explained(error, text, _MEDAESQA.expected)}") from None
+
+
+def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], Judged]]:
+    name = name_of(source)
+    content = _whole(source, limits)
+    try:
+        reader = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
+    except UnicodeDecodeError as error:
+        at = error.start + 1
+        raise InputError(f"{name}:1: byte {at} is not UTF-8; convert it (iconv -t UTF-8)") from None
+    lines: list[int] = []
+    rows: list[Row] = []
+    try:
+        header = [column.strip().lower() for column in next(reader, [])]
+        table = _table_of(header)
+        if table is None:
+            found = quoted(",".join(header).encode())
+            raise InputError(f"{name}:1: expected a table of DRAGUN's, found {found}")
+        read = _reader_of(table, header, limits)
+        begin = reader.line_num + 1
+        for cells in reader:
+            line, begin = begin, reader.line_num + 1
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise InputError(f"{name}:{line}: expected {len(header)} columns, found {len(cells)}")
+            try:
+                rows.append(read(cells))
+            except Unfit as error:
+                raise InputError(f"{name}:{line}: {error}") from None
+            lines.append(line)
+            if len(rows) == _AT_ONCE:
+                yield lines, Judged(rows)
+                lines, rows = [], []
+    except csv.Error as error:
+        raise InputError(f"{name}:{reader.line_num}: expected CSV ({error})") from None
+    yield lines, Judged(rows)
+
+
+def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable[[Sequence[str]], Row]:
+    """Return what makes a row of the cells of a line."""
+    query, run, said = (_column(names, header) for names in (*_PLACE, table.said))
+    item, aspect = _column(table.item, header), _column(table.aspect, header)
+
+    def read(cells: Sequence[str]) -> Row:
+        given = cells[said or 0].strip().lower()
+        row = {
+            "query_id": identifier(cells[query or 0].strip(), header[query or 0], limits),
+            "run_id": identifier(cells[run or 0].strip(), header[run or 0], limits),
+            "rubric": table.rubric,
+        }
+        if item is not None:
+            row["item_id"] = identifier(cells[item].strip(), header[item], limits)
+        if aspect is not None:
+            row["aspect"] = identifier(cells[aspect].strip(), header[aspect], limits)
+        return row | _known(table.labels, given, header[said or 0])
+
+    return read

@@ -1,0 +1,293 @@
+"""Measures of DRAGUN, BioGen and RAGDoll: their organisers' numbers, and what becomes of what is missing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.measures.official import OFFICIAL
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "trec"
+Rows = list[dict[str, Any]]
+
+
+def values(measures: str, judged: Any, **options: Any) -> dict[str, list[float]]:
+    found = rageval.evaluate_answers(measures, judged, **options)
+    return {run: [score.value for score in scores.values()] for run, scores in found.items()}
+
+
+def printed(*words: str) -> str:
+    ran = CliRunner().invoke(main, list(words))
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+class TestDragun:
+    LABELS = str(GOLDEN / "dragun.labels.csv")
+    RUBRIC = str(GOLDEN / "dragun.rubric.json")
+
+    def test_reports_have_the_organisers_numbers(self) -> None:
+        found = values("official:dragun", self.LABELS, nuggets=self.RUBRIC)
+        with (GOLDEN / "dragun.expected.csv").open() as file:
+            expected = {row["run_tag"]: row for row in csv.DictReader(file)}
+        assert found.keys() == expected.keys()
+        for run, row in expected.items():
+            known = [float(row[name]) for name in ("supportive_score", "contradictory_score")]
+            assert found[run] == pytest.approx(known, abs=1e-12)
+
+    def test_without_the_rubric_there_is_no_number(self) -> None:
+        ran = CliRunner().invoke(main, [self.LABELS, "-m", "official:dragun"])
+        assert ran.exit_code == 2
+        assert "dragun.labels.csv:2: dragun_support needs the weight" in ran.output
+
+    @pytest.mark.parametrize("column", ["annotation", "auto_assessment", "assessment", "label"])
+    def test_a_label_that_is_not_there_is_missing_and_has_bounds(self, tmp_path: Path, column: str) -> None:
+        text = Path(self.LABELS).read_text().replace("annotation", column)
+        judged = tmp_path / "labels.csv"
+        judged.write_text("\ufeff" + text.replace("t1,r1,a1,supports", "t1,r1,a1,"))
+        with pytest.raises(rageval.errors.MissingJudgements, match="1 error"):
+            values("dragun_support", judged, nuggets=self.RUBRIC)
+        found = rageval.evaluate_answers("official:dragun", judged, nuggets=self.RUBRIC, on_missing="skip")[
+            "r1"
+        ]
+        support, contradiction = found.values()
+        weight = (4 / 3) / 7  # of one answer, of all
+        assert support.bounds == pytest.approx((3 / 7 - weight, 3 / 7))
+        assert contradiction.bounds == pytest.approx((4 / 21, 4 / 21 + weight))
+        output = printed(str(judged), "--nuggets", self.RUBRIC, "-m", "dragun_support", "--bounds")
+        assert "1 judgements are missing (1 error); from 0.2381 to 0.4286" in output
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("topic_id,run_tag,answer_id,annotation\nt,r,a,maybe\n", ":2: expected one of supports, partial"),
+            ("topic_id,run_tag,answer_id,annotation\nt,r,a\n", ":2: expected 4 columns, found 3"),
+            ("topic_id,run_tag,answer_id,annotation\nt,,a,none\n", ":2: expected an id of 1 to"),
+            ('topic_id,run_tag,answer_id,annotation\nt,r,"a,none\n', "expected CSV"),
+            ("topic_id,run_tag,answer_id,annotation\nt,r,a,none\nt,r,a,none\n", ":3: query t, run r"),
+        ],
+    )
+    def test_bad_tables_are_refused(self, tmp_path: Path, text: str, says: str) -> None:
+        judged = tmp_path / "labels.csv"
+        judged.write_text(text)
+        ran = CliRunner().invoke(main, [str(judged), "--nuggets", self.RUBRIC, "-m", "dragun_support"])
+        assert ran.exit_code == 2
+        assert says in ran.output
+
+    def test_a_letter_that_says_nothing_is_refused(self, tmp_path: Path) -> None:
+        rubric = tmp_path / "rubric.json"
+        rubric.write_text(Path(self.RUBRIC).read_text().replace("A: Have to Know", "Must"))
+        with pytest.raises(rageval.InputError, match="expected one that begins with A, B, C"):
+            values("dragun_support", self.LABELS, nuggets=rubric)
+
+    def test_questions(self, tmp_path: Path) -> None:
+        """By hand: of weights 4, 2, 1 the first is asked in a compound question, the second half."""
+        head = "topic_id,run_tag,run_question_rank,"
+        similar = tmp_path / "similar.csv"
+        similar.write_text(
+            f"{head}rubric_question_rank,annotation\n"
+            "t1,r,1,1,very-similar\nt1,r,2,1,similar\nt1,r,1,2,different\nt1,r,2,2,similar\n"
+            "t1,r,1,3,very-different\nt1,r,2,3,different\n"
+        )
+        compound = tmp_path / "compound.csv"
+        compound.write_text(f"{head}compound_question\nt1,r,1,True\nt1,r,2,False\n")
+        names = "dragun_questions, dragun_questions(compound=counted)"
+        both = values(names, [similar, compound], nuggets=self.RUBRIC)
+        assert both["r"] == pytest.approx([(2 + 1) / 7, (4 + 1) / 7])
+        (counted,) = values("dragun_questions(compound=counted)", similar, nuggets=self.RUBRIC)["r"]
+        assert counted == both["r"][1]
+        with pytest.raises(rageval.errors.UsageError, match="holds no judgements of compound questions"):
+            values("dragun_questions", similar, nuggets=self.RUBRIC)
+
+    def test_swapping_supports_and_contradicts_swaps_the_two(self) -> None:
+        drawn = random.Random(7)
+        labels = ("supports", "none", "contradicts")
+        turned = {"supports": "contradicts", "contradicts": "supports"}
+        for _ in range(20):
+            rows = [
+                {"query_id": f"q{query}", "run_id": "r", "rubric": "stance", "aspect": f"a{at}",
+                 "weight": drawn.choice((4 / 3, 2, 0.25)), "label": drawn.choice(labels)}
+                for query in range(3) for at in range(drawn.randint(1, 5))
+            ]  # fmt: skip
+            swapped = [row | {"label": turned.get(row["label"], row["label"])} for row in rows]
+            names = "official:dragun, dragun_support(over=pool), dragun_contradiction(over=pool)"
+            support, contradiction, pooled, other = values(names, rows)["r"]
+            assert values(names, swapped)["r"] == [contradiction, support, other, pooled]
+
+
+class TestBioGen:
+    JUDGED = str(GOLDEN / "biogen.medaesqa.json")
+    NAMES: ClassVar[dict[str, str]] = dict(
+        zip(
+            ("accuracy", "precision", "redundancy", "harmfulness", "citation_coverage",
+             "citation_support_rate", "citation_contradict_rate", "document_recall", "document_precision"),
+            OFFICIAL["biogen"],
+            strict=True,
+        )
+    )  # fmt: skip
+
+    def test_answers_have_the_organisers_numbers(self) -> None:
+        found = rageval.evaluate_answers("official:biogen", self.JUDGED)
+        expected = json.loads((GOLDEN / "biogen.expected.json").read_text())
+        assert found.keys() == expected.keys()
+        for run, of_run in expected.items():
+            for theirs, value in of_run.items():
+                assert 100 * found[run][self.NAMES[theirs]].value == pytest.approx(value, abs=1e-9), theirs
+
+    def test_lines_are_read_as_the_array_is(self, tmp_path: Path) -> None:
+        lines = tmp_path / "medaesqa.jsonl"
+        lines.write_text(
+            "".join(json.dumps(each) + "\n" for each in json.loads(Path(self.JUDGED).read_text()))
+        )
+        assert values("official:biogen", lines) == values("official:biogen", self.JUDGED)
+        assert "M1" in printed(self.JUDGED, "-m", "official:biogen")
+
+    @pytest.mark.parametrize("measure", sorted(set(OFFICIAL["biogen"])))
+    def test_what_nobody_judged_has_bounds(self, tmp_path: Path, measure: str) -> None:
+        """Every completion of what is lost lies between them."""
+        records = json.loads(Path(self.JUDGED).read_text())
+        first, second = records[0]["machine_generated_answers"].values()
+        citation, accurate = first["answer_sentences"][1]["citation_assessment"][0], "is_answer_accurate"
+        other = second["answer_sentences"][1]["citation_assessment"][0]
+        lost: Rows = []
+        for relation in ("supporting", "contradicting", "neutral", "not relevant"):
+            for theirs, said in (("neutral", "yes"), ("not relevant", "no")):
+                citation["evidence_relation"], other["evidence_relation"], first[accurate] = (
+                    relation,
+                    theirs,
+                    said,
+                )
+                lost.append(values(measure, self.written(tmp_path, records))["M1"])
+        citation["evidence_relation"] = other["evidence_relation"] = first[accurate] = None
+        judged = self.written(tmp_path, records)
+        score = rageval.evaluate_answers(measure, judged, on_missing="skip")["M1"][measure]
+        if measure.startswith("sentence_share"):  # nothing of it is lost
+            assert score.bounds is None
+            return
+        assert score.bounds is not None
+        low, high = score.bounds
+        assert low <= min(lost)[0] + 1e-12
+        assert max(lost)[0] <= high + 1e-12
+        assert low < high
+
+    def written(self, folder: Path, records: Rows) -> Path:
+        judged = folder / "judged.json"
+        judged.write_text(json.dumps(records))
+        return judged
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            (('"required"', '"vital"'), "expected one of required, borderline"),
+            (('"supporting"', '"yes"'), "expected one of supporting"),
+            (('"answer_sentences"', '"sentences"'), "answer_sentences"),
+            (('"M2"', '"M1"'), "the key 'M1' stands twice"),
+        ],
+    )
+    def test_bad_files_are_refused(self, tmp_path: Path, change: tuple[str, str], says: str) -> None:
+        judged = tmp_path / "judged.json"
+        judged.write_text(Path(self.JUDGED).read_text().replace(*change))
+        ran = CliRunner().invoke(main, [str(judged), "-m", "official:biogen"])
+        assert ran.exit_code == 2
+        assert "judged.json:1: " in ran.output
+        assert says in ran.output
+
+    def test_another_system_changes_recall_of_documents_alone(self, tmp_path: Path) -> None:
+        records = json.loads(Path(self.JUDGED).read_text())
+        del records[0]["machine_generated_answers"]["M2"]
+        alone, both = (
+            values("official:biogen", each)["M1"] for each in (self.written(tmp_path, records), self.JUDGED)
+        )
+        differing = [
+            name for name, one, two in zip(OFFICIAL["biogen"], alone, both, strict=True) if one != two
+        ]
+        assert differing == ["document_recall"]
+
+
+def supported(*sentences: str, run: str = "r", topic: str = "14") -> dict[str, Any]:
+    """An answer in RAGDoll's form: a sentence is the labels of its citations."""
+    return {
+        "narrative_id": topic,
+        "run_id": run,
+        "sentences": [
+            {
+                "citations": [
+                    {"reference": f"d{n}", "support": label} for n, label in enumerate(labels.split())
+                ]
+            }
+            for labels in sentences
+        ],
+    }
+
+
+class TestRagdoll:
+    RECORDS = (
+        supported("2", "1", "0 2", "-1", ""),
+        supported("2 1", "", "-1", topic="15"),
+        supported("", run="s", topic="16"),
+    )
+    # Of each record: the first citation of each sentence, all that are judged, and full support alone.
+    BY_HAND: ClassVar[dict[str, tuple[float, ...]]] = {
+        "citation_precision": (1.5 / 3, 1.0, 0.0),
+        "citation_recall": (1.5 / 4, 1 / 2, 0.0),
+        "citation_precision(citations=all)": (2 / 3, 0.75, 0.0),
+        "citation_recall(citations=all)": (2 / 4, 0.75 / 2, 0.0),
+        "citation_precision(credit=full)": (1 / 3, 1.0, 0.0),
+        "citation_recall(credit=full)": (1 / 4, 1 / 2, 0.0),
+    }
+
+    def file(self, folder: Path) -> str:
+        path = folder / "support.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in self.RECORDS))
+        return str(path)
+
+    def test_compat_has_ragdolls_numbers(self, tmp_path: Path) -> None:
+        found = rageval.evaluate_answers(list(self.BY_HAND), self.file(tmp_path), compat="ragdoll")
+        for name, expected in self.BY_HAND.items():
+            one, two = found["r"][name], found["s"][name]
+            assert [one.by_query["14"], one.by_query["15"], two.by_query["16"]] == pytest.approx(expected), (
+                name
+            )
+            assert one.value == pytest.approx(sum(expected[:2]) / 2)  # over the answers that are there
+            assert "compat:ragdoll" in one.signature
+
+    def test_ours_tells_what_is_missing_and_undefined(self, tmp_path: Path) -> None:
+        path = self.file(tmp_path)
+        ran = CliRunner().invoke(main, [path, "-m", "citation_precision"])
+        assert ran.exit_code == 3
+        assert "2 judgements that citation_precision needs are missing (2 error)" in ran.output
+        found = rageval.evaluate_answers("citation_precision", path, on_missing="skip")
+        assert found["r"]["citation_precision"].by_query == {"14": 0.5, "15": 1.0, "16": 0.0}
+        assert found["s"]["citation_precision"].undefined == 1
+        output = printed(path, "-m", "citation_precision", "--on-missing", "skip")
+        assert "r: no answer to 1 of 3 queries (score 0; --intersection leaves them out)" in output
+        scores = rageval.evaluate_answers("citation_precision", path, on_missing="skip", intersection=True)
+        assert scores["r"]["citation_precision"].value == 0.75
+        assert "|intersection:True|" in scores["r"]["citation_precision"].signature
+
+    @pytest.mark.parametrize(
+        ("record", "says"),
+        [
+            (supported("3"), "labels of support"),
+            (supported("2") | {"topic_id": "15"}, "expected one topic_id or narrative_id, found 14, 15"),
+            ({"run_id": "r", "sentences": []}, "found none"),
+            (
+                {"topic_id": "1", "run_id": "r", "sentences": [{"citations": [
+                    {"reference": "d", "support": "1"}, {"reference": "d", "support": "2"}]}]},
+                "cites 'd' twice, with two kinds of support",
+            ),
+        ],
+    )  # fmt: skip
+    def test_bad_records_are_refused(self, tmp_path: Path, record: dict[str, Any], says: str) -> None:
+        path = tmp_path / "support.jsonl"
+        path.write_text(json.dumps(record) + "\n")
+        with pytest.raises(rageval.InputError, match=r"support.jsonl:1: .*" + says):
+            values("citation_precision", path)
