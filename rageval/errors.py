@@ -21,14 +21,15 @@ raised is a bug of rageval's and stays a traceback.
 from __future__ import annotations
 
 # What every command ends with, and what that says; `--help` and the manual print it from here.
-_FINE, FAULTS, WRONG, _MISSING, _BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+_FINE, FAULTS, WRONG, _MISSING, _BUDGET, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 EXIT_CODES = {
     _FINE: "fine",
-    FAULTS: "a gate failed (--require, --fail-under, --max-bias), a file is not valid, or tools"
+    FAULTS: "a gate failed (gate, --require, --fail-under, --max-bias), a file is not valid, or tools"
     " differ and nobody knows why",
     WRONG: "usage or input error",
     _MISSING: "judgements are missing, or a judge failed",
     _BUDGET: "the budget is reached",
+    INCONCLUSIVE: "the gate can neither pass nor block (inconclusive)",
     INTERRUPTED: "interrupted (SIGINT, SIGTERM, SIGHUP)",
 }
 

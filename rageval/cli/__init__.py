@@ -27,6 +27,7 @@ GROUPS = {
     "Score": {
         "score": "Score runs against judgements (the default command).",
         "compare": "Compare runs: intervals, tests, and what may be claimed.",
+        "gate": "Hold a candidate against a baseline: ship, block or inconclusive.",
         "report": "Write one page with everything: runs, queries, slices, judges; no network.",
         "arena": "Rank systems by judgements that compare their answers.",
         "measures": "List the measures, or show the page of one.",

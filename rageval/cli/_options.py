@@ -315,7 +315,10 @@ _SECTIONS = {
         *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
         *("draws", "resamples", "population"),
     ),
-    "Gates": ("require", "fail_under"),
+    "Gates": (
+        *("require", "fail_under", "save_baseline", "margin", "slice_margin", "block", "judge_changed"),
+        *("inconclusive", "first_run", "system", "show_policy"),
+    ),
     "Who is asked": (
         *("rubric", "judges", "judge", "support_judges", "vote", "tiebreak", "permutations", "balanced"),
         *("examples", "canaries", "refresh", "resume", "store"),
@@ -335,7 +338,7 @@ _SECTIONS = {
             "output",
             "disagreements",
         ),
-        *("plot", "quiet"),
+        *("plot", "md", "junit", "json", "quiet"),
     ),
     "How it is done": ("jobs", "dask", "concurrency", "timeout", "patience", "poll_every", "seed"),
 }

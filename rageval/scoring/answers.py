@@ -342,12 +342,13 @@ def _where_undefined(
 
 def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:
     measure, values, bounds = found.measure, found.values, None
+    between: dict[str, tuple[float, float]] = {}
     if found.lost and not rules.compat:
-        ends = [
-            combined(measure, _over_judges(by_judge([measure], grades, run, rules, end)[0]))
-            for end in _ends(measure)
-        ]
+        filled = [_over_judges(by_judge([measure], grades, run, rules, end)[0]) for end in _ends(measure)]
+        ends = [combined(measure, each) for each in filled]
         bounds = (min(ends), max(ends))
+        by_query = zip(grades.queries.words, zip(*filled, strict=True), strict=True)
+        between = {query: (min(each), max(each)) for query, each in by_query if min(each) < max(each)}
     several = values if len(values) > 1 else {}
     judges = {name: combined(measure, of_judge) for name, of_judge in several.items()}
     return Score(
@@ -363,6 +364,7 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         lost=dict(found.lost),
         judged_by=_judged_by(grades, run, found.scales),
         said_by=_said_by(found),
+        between=between,
     )
 
 

@@ -133,3 +133,19 @@ def _speaks_of_nuggets(table: JudgementTable) -> bool:
     labels = set(table.labels())
     named = bool(set(SUPPORT.rubrics) & table.rubrics())
     return bool(labels & SUPPORT.labels.keys()) and (named or not labels - SUPPORT.labels.keys())
+
+
+def lists_of_nuggets(table: JudgementTable, run: int) -> dict[str, list[tuple[str, str, str]]]:
+    """Return by which nuggets (and their importance and weight) a system was judged; {} if by none."""
+    if not _speaks_of_nuggets(table):
+        return {}
+    support = on(table, SUPPORT)
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for answer, query in enumerate(table.query):
+        if table.run[answer] != run:
+            continue
+        for row in filter(support.holds, table.rows(answer)):
+            said, aspect = table.said_in(row), str(table.aspects.words[table.row_aspect[row]])
+            nugget = aspect, said.importance or "", str(said.weight)
+            found.setdefault(str(table.queries.words[query]), set()).add(nugget)
+    return {query: sorted(nuggets) for query, nuggets in found.items()}

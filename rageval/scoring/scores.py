@@ -70,7 +70,8 @@ class Score:
     orders of equal scores, or over what the unjudged documents may be, where that was asked for. `said_by`
     are the judges whose judgements it rests on: "" for one who is not named; none where it rests on no
     judgement of an answer, or nobody says who judged the documents. `people` are people's values of some of
-    the queries, where their labels were given beside the judge's.
+    the queries, where their labels were given beside the judge's. `between` is what the values of answers lie
+    between of which judgements are missing.
     """
 
     measure: AnyMeasure
@@ -87,6 +88,7 @@ class Score:
     judged_by: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     said_by: tuple[str, ...] = ()
     people: People | None = None
+    between: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def basis(self) -> str:

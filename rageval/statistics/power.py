@@ -93,7 +93,7 @@ def needed_between(
     if units < 2 or not error > 0 or math.isnan(low) or math.isnan(high):
         return None, None
     ends = sorted((abs(low), abs(high)), reverse=True)
-    least, most = (_needed(end, error, units, level, power) for end in ends)
+    least, most = (needed(end, error, units, level, power) for end in ends)
     # A test of signs sees only units that differ, and cannot be significant with too few of them.
     floor = math.ceil(fewest(level) * units / differ) if differ else 2
     least = None if least is None else max(least, floor)
@@ -102,12 +102,12 @@ def needed_between(
     return least, max(most, floor)
 
 
-def _needed(
+def needed(
     difference: float, error: float, units: int, level: float = 0.95, power: float = POWER
 ) -> int | None:
     """Return how many units would show the observed difference with this power; None if no number would.
 
-    >>> _needed(difference=0.05, error=0.1 / math.sqrt(50), units=50)
+    >>> needed(difference=0.05, error=0.1 / math.sqrt(50), units=50)
     34
     """
     if units < 2 or math.isnan(error) or difference == 0:

@@ -14,7 +14,7 @@ from rageval.cli import COMMANDS, main
 from test_bad_input import command
 from test_outputs import JOBS, KNOWN, MODEL, NO_FILES, RUNS, _files, _server, commands  # noqa: F401
 
-CODES = {0, 1, 2, 3, 4}
+CODES = {0, 1, 2, 3, 4, 5}
 # A line of every command that works; each of its words is replaced by odd ones.
 LINES: dict[str, tuple[str, ...]] = {
     **{
@@ -35,6 +35,11 @@ LINES: dict[str, tuple[str, ...]] = {
     "score groups": (*RUNS, "-m", "recall@5", "--group-by", "groups", "--weights", "groups"),
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
+    "gate": (
+        *("gate", *RUNS[1:], "-m", "recall@5", "--baseline", "held.jsonl", "--margin", "0.1"),
+        *("--by", "question", "--questions", "questions.jsonl"),
+    ),
+    "gate answers": ("gate", "other", "-m", "crag_score", "--baseline", "held.jsonl", "--system", "ours"),
     "report show": ("report", "show", "page.html"),
     "report answers": (
         "report",
@@ -135,6 +140,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "conformance": ("conformance", "--peer", "pyndeval"),
 }
 SLOW = {"conformance"}  # asks other tools
+OUTPUTS = ("-o", "--plot", "--fix", "--disagreements", "--save-baseline", "--md", "--junit", "--json")
 LIST_OF_MEASURES = ",".join(["alpha_ndcg@10"] * 40)
 ODD_WORDS = (
     "",
@@ -282,7 +288,7 @@ def with_odd_files(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]
     """The line with an odd file at each of its places."""
     for at in replaced(line):
         for path in share(ODD_PATHS, at, every):
-            if line[at - 1] in ("-o", "--plot", "--fix", "--disagreements"):
+            if line[at - 1] in OUTPUTS:
                 continue  # may be written over; see the tests of outputs
             yield [*line[:at], path, *line[at + 1 :]]
             if line[at].endswith((".toml", ".py")):

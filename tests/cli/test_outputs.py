@@ -37,6 +37,15 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ".parquet"),
     ("score", "--plot"): ((*RUNS, *MEASURE, "--plot", "OUT"), ".png"),
     ("compare", "--plot"): (("compare", *RUNS, *MEASURE, "--plot", "OUT"), ".pdf"),
+    **{
+        ("gate", option): (("gate", "runs/one", "qrels", *MEASURE, *words, option, "OUT"), "")
+        for option, words in {
+            "--save-baseline": (),
+            "--md": ("--baseline", "held.jsonl", "--margin", "0.1"),
+            "--junit": ("--baseline", "held.jsonl", "--margin", "0.1"),
+            "--json": ("--baseline", "held.jsonl", "--margin", "0.1"),
+        }.items()
+    },
     ("report", "--output"): (("report", *RUNS, *MEASURE, "-o", "OUT"), ".html"),
     ("judge", "--output"): ((*JUDGED, "--judge", "exact", "-o", "OUT"), ""),
     ("judge", "--disagreements"): (
@@ -143,6 +152,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
     Path("other").write_text(json.dumps(verdict) + "\n")
     Path("track").write_text(json.dumps(record("rag24", response_length=9)) + "\n")
+    assert command("gate", *RUNS[1:], *MEASURE, "--save-baseline", "held.jsonl").code == 0
     Path("pooled").write_text('{"query_id": "q0", "doc_id": "docs/d0.md", "from": {"r": 1}}\n')
     assert command(*PLAN, "-o", "ask.jsonl").code == 0
     with Store(tmp_path / "store.sqlite") as store:

@@ -1,0 +1,101 @@
+"""How often `rageval gate` is wrong, and how often it sees what is there: pairs of systems drawn by the law.
+
+    python benchmarks/gate.py [--pairs 2000] [--only power|slices]
+
+Two worlds. `binary`: answers are right or wrong, and on 15 % of the questions the two systems differ, more
+often to the worse as the true difference says. `graded`: values between 0 and 1, differences ~ N(δ, .25²).
+`block` and `ship` are shares of pairs; a block at δ = 0 and a ship at δ = −margin are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rageval.comparison.gated import BLOCK, SHIP, GateSettings, GateSide
+from rageval.comparison.gating import gate
+from rageval.files.baselines import BaselineHeader
+from rageval.measures import builtin
+from rageval.scoring.scores import Score, Scores
+from rageval.statistics import bootstrap
+
+bootstrap._times = lru_cache(64)(bootstrap._times)  # the same seed draws the same questions for every pair
+MARGIN = 0.03
+DIFFER = 0.15  # of the questions, in the binary world
+
+
+def drawn(world: str, questions: int, difference: float, random: np.random.Generator) -> tuple[Any, Any]:
+    """Return the values of the baseline and of the candidate."""
+    if world == "binary":
+        up, down = DIFFER / 2 + difference / 2, DIFFER / 2 - difference / 2
+        which = random.random(questions)
+        change = np.where(which < up, 1.0, np.where(which < up + down, -1.0, 0.0))
+        before = np.where(change == 0, random.random(questions) < 0.7, change < 0).astype(float)
+        return before, before + change
+    before = random.uniform(0.3, 0.7, questions)
+    return before, before + random.normal(difference, 0.25, questions)
+
+
+def side(values: Any, name: str = "coverage") -> GateSide:
+    """Return values as one side of a gate."""
+    ids = [f"q{at:05}" for at in range(len(values))]
+    score = Score(builtin()[name], ids, values.tolist(), 0, name)
+    header = BaselineHeader(measures={name: name}, questions=len(ids))
+    return GateSide(Scores("system", (score,)), header)
+
+
+def rates(world: str, questions: int, difference: float, pairs: int, **settings: Any) -> tuple[float, float]:
+    """Return the shares of pairs that are blocked and shipped."""
+    random = np.random.default_rng([questions, round(1000 * difference) + 10_000, len(world)])
+    told = []
+    for _ in range(pairs):
+        before, now = drawn(world, questions, difference, random)
+        told.append(gate(side(now), side(before), GateSettings(MARGIN, **settings)).verdict)
+    return told.count(BLOCK) / pairs, told.count(SHIP) / pairs
+
+
+def slices_blocked(slices: int, each: int, pairs: int) -> float:
+    """Return the share of pairs of equal systems of which anything blocks, with so many slices."""
+    random = np.random.default_rng(slices)
+    groups = {f"q{at:05}": f"s{at % slices:02}" for at in range(slices * each)}
+    told = []
+    for _ in range(pairs):
+        before, now = drawn("binary", slices * each, 0.0, random)
+        found = gate(side(now), side(before), GateSettings(MARGIN), {"slice": groups})
+        told.append(found.verdict == BLOCK)
+    return sum(told) / pairs
+
+
+def power(pairs: int) -> Iterator[str]:
+    """Yield the table of powers: a row a world, a size and a true difference."""
+    yield "| world | questions | true difference | block | block, beyond-margin | ship |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for world in ("binary", "graded"):
+        for questions in (50, 100, 200, 400):
+            for difference in (0.0, -MARGIN / 2, -MARGIN, -2 * MARGIN, -3 * MARGIN):
+                blocked, shipped = rates(world, questions, difference, pairs)
+                strict, _ = rates(world, questions, difference, pairs, block="beyond-margin")
+                numbers = f"{blocked:.1%} | {strict:.1%} | {shipped:.1%}"
+                yield f"| {world} | {questions} | {difference:+.3f} | {numbers} |"
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=2000)
+    parser.add_argument("--only", choices=("power", "slices"))
+    options = parser.parse_args()
+    if options.only != "slices":
+        for line in power(options.pairs):
+            print(line, flush=True)
+    if options.only != "power":
+        share = slices_blocked(12, 40, options.pairs)
+        print(f"12 slices of 40, equal systems: something blocks in {share:.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

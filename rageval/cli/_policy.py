@@ -1,0 +1,106 @@
+"""A command whose options a policy may settle: what is typed wins, what is not known is an error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from rageval.cli._options import Command, OutputOption
+from rageval.errors import InputError, UsageError
+from rageval.policy import Policy, find_policy
+from rageval.text import visible
+
+_ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
+
+
+class PolicyCommand(Command):
+    """Reads what is not typed out of the section of the policy that is called as the command is."""
+
+    paths: frozenset[str] = frozenset()  # parameters that name files, beside those that are written
+    typed_only: frozenset[str] = frozenset()  # what no policy may settle
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse what was typed, with the policy for what was not."""
+        if extra.get("resilient_parsing") or {"-h", "--help"} & set(args):
+            return super().make_context(info_name, args, parent, **extra)
+        policy = find_policy()
+        settled = self._settled(policy, info_name or "", args)
+        try:
+            context = super().make_context(info_name, args, parent, default_map=settled, **extra)
+        except click.BadParameter as error:
+            if error.param is None or error.param.name not in settled or _is_typed(error.param, args):
+                raise
+            title = f"{visible(policy.path)}: {policy.title(info_name or '')}"
+            raise InputError(f"{title}: {error.param.name}: {error.message}") from None
+        context.meta["rageval.policy"] = policy
+        return context
+
+    def _settled(self, policy: Policy, name: str, args: list[str]) -> dict[str, Any]:
+        """Return the values of parameters, by their names."""
+        options = {
+            key: param for param in self.params if isinstance(param, click.Option) for key in _keys(param)
+        }
+        known = {key for key, param in options.items() if param.name not in self.typed_only}
+        found: dict[str, Any] = {}
+        for key, value in policy.section(name, known=known).items():
+            param = options[key]
+            place = f"{visible(policy.path)}: {policy.title(name)}: {visible(key)}"
+            if str(param.name) in found:
+                raise InputError(f"{place}: stands there by its other name, too; expected one")
+            found[str(param.name)] = self._value(param, value, place, policy)
+        return found
+
+    def _value(self, param: click.Option, value: Any, place: str, policy: Policy) -> Any:
+        several = value if isinstance(value, list) and param.multiple else [value]
+        for each in several:
+            if not isinstance(each, str | int | float | bool) or isinstance(each, bool) != param.is_flag:
+                what = "true or false" if param.is_flag else "text or a number"
+                raise InputError(
+                    f"{place}: expected {what}{' (or a list)' * param.multiple}, found {each!r:.80}"
+                )
+        if isinstance(param, OutputOption) or param.name in self.paths:
+            several = [policy.place(str(each)) for each in several]
+        return several if param.multiple else several[0]
+
+
+def _keys(param: click.Option) -> Iterator[str]:
+    for option in param.opts:
+        if option.startswith("--"):
+            yield option[2:]
+            yield from (other for other, name in _ALSO.items() if name == option[2:])
+
+
+def _is_typed(param: click.Parameter, args: list[str]) -> bool:
+    return any(arg.partition("=")[0] in param.opts for arg in args)
+
+
+def said_of_policy(ctx: click.Context) -> Iterator[str]:
+    """Yield what counts, and from where."""
+    policy: Policy = ctx.meta["rageval.policy"]
+    yield f"policy: {visible(policy.path) or 'none found'}"
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(str(param.name))
+        if not isinstance(param, click.Option) or source is None or param.name == "show_policy":
+            continue
+        value = ctx.params.get(str(param.name))
+        if source.name == "DEFAULT" and value in (None, (), False):
+            continue
+        where = {"COMMANDLINE": "typed", "DEFAULT_MAP": os.path.basename(policy.path)}
+        yield f"{max(param.opts, key=len)[2:]} = {_shown(value)}  ({where.get(source.name, 'default')})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return visible(str(value))
+
+
+def refuse_without(value: Any, name: str, way: str) -> None:
+    """Refuse a command that neither the command line nor the policy tells something that it needs."""
+    if value is None:
+        raise UsageError(f"expected --{name} ({way}), typed or in rageval.toml")

@@ -1,0 +1,336 @@
+"""`rageval gate`: may this ship, judged against a baseline, with margins and error rates that hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli._options import completing, output_option, reading_of, shared
+from rageval.cli._output import print_lines
+from rageval.cli._policy import PolicyCommand, refuse_without, said_of_policy
+from rageval.cli.score import score as score_command
+from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.cli._inputs import Inputs
+    from rageval.comparison.gated import GateReport, GateSettings, GateSide
+    from rageval.files.trec import Reading
+
+# What `score` takes, too; its other options stay at what they are when nothing is said.
+_SHARED = {"measures", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
+_SHARED |= {"provider", "compat", "complete", "answers", "questions", "comments", "limits", "nuggets"}
+_SHARED |= {"nuggets_in_qrels", "nothing_judged", "gold", "gold_chosen", "population", "by", "fail_under"}
+_UNSAID = {"group_by": None, "weights": None, "jobs": 1, "bounds": False, "names": ()}
+
+
+class _GateCommand(PolicyCommand):
+    paths = frozenset({"baseline", "gold", "questions", "nuggets", "answers"})
+    typed_only = frozenset({"save_baseline", "show_policy"})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let a baseline be saved where the policy has it, which then is not read."""
+        if any(arg.partition("=")[0] == "--save-baseline" for arg in args) and ctx.default_map:
+            ctx.default_map = {name: value for name, value in ctx.default_map.items() if name != "baseline"}
+        return super().parse_args(ctx, args)
+
+
+def _with_options_of_score(command: click.Command) -> click.Command:
+    command.params += [param for param in score_command.params if param.name in _SHARED]
+    return command
+
+
+@_with_options_of_score
+@click.command(cls=_GateCommand)
+@click.argument(
+    "words", nargs=-1, metavar="CANDIDATE [QRELS] [MEASURE...]", shell_complete=completing("scored")
+)
+@click.option("--baseline", metavar="FILE", help="What the candidate is held against.")
+@output_option("--save-baseline", metavar="FILE", help="Gate nothing: keep the candidate as the baseline.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0),
+    metavar="M",
+    help="How much worse is good enough, in the measure's units.",
+)
+@click.option(
+    "--slice-margin",
+    type=click.FloatRange(0),
+    metavar="M",
+    help="The same for slices (default: twice --margin).",
+)
+@click.option(
+    "--block",
+    type=click.Choice(("worse", "beyond-margin")),
+    default="worse",
+    show_default=True,
+    help="What is surely worse, and seems so by more than the margin; or only what surely is by more.",
+)
+@click.option(
+    "--judge-changed",
+    type=click.Choice(("error", "allow")),
+    default="error",
+    show_default=True,
+    help="Another judge or rubric than the baseline's: refuse (exit 2), or compare and claim nothing.",
+)
+@click.option(
+    "--inconclusive",
+    type=click.Choice(("fail", "pass")),
+    default="fail",
+    show_default=True,
+    help="What ends with 5: fail, or 0 all the same.",
+)
+@click.option(
+    "--first-run",
+    type=click.Choice(("error", "pass")),
+    default="error",
+    show_default=True,
+    help="No file at --baseline: refuse (exit 2), or say that nothing was gated.",
+)
+@click.option("--system", metavar="RUN_ID", help="Which of several judged systems is the candidate.")
+@shared("--level", help="Of the bounds, each by itself.")
+@click.option(
+    "--interval",
+    type=click.Choice(("bca", "percentile")),
+    default="bca",
+    show_default=True,
+    help="Which bootstrap interval; measures of two values have Wilson's.",
+)
+@click.option(
+    "--cluster",
+    metavar="FIELD|FILE",
+    help="Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
+)
+@click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
+@shared("--seed", default=20130)
+@output_option("--md", metavar="FILE", help="Also write a summary in Markdown; of an error, too.")
+@output_option("--junit", metavar="FILE", help="Also write a test report, as pytest's; of an error, too.")
+@output_option("--json", metavar="FILE", help="Also write everything as JSON.")
+@click.option("--show-policy", is_flag=True, help="Say what counts, and from where, and do nothing.")
+@click.pass_context
+def gate(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
+    """Hold a candidate against a baseline: ship, block, or inconclusive.
+
+    Ship: surely not worse by more than the margin. Block: surely worse, and by more than the margin as far as
+    is seen. Several measures must all ship, and any may block (Holm). Slices can only block. What is not
+    typed may stand in rageval.toml, under [gate].
+
+    Exit code: 0 ship, 1 block, 2 usage or input, 3 judgements missing, 5 inconclusive.
+
+    \b
+    rageval gate run.trec qrels.nugget -m alpha_ndcg@10 --save-baseline gold/baseline.jsonl
+    rageval gate run.trec qrels.nugget -m alpha_ndcg@10 --baseline gold/baseline.jsonl --margin 0.03
+    rageval gate judged.jsonl -m crag_score --baseline gold/baseline.jsonl --margin 0.05 --by domain
+    """
+    if options["show_policy"]:
+        print_lines(said_of_policy(ctx))
+        return
+    try:
+        code = _gated(words, options)
+    except RagevalError as error:
+        _write_error(str(error), options)
+        raise
+    ctx.exit(code)
+
+
+def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
+    """Return the exit code, with everything said and written."""
+    from rageval.cli._inputs import sorted_out
+
+    reading = reading_of(options["comments"], options["limits"])
+    if not options["save_baseline"]:
+        refuse_without(options["baseline"], "baseline", "the file that --save-baseline wrote")
+        if not os.path.isfile(options["baseline"]):
+            return _without_baseline(options)
+        refuse_without(options["margin"], "margin", "how much worse is good enough")
+    inputs = sorted_out(words, reading)
+    found = _Candidate(inputs, options, reading)
+    for remark in found.said:
+        click.echo(f"rageval: {remark}", err=True)
+    if options["save_baseline"]:
+        _save(found.side, options["save_baseline"])
+        return 0
+    return _told(_report(found, options, reading), options)
+
+
+def _without_baseline(options: dict[str, Any]) -> int:
+    name = visible(options["baseline"])
+    if options["first_run"] != "pass":
+        raise InputError(
+            f"{name}: no such file; write it with --save-baseline, or say --first-run pass for once"
+        )
+    message = f"{name}: there is no baseline yet: nothing was gated (--first-run pass)"
+    click.echo(f"rageval: {message}", err=True)
+    _write_error(message, options, junit=False)
+    return 0
+
+
+class _Candidate:
+    """What is gated: its side, its slices and clusters, and what should be said of it."""
+
+    def __init__(self, inputs: Inputs, options: dict[str, Any], reading: Reading) -> None:
+        from rageval.measures.parsing import parse_measures
+
+        measures = parse_measures([*options["measures"], *inputs.measures])
+        if not measures:
+            raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
+        self._inputs, self._options = inputs, {**options, **_UNSAID}
+        read = self._answers if inputs.answers else self._run
+        self.slices: dict[str, dict[str, str]] = {}
+        self.clusters: dict[str, str] | None = None
+        self.said: list[str] = []
+        self.side: GateSide = read(measures, reading)
+
+    def _run(self, measures: list[Any], reading: Reading) -> GateSide:
+        from rageval.cli._scoring import _beside_people, _sorted_by_judged, prepared, refuse, refuse_nuggets
+        from rageval.comparison.gate_sides import side_of_run
+
+        options = {**self._options, "on_missing": "error"}
+        refuse_nuggets(options)
+        if options["system"]:
+            raise UsageError("--system is about judged answers; expected one run")
+        evaluator, given = prepared(self._inputs, measures, options, reading)
+        if len(given) != 1:
+            raise UsageError(f"expected one run, the candidate, found {len(given)}")
+        source = given[0].in_memory()
+        found = _sorted_by_judged([evaluator.evaluate(source)], [source], evaluator, options)
+        if not found.results:
+            refuse(found.refused)
+        found = _beside_people(found, evaluator, options, reading)
+        self.said = found.said
+        facts = self._facts(evaluator.qrels.query_ids, self._inputs.datasets)
+        return side_of_run(evaluator, source, found.results[0], facts, self._known())
+
+    def _answers(self, measures: list[Any], reading: Reading) -> GateSide:
+        from rageval.cli._scoring import judgements_of, scored_answers
+        from rageval.comparison.gate_sides import side_of_answers
+
+        grades = judgements_of(self._inputs, {**self._options, "on_missing": "skip"}, reading)
+        results, self.said = scored_answers(
+            self._inputs, measures, {**self._options, "on_missing": "skip"}, grades
+        )
+        names = [scores.run for scores in results]
+        wanted = self._options["system"] or (names[0] if len(names) == 1 else None)
+        if wanted not in names:
+            known = ", ".join(map(visible, names))
+            raise UsageError(f"expected one system, the candidate, found {known}; say --system RUN_ID")
+        facts = self._facts(grades.queries.words, self._inputs.answers)
+        return side_of_answers(grades, results[names.index(wanted)], facts, self._known())
+
+    def _facts(self, queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
+        from rageval.cli._inputs import groups_of
+
+        def groups(field: str) -> dict[str, str]:
+            return groups_of(field, queries, self._options["questions"], sources)
+
+        fields = [name.strip() for name in (self._options["by"] or "").split(",") if name.strip()]
+        self.slices = {name: groups(name) for name in fields}
+        if self._options["cluster"]:
+            self.clusters = groups(self._options["cluster"])
+        return {query: {name: of[query] for name, of in self.slices.items()} for query in queries if fields}
+
+    def _known(self) -> str:
+        from rageval.files.opening import can_read_again, is_remote
+
+        source = self._options["questions"]
+        if not isinstance(source, str) or is_remote(source) or not can_read_again(source):
+            return ""
+        import hashlib
+
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+
+
+def _save(side: GateSide, path: Path) -> None:
+    from rageval.comparison.gate_sides import saved
+    from rageval.files.baselines import baseline_lines
+    from rageval.files.writing import whole_file
+
+    baseline = saved(side, _today())
+    with whole_file(path) as stream:
+        for line in baseline_lines(baseline):
+            stream.write(line.encode() + b"\n")
+    click.echo(f"rageval: {visible(str(path))}: {len(baseline.lines):,} questions saved", err=True)
+
+
+def _today() -> str:
+    """Return the date, or the one that a build that is to be repeated says it is."""
+    import time
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
+
+
+def _report(found: _Candidate, options: dict[str, Any], reading: Reading) -> GateReport:
+    from rageval.comparison.gate_sides import side_of_baseline
+    from rageval.comparison.gating import gate as decided
+    from rageval.files.baselines import read_baseline
+
+    baseline = read_baseline(options["baseline"], reading.limits)
+    side = side_of_baseline(baseline, found.side)
+    return decided(found.side, side, _settings(options, found.clusters), found.slices)
+
+
+def _settings(options: dict[str, Any], clusters: dict[str, str] | None) -> GateSettings:
+    from rageval.cli.score import _gate_at_least
+    from rageval.comparison.gated import GateSettings
+
+    floors = {str(each.measure): each.limit for each in map(_gate_at_least, options["fail_under"])}
+    names = ("margin", "slice_margin", "block", "judge_changed", "level", "interval", "resamples")
+    return GateSettings(
+        **{name: options[name] for name in (*names, "seed", "population")},
+        clusters=clusters,
+        clustered_by=Path(options["cluster"] or "").name,
+        fail_under=floors,
+    )
+
+
+def _told(report: GateReport, options: dict[str, Any]) -> int:
+    """Print the table, write the files, and return the exit code."""
+    for remark in (*report.floors, *report.remarks):
+        click.echo(f"rageval: {remark}", err=True)
+    _write(report, options)
+    print_lines([str(report), visible(report.signature)])
+    if report.verdict == "inconclusive" and options["inconclusive"] == "pass":
+        click.echo("rageval: inconclusive, and passed all the same (--inconclusive pass)", err=True)
+        return 0
+    return {"ship": 0, "block": FAULTS, "inconclusive": INCONCLUSIVE}[report.verdict]
+
+
+def _write(report: GateReport, options: dict[str, Any]) -> None:
+    if options["md"] or options["junit"]:
+        from rageval.cli._gate_files import junit, markdown
+
+        _put(options["md"], lambda: markdown(report))
+        _put(options["junit"], lambda: junit(report))
+    if options["json"]:
+        import json
+
+        content = json.dumps(report.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)
+        _put(options["json"], lambda: content + "\n")
+
+
+def _write_error(message: str, options: dict[str, Any], junit: bool = True) -> None:
+    """Write what kept the gate from gating, where a summary or a report was asked for."""
+    if not (options["md"] or options["junit"] or options["json"]):
+        return
+    from rageval.cli._gate_files import junit_of_error, markdown_of_error
+
+    _put(options["md"], lambda: markdown_of_error(message))
+    if junit:
+        _put(options["junit"], lambda: junit_of_error(message))
+    if options["json"]:
+        import json
+
+        _put(options["json"], lambda: json.dumps({"verdict": None, "error": message}, indent=2) + "\n")
+
+
+def _put(path: Path | None, content: Any) -> None:
+    if path is None:
+        return
+    from rageval.files.writing import whole_file
+
+    with whole_file(path) as stream:
+        stream.write(content().encode("utf-8", "surrogateescape"))

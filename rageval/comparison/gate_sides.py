@@ -1,0 +1,184 @@
+"""The two sides of a gate: a run or judged answers that were scored, and a baseline as a file keeps it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rageval.comparison.gated import GateSide
+from rageval.errors import MissingJudgements
+from rageval.files.baselines import Baseline, BaselineHeader, BaselineLine
+from rageval.files.judgements import JudgementTable
+from rageval.measures.base import Measure
+from rageval.scoring.banks import lists_of_nuggets
+from rageval.scoring.evaluation import EXPECTED, Evaluator, Rules
+from rageval.scoring.gold import People
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.scores import Score, Scores
+from rageval.scoring.sources import RunSource, whole_qrels
+from rageval.version import __version__
+
+_SHORT = 16  # digits of a hash that tells rankings and answers apart
+_POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
+_MOST_MISSING = 0.02  # of the questions, in a baseline
+
+Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
+
+
+def side_of_run(
+    evaluator: Evaluator, source: RunSource, scores: Scores, facts: Facts | None = None, known: str = ""
+) -> GateSide:
+    """Return a run as one side; `known` is the hash of the file of the questions."""
+    ranked = evaluator.rankings(source)
+    queries = evaluator.qrels.query_ids
+    same = {query: _sha(ranked.get(query, ()))[:_SHORT] for query in queries}
+    rel = evaluator.rules.rel if evaluator.rules.rel is not None else 1
+    are_holes = not evaluator.rules.judged_only and evaluator.qrels.share_below(rel) >= _POSITIVES_ONLY
+    notes, unjudged, bounds = scores.notes, None, {}
+    if are_holes and notes is not None and notes.shown:
+        unjudged = round(1 - notes.shown_judged / notes.shown, 6)
+        bounds = _bounds(evaluator, source)
+    judged = scores.judged_by_query
+    unseen = sum(not number for number in judged.values()) / len(judged) if judged else None
+    header = _header(scores, evaluator.qrels.judges, known)
+    header.judgements = _sha_of_judgements(evaluator.qrels)
+    header.unjudged, header.bounds = unjudged, bounds
+    absent = frozenset(queries) - frozenset(source.query_ids)
+    return GateSide(scores, header, absent, same, {}, facts or {}, {}, unseen if are_holes else None)
+
+
+def side_of_answers(
+    grades: JudgementTable, scores: Scores, facts: Facts | None = None, known: str = ""
+) -> GateSide:
+    """Return a system's judged answers as one side."""
+    run = grades.runs[scores.run]
+    rows: dict[str, list[str]] = {}
+    for _, line in grades.each():
+        if line.run_id == scores.run:
+            said = line.item_id, line.aspect, line.judge, line.rubric, line.label, line.grade, line.status
+            rows.setdefault(str(line.query_id), []).append(repr((*said, line.importance, line.weight)))
+    for (of, query), answer in grades.facts.items():
+        if of == run:
+            told = repr((sorted(answer.lengths.items()), answer.cited, answer.sentences))
+            rows.setdefault(str(grades.queries.words[query]), []).append(told)
+    same = {query: _sha(sorted(found))[:_SHORT] for query, found in rows.items()}
+    lists = lists_of_nuggets(grades, run)
+    nuggets = {query: _sha(map(repr, found))[:_SHORT] for query, found in lists.items()}
+    header = _header(scores, [], known)
+    header.rubrics = sorted(grades.rubrics())
+    absent = frozenset(map(str, grades.queries.words)) - rows.keys()
+    return GateSide(scores, header, absent, same, nuggets, facts or {})
+
+
+def _header(scores: Scores, judges: Sequence[str], known: str) -> BaselineHeader:
+    said_by = {judge for score in scores.scores for judge in score.said_by} | set(judges)
+    draws = [score.people.draw for score in scores.scores if score.people is not None]
+    return BaselineHeader(
+        measures={str(score.measure): score.signature for score in scores.scores},
+        questions=len(scores.scores[0].query_ids),
+        run=scores.run,
+        version=__version__,
+        judges=sorted(said_by),
+        gold=draws[0].sha if draws else "",
+        known=known,
+    )
+
+
+def _sha(lines: Iterable[str]) -> str:
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return found.hexdigest()
+
+
+def _sha_of_judgements(qrels: Qrels) -> str:
+    """Return the hash of the judgements as sorted lines, whatever file, order or packing they came in."""
+    return _sha(
+        sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in whole_qrels(qrels))
+    )
+
+
+def _bounds(evaluator: Evaluator, source: RunSource) -> dict[str, tuple[float, float]]:
+    """Return between what the means lie whatever the unjudged documents are, by measures that know it."""
+    able = [each for each in evaluator.asked if isinstance(each, Measure) and each.bounds is not None]
+    said = evaluator.rules
+    if not able or said.ties == EXPECTED or said.judged_only or said.compat or said.provider:
+        return {}
+    rules: dict[str, Any] = {name: getattr(said, name) for name in Rules.__dataclass_fields__}
+    rules |= {"bounds": True, "groups": None, "nothing_judged": "zero"}
+    found = Evaluator(able, whole_qrels(evaluator.qrels), **rules).evaluate(source)
+    return {str(each.measure): (each.bounds[0], each.bounds[-1]) for each in found.scores if each.bounds}
+
+
+# --- the file
+
+
+def saved(side: GateSide, date: str) -> Baseline:
+    """Return a side as a baseline; `MissingJudgements` if too many of its judgements are missing."""
+    scores = side.scores.scores
+    queries = list(scores[0].query_ids)
+    missing = {query for score in scores for query in score.between}
+    if len(missing) > _MOST_MISSING * len(queries):
+        raise MissingJudgements(
+            f"judgements are missing in {len(missing):,} of {len(queries):,} questions, more than"
+            f" {_MOST_MISSING:.0%}; judge them again before this becomes a baseline"
+        )
+    side.header.date, side.header.questions = date, len(queries)
+    return Baseline(side.header, [_line(side, query) for query in queries])
+
+
+def _line(side: GateSide, query: str) -> BaselineLine:
+    scores = {str(score.measure): score for score in side.scores.scores}
+    values = {name: score.by_query[query] for name, score in scores.items()}
+    people = {name: score.people.values for name, score in scores.items() if score.people is not None}
+    return BaselineLine(
+        query_id=query,
+        values={name: value if value == value else None for name, value in values.items()},
+        between={name: score.between[query] for name, score in scores.items() if query in score.between},
+        people={name: found[query] for name, found in people.items() if query in found},
+        facts=dict(side.facts.get(query, {})),
+        repeats=side.repeats.get(query, 1),
+        absent=query in side.absent,
+        same=side.same.get(query, ""),
+        nuggets=side.nuggets.get(query, ""),
+    )
+
+
+def side_of_baseline(baseline: Baseline, candidate: GateSide) -> GateSide:
+    """Return a baseline as the side that a candidate is held against, by the candidate's measures."""
+    header, lines = baseline
+    ids = [line.query_id for line in lines]
+    scores = []
+    for ours in candidate.scores.scores:
+        name = str(ours.measure)
+        if name in header.measures:
+            scores.append(_score(ours, name, ids, baseline))
+    return GateSide(
+        Scores(header.run or "baseline", tuple(scores)),
+        header,
+        frozenset(line.query_id for line in lines if line.absent),
+        {line.query_id: line.same for line in lines if line.same},
+        {line.query_id: line.nuggets for line in lines if line.nuggets},
+        {line.query_id: line.facts for line in lines},
+        {line.query_id: line.repeats for line in lines},
+    )
+
+
+def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Score:
+    numbers = [line.values[name] for line in baseline.lines]
+    people = None
+    if ours.people is not None:
+        said = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
+        people = People(said, ours.people.draw)
+    return Score(
+        ours.measure,
+        ids,
+        [math.nan if number is None else number for number in numbers],
+        0,
+        baseline.header.measures[name],
+        said_by=ours.said_by,
+        people=people,
+        between={line.query_id: line.between[name] for line in baseline.lines if name in line.between},
+    )

@@ -1,0 +1,228 @@
+"""What a gate is asked, what it is given, and what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from rageval.comparison.results import Settings
+from rageval.errors import UsageError
+from rageval.files.baselines import BaselineHeader
+from rageval.scoring.scores import Scores
+from rageval.showing import Displayed, Grid
+from rageval.statistics import SEED
+from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
+from rageval.text import visible
+from rageval.version import __version__
+
+SHIP, BLOCK, INCONCLUSIVE, INFORMS = "ship", "block", "inconclusive", "informs"
+WORSE, BEYOND = "worse", "beyond-margin"
+REFUSE, ALLOW = "error", "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """What may pass.
+
+    Parameters
+    ----------
+    margin
+        How much worse is still good enough, in the measures' own units.
+    slice_margin
+        The same for slices, which can only block; twice the margin if nothing is said.
+    block
+        `worse`: what is surely worse, and by more than the margin as far as is seen; `beyond-margin`: what is
+        surely worse by more than the margin.
+    judge_changed
+        Another judge or rubric than the baseline's is an `error`; if `allow`ed, nothing is claimed.
+    fail_under
+        {measure: least mean of the candidate}, whatever the baseline has.
+    level
+        Of the one-sided bounds.
+    clusters, clustered_by, interval, resamples, seed, population
+        As for a comparison.
+    """
+
+    margin: float
+    slice_margin: float | None = None
+    block: str = WORSE
+    judge_changed: str = REFUSE
+    fail_under: Mapping[str, float] = field(default_factory=dict, hash=False)
+    level: float = 0.95
+    clusters: Mapping[str, str] | None = field(default=None, hash=False)
+    clustered_by: str = "clusters"
+    interval: str = "bca"
+    resamples: int = RESAMPLES
+    seed: int = SEED
+    population: str = "kind"
+
+    def __post_init__(self) -> None:
+        for name in ("margin", "slice_margin"):
+            value = getattr(self, name)
+            if value is not None and not (value >= 0 and math.isfinite(value)):
+                raise UsageError(f"{name}={value!r}: expected a number from 0")
+        for name, allowed in (
+            ("block", (WORSE, BEYOND)),
+            ("judge_changed", (REFUSE, ALLOW)),
+            ("interval", INTERVALS),
+        ):
+            if getattr(self, name) not in allowed:
+                raise UsageError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(allowed)}")
+        if not 0.5 < self.level < 1:
+            raise UsageError(f"level={self.level!r}: expected a number between 0.5 and 1")
+
+    @property
+    def of_slices(self) -> float:
+        """The margin of slices."""
+        return 2 * self.margin if self.slice_margin is None else self.slice_margin
+
+    def comparison(self, baseline: str) -> Settings:
+        """Return how `compare` has the same numbers: two bounds of 95 % each are an interval of 90 %.
+
+        The test is Student's: where few questions differ, flipped signs hardly ever tell, and the question is
+        by how much the means differ.
+        """
+        names = ("clusters", "clustered_by", "interval", "resamples", "seed", "population")
+        same = {name: getattr(self, name) for name in names}
+        level = round(2 * self.level - 1, 12)
+        return Settings(baseline=baseline, test="t", adjust="none", level=level, **same)
+
+    def signed(self, has_slices: bool) -> str:
+        """Return what a stranger needs to repeat the verdict."""
+        parts = [f"margin:{self.margin:g}", *([f"slices:{self.of_slices:g}"] if has_slices else [])]
+        parts += [f"block:{self.block}", f"level:{self.level:g}", "test:t"]
+        parts += [f"interval:{self.interval}", f"resamples:{self.resamples}"]
+        parts += [f"units:{visible(self.clustered_by)}"] if self.clusters is not None else []
+        return "|".join(["gate", *parts, f"seed:{self.seed}", f"v:{__version__}"])
+
+
+class GateSide(NamedTuple):
+    """One of the two systems: its scores, what they were made with, and what else is known of questions.
+
+    `absent` are questions of which it says nothing, `same` tells what is the same as elsewhere, question by
+    question, `nuggets` lists of nuggets. Of a run `unseen` is the share of its questions of which nothing
+    retrieved is judged; None where nothing can be said of that.
+    """
+
+    scores: Scores
+    header: BaselineHeader
+    absent: frozenset[str] = frozenset()
+    same: Mapping[str, str] = {}
+    nuggets: Mapping[str, str] = {}
+    facts: Mapping[str, Mapping[str, str]] = {}
+    repeats: Mapping[str, int] = {}
+    unseen: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict by one measure, over all questions or those of a slice.
+
+    `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for
+    all measures and slices. So many questions (`needed_of`: or clusters, or labels) as are `needed` would
+    decide it with power 0.8, if the difference stayed what it is.
+    """
+
+    measure: str
+    field: str
+    name: str
+    questions: int
+    baseline: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    margin: float
+    verdict: str
+    needed: int | None = None
+    needed_of: str = "questions"
+    why: str = ""
+
+    @property
+    def place(self) -> str:
+        """The slice, or `all`."""
+        return f"{self.field} {self.name}" if self.field else "all"
+
+    @property
+    def wanted(self) -> str:
+        """How much more is needed, in words."""
+        return "-" if self.needed is None else f"{self.needed:,} {self.needed_of}"
+
+
+class Fallen(NamedTuple):
+    """A question that scores less than it did."""
+
+    query_id: str
+    measure: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GateReport(Displayed):
+    """What a gate says: the verdict, what it rests on, and what should be known besides."""
+
+    verdict: str
+    decisions: Sequence[Decision]
+    fell: Sequence[Fallen]
+    counts: Mapping[str, int] = field(hash=False)
+    remarks: Sequence[str]
+    floors: Sequence[str]
+    candidate: str
+    baseline: str
+    signature: str
+    signatures: Mapping[str, str] = field(hash=False)
+
+    _labels = 1
+
+    @property
+    def blocking(self) -> list[Decision]:
+        """What blocks."""
+        return [each for each in self.decisions if each.verdict == BLOCK]
+
+    @property
+    def overall(self) -> list[Decision]:
+        """The decisions over all questions, one a measure."""
+        return [each for each in self.decisions if not each.field]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for a program; what is undefined is None."""
+        found = {name: getattr(self, name) for name in ("verdict", "candidate", "baseline", "signature")}
+        return {
+            **found,
+            "measures": dict(self.signatures),
+            "counts": dict(self.counts),
+            "decisions": [_plain(asdict(each)) for each in self.decisions],
+            "fell": [_plain(each._asdict()) for each in self.fell],
+            "floors": list(self.floors),
+            "remarks": list(self.remarks),
+        }
+
+    def _title(self) -> str:
+        return f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
+
+    def _grid(self) -> Grid:
+        head = ["measure", "n", "before → now", "difference [low, high]", "verdict", "needed"]
+        return [head, *map(_row, self.decisions)]
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [asdict(each) for each in self.decisions]
+
+
+def _row(of: Decision) -> list[str]:
+    values = f"{of.baseline:.3f} → {of.candidate:.3f}"
+    difference = f"{of.difference:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
+    name = f"{of.measure}, {of.place}" if of.field else of.measure
+    needed = "-" if of.needed is None else f"{of.needed:,}"
+    return [name, f"{of.questions:,}", values, difference, of.verdict, needed]
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }

@@ -1,0 +1,275 @@
+"""`rageval gate` from files: baselines are written and read, exit codes, policy, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval.cli import main
+
+LABELS = ("perfect", "acceptable", "missing", "incorrect")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs of 40 queries of which `good` and `twin` find what is judged, and `bad` nothing in 15."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    Path("qrels").write_text("".join(f"q{q} n{d} d{d} 1\n" for q in range(40) for d in range(3)))
+    for name, losing in {"good": 0, "twin": 0, "bad": 15}.items():
+        lines = [
+            f"q{q} Q0 {'x' if q < losing and d < 3 else 'd'}{d} {d + 1} {9 - d} {name}\n"
+            for q in range(40)
+            for d in ((0, 1, 3) if q % 2 else (0, 3))
+        ]
+        Path(name).write_text("".join(lines))
+    Path("questions").write_text(
+        "".join(
+            json.dumps({"query_id": f"q{q}", "question": "?", "domain": "ab"[q % 2]}) + "\n"
+            for q in range(40)
+        )
+    )
+    return tmp_path
+
+
+def gate(*words: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, ["gate", *words], catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done
+
+
+RUN = ("qrels", "-m", "recall@5")
+
+
+def saved(name: str = "good", *words: str) -> None:
+    gate(name, *RUN, "--save-baseline", "base.jsonl", *words)
+
+
+def test_a_baseline_is_a_header_and_a_sorted_line_a_question() -> None:
+    saved("good", "--by", "domain", "--questions", "questions")
+    header, *lines = [json.loads(line) for line in Path("base.jsonl").read_text().splitlines()]
+    assert header["measures"]["recall@5"].startswith("recall@5|rel:1|")
+    assert header["questions"] == len(lines) == 40
+    assert [line["query_id"] for line in lines] == sorted(line["query_id"] for line in lines)
+    assert lines[1] == {
+        "facts": {"domain": "b"},
+        "query_id": "q1",
+        "same": lines[1]["same"],
+        "values": {"recall@5": pytest.approx(2 / 3)},
+    }
+    before = Path("base.jsonl").read_text()
+    shuffled = Path("good").read_text().splitlines(keepends=True)
+    Random(1).shuffle(shuffled)
+    Path("good").write_text("".join(shuffled))
+    Path("qrels").write_text("".join(reversed(Path("qrels").read_text().splitlines(keepends=True))))
+    saved("good", "--by", "domain", "--questions", "questions")
+    assert Path("base.jsonl").read_text() == before
+
+
+def test_ship_block_and_inconclusive_are_exit_codes() -> None:
+    saved()
+    held = ("--baseline", "base.jsonl", "--margin", "0.03")
+    assert gate("twin", *RUN, *held).stdout.startswith("ship: twin against baseline of 20")
+    assert "block" in gate("bad", *RUN, *held, code=1).stdout
+    Path("qrels").write_text(Path("qrels").read_text())
+    one = Path("good").read_text().replace("q1 Q0 d0 ", "q1 Q0 x0 ").replace("q2 Q0 d0 ", "q2 Q0 x0 ")
+    Path("odd").write_text(one)
+    gate("odd", *RUN, *held, code=5)
+    done = gate("odd", *RUN, *held, "--inconclusive", "pass")
+    assert "passed all the same" in done.stderr
+
+
+def test_nothing_there_is_an_error_unless_it_is_the_first_run() -> None:
+    done = gate("good", *RUN, "--baseline", "none.jsonl", "--margin", "0.1", code=2)
+    assert "none.jsonl: no such file; write it with --save-baseline" in done.stderr
+    done = gate("good", *RUN, "--baseline", "none.jsonl", "--first-run", "pass", "--md", "out.md")
+    assert "nothing was gated" in done.stderr
+    assert "nothing was gated" in Path("out.md").read_text()
+    assert not Path("none.jsonl").exists()
+    assert "expected --baseline" in gate("good", *RUN, code=2).stderr
+    saved()
+    assert "expected --margin" in gate("good", *RUN, "--baseline", "base.jsonl", code=2).stderr
+
+
+def test_other_judgements_rules_and_half_the_questions_are_errors() -> None:
+    saved()
+    held = ("--baseline", "base.jsonl", "--margin", "0.03")
+    done = gate("good", *RUN, "--depth", "2", *held, code=2)
+    assert "scored by other rules: recall@5|rel:1" in done.stderr
+    assert "knows nothing of coverage@5" in gate("good", "qrels", "-m", "coverage@5", *held, code=2).stderr
+    kept = [line for line in Path("good").read_text().splitlines(keepends=True) if int(line[1:3]) < 30]
+    Path("part").write_text("".join(kept))
+    done = gate("part", *RUN, *held, "--junit", "out.xml", "--json", "out.json", code=2)
+    assert "30 of the baseline's 40 questions are in both, expected 90%: nothing was gated" in done.stderr
+    assert 'errors="1"' in Path("out.xml").read_text()
+    assert "nothing was gated" in json.loads(Path("out.json").read_text())["error"]
+    Path("qrels").write_text(Path("qrels").read_text() + "q0 n9 d9 1\n")
+    assert "scored with other judgements" in gate("good", *RUN, *held, code=2).stderr
+    Path("alien").write_text("".join(f"q{q} Q0 z 1 1 r\n" for q in range(40)))
+    assert "no document of alien is judged" in gate("alien", *RUN, *held, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ('{"query_id":"q"}\n', ":1: expected a baseline"),
+        ('{"baseline":2,"measures":{},"questions":0}\n', "of form 2, expected 1"),
+        (
+            '{"baseline":1,"measures":{"a":"a"},"questions":2}\n{"query_id":"q","values":{"a":1}}\n',
+            "holds 1 q",
+        ),
+        (
+            '{"baseline":1,"measures":{"a":"a"},"questions":1}\n{"query_id":"q","values":{"b":1}}\n',
+            ":2: expected v",
+        ),
+        (
+            '{"baseline":1,"measures":{"a":"a"},"questions":2}\n' + '{"query_id":"q","values":{"a":1}}\n' * 2,
+            ":3: question q stands in line 2, too",
+        ),
+        (
+            '{"baseline":1,"measures":{"a":"a"},"questions":1}\n{"query_id":"q","values":{"a":"1"}}\n',
+            ":2: expected",
+        ),
+        ('{"baseline":1,"measures":{"a":"a"},"questions":1}\n{"query_id":"q","values":{"a":NaN}}\n', ":2: "),
+        (
+            '{"baseline":1,"measures":{"a":"a"},"questions":1}\n{"query_id":"q","values":{"a":1e999}}\n',
+            ":2: ",
+        ),
+        ('{"baseline":1,"measures":{"a":"a"},"questions":1}\n<<<<<<< HEAD\n', ":2: "),
+        ("[" * 100_000, ":1: "),
+    ],
+)
+def test_a_baseline_that_is_none_is_refused_with_its_line(text: str, said: str) -> None:
+    Path("base.jsonl").write_text(text)
+    done = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", code=2)
+    assert done.stderr.startswith("rageval: base.jsonl:")
+    assert said in done.stderr
+
+
+def test_the_policy_says_what_is_not_typed_and_where_it_is_from(here: Path) -> None:
+    Path("rageval.toml").write_text(
+        '[gate]\nmeasures = ["recall@5"]\nmargin = 0.03\nbaseline = "base.jsonl"\n'
+    )
+    gate("good", "qrels", "--save-baseline", "base.jsonl")
+    assert gate("twin", "qrels").stdout.startswith("ship")
+    gate("twin", "qrels", "--margin", "0.0001")
+    shown = gate("--show-policy", "--margin", "0.5").stdout
+    assert f"policy: {here / 'rageval.toml'}" in shown
+    assert "margin = 0.5  (typed)" in shown
+    assert "baseline = base.jsonl  (rageval.toml)" in shown
+    assert "measure = recall@5  (rageval.toml)" in shown
+    assert "block = worse  (default)" in shown
+    for text, said in (
+        ("[gate]\nmargins = 1\n", "rageval.toml: [gate]: unknown key 'margins'; did you mean margin"),
+        ('[gate]\nmargin = "wide"\n', "[gate]: margin: 'wide' is not a valid float"),
+        ("[gate]\nbaseline = true\n", "[gate]: baseline: expected text or a number, found True"),
+        ("[gate]\njudged-only = 1\n", "[gate]: judged-only: expected true or false, found 1"),
+        ('[gate]\nsave-baseline = "x"\n', "unknown key 'save-baseline'"),
+        ('[gate]\nmeasures = "a"\nmeasure = "b"\n', "stands there by its other name, too"),
+    ):
+        Path("rageval.toml").write_text(text)
+        assert said in gate("twin", "qrels", code=2).stderr
+    CliRunner().invoke(main, ["twin", "qrels", "-m", "recall@5"], catch_exceptions=False)  # score reads none
+
+
+def judged(name: str, labels: list[str], **more: str) -> str:
+    rows = [
+        {"query_id": f"q{at}", "run_id": name, "aspect": "crag", "judge": "j", "rubric": "crag", **more}
+        | ({"label": label} if label else {"status": "error"})
+        for at, label in enumerate(labels)
+    ]
+    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return name
+
+
+def test_judged_answers_are_gated_missing_ones_are_never_a_grade() -> None:
+    labels = [LABELS[at % 4] for at in range(120)]
+    base = judged("base", labels)
+    gate(base, "-m", "crag_score", "--save-baseline", "base.jsonl")
+    held = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.05")
+    assert "by this judge" in gate(judged("same", labels), *held).stderr
+    gate(judged("worse", ["incorrect"] * 40 + labels[40:]), *held, code=1)
+    done = gate(judged("two", ["", "", *labels[2:]]), *held, code=5)
+    assert "missing in 2 questions, which could change it" in done.stderr
+    done = gate("two", *held, "--margin", "0.1")
+    assert "judgements are missing in 2 questions; verdicts hold whatever they are" in done.stderr
+    done = gate(judged("three", ["", "", "", *labels[3:]]), *held, code=3)
+    assert "missing in 3 of 120 questions" in done.stderr
+    done = gate(judged("other", labels, judge="k"), *held, code=2)
+    assert "judged by j by crag, the candidate by k by crag" in done.stderr
+    gate("other", *held, "--judge-changed", "allow", code=5)
+    Path("both").write_text(Path("same").read_text() + Path("worse").read_text())
+    assert "found same, worse; say --system RUN_ID" in gate("both", *held, code=2).stderr
+    gate("both", *held, "--system", "worse", code=1)
+    done = gate(judged("many", ["", "", "", *labels[3:]]), "-m", "crag_score", "--save-baseline", "x", code=3)
+    assert "before this becomes a baseline" in done.stderr
+    assert not Path("x").exists()
+
+
+def test_floors_and_slices_of_the_command_line() -> None:
+    saved()
+    held = ("--baseline", "base.jsonl", "--margin", "0.03")
+    done = gate("twin", *RUN, *held, "--fail-under", "recall@5=0.9", code=1)
+    assert "below 0.9 (--fail-under)" in done.stderr
+    done = gate(
+        "bad", *RUN, *held, "--by", "domain", "--questions", "questions", "--json", "out.json", code=1
+    )
+    found = json.loads(Path("out.json").read_text())
+    assert [(each["field"], each["name"], each["questions"]) for each in found["decisions"]] == [
+        ("", "", 40),
+        ("domain", "a", 20),
+        ("domain", "b", 20),
+    ]
+    assert found["verdict"] == "block"
+    assert found["counts"]["compared"] == 40
+    done = gate("bad", *RUN, *held, "--cluster", "domain", "--questions", "questions", code=5)
+    assert "gate|" in done.stdout
+    assert "|units:domain|" in done.stdout
+
+
+def test_holes_that_differ_are_held_against_what_they_may_be() -> None:
+    Path("qrels").write_text(Path("qrels").read_text() + "".join(f"q{q} n0 d9 0\n" for q in range(40)))
+    saved()
+    header = json.loads(Path("base.jsonl").read_text().splitlines()[0])
+    assert header["unjudged"] == 0.4  # d3 is not judged
+    held = ("--baseline", "base.jsonl", "--margin", "0.03")
+    assert header["bounds"]["recall@5"] == [pytest.approx(0.5), pytest.approx(0.625)]
+    assert "no document is judged in 38% of the questions" in gate("bad", *RUN, *held, code=5).stderr
+    lines = Path("good").read_text()
+    for query in range(1, 24, 2):
+        lines = lines.replace(f"q{query} Q0 d0 ", f"q{query} Q0 x0 ")
+    Path("holey").write_text(lines)
+    done = gate("holey", *RUN, *held, code=5)  # whatever x0 is: it might be what is wanted
+    assert "52% of the top is unjudged, and 40% of the baseline's" in done.stderr
+    gate("bad", *RUN, *held, "--judged-only", code=2)
+
+
+def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
+    random = Random(3)
+    labels = {name: [random.choice(LABELS) for _ in range(100)] for name in ("base", "now")}
+    for name, said in labels.items():
+        judged(name, said)
+        judged(f"people-{name}", said[:60], judge="person:ann")
+        rows = Path(f"people-{name}").read_text().replace(f'"run_id": "people-{name}"', f'"run_id": "{name}"')
+        Path(f"people-{name}").write_text(rows)
+    people = Path("people-base").read_text() + Path("people-now").read_text()
+    Path("people").write_text(people)
+    how = ("-m", "crag_score", "--gold", "people", "--gold-chosen", "uniform")
+    gate("base", "-m", "crag_score", "--save-baseline", "plain.jsonl")
+    held = ("--margin", "0.05", "--baseline")
+    assert "knows no labels of people" in gate("now", *how, *held, "plain.jsonl", code=2).stderr
+    gate("base", *how, "--save-baseline", "base.jsonl")
+    done = CliRunner().invoke(main, ["gate", "now", *how, *held, "base.jsonl", "--json", "out.json"])
+    (found,) = json.loads(Path("out.json").read_text())["decisions"]
+    Path("all").write_text(Path("now").read_text() + Path("base").read_text())
+    words = ["compare", "all", *how, "--baseline", "base", "--level", "0.9", "--format", "json"]
+    pair = json.loads(CliRunner().invoke(main, words).stdout)["pairs"][0]
+    assert [found[name] for name in ("difference", "low", "high")] == [
+        pytest.approx(pair[name], abs=1e-12) for name in ("difference", "low", "high")
+    ]
+    assert "judge error not included" not in done.stderr

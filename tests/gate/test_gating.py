@@ -1,0 +1,280 @@
+"""What ships, what blocks, and what is not known: the verdict of a gate on values that are there."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+import rageval
+from rageval.comparison.gated import GateReport, GateSettings
+from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
+from rageval.scoring.scores import Score, Scores
+from sides import side, told
+
+HALF = [0.0, 1.0] * 30  # 60 questions
+
+
+def changed(number: int, by: float, of: list[float] = HALF) -> list[float]:
+    """The first values changed, back and forth a little so that they are not all alike."""
+    return [v + by + 0.001 * (-1) ** at if at < number else v for at, v in enumerate(of)]
+
+
+def low(report: GateReport) -> tuple[float, float, float]:
+    (found,) = report.overall
+    return found.difference, found.low, found.high
+
+
+def test_the_three_verdicts_by_their_bounds() -> None:
+    values = np.random.default_rng(1).normal(0.5, 0.05, 60).clip(0, 1).tolist()
+    for shift, verdict in ((0.02, "ship"), (-0.01, "ship"), (-0.2, "block"), (-0.029, "inconclusive")):
+        noise = np.random.default_rng(2).normal(shift, 0.02, 60)
+        found = told((np.array(values) + noise).tolist(), values)
+        difference, least, most = low(found)
+        assert found.verdict == verdict
+        assert (least > -0.03) == (verdict == "ship")
+        assert (most < 0 and difference < -0.03) == (verdict == "block")
+
+
+def test_worse_by_less_than_the_margin_ships_and_is_said() -> None:
+    found = told([v - 0.01 + 0.001 * (at % 3) for at, v in enumerate(HALF)], HALF)
+    assert found.verdict == "ship"
+    assert found.overall[0].why == "worse, but surely by less than the margin"
+    assert any("surely by less than the margin" in remark for remark in found.remarks)
+
+
+def test_what_is_seen_beyond_the_margin_blocks_and_beyond_margin_asks_for_more() -> None:
+    noise = np.random.default_rng(3).normal(0, 0.09, 100)
+    noise += -0.045 - noise.mean()
+    base = [0.5] * 100
+    now = (0.5 + noise).tolist()
+    difference, _, most = low(told(now, base))
+    assert difference == pytest.approx(-0.045)
+    assert -0.03 < most < -0.02
+    assert told(now, base).verdict == "block"
+    assert told(now, base, block="beyond-margin").verdict == "inconclusive"
+    assert told((0.4 + noise).tolist(), base, block="beyond-margin").verdict == "block"
+
+
+def test_numbers_are_those_of_compare() -> None:
+    random = np.random.default_rng(4)
+    base, now = random.random(40).tolist(), random.random(40).tolist()
+    clusters = {f"q{at:03}": str(at // 3) for at in range(40)}
+    for how in ({}, {"clusters": clusters}, {"interval": "percentile"}):
+        ids = [f"q{at:03}" for at in range(40)]
+        scores = [
+            Scores(name, (Score(rageval.coverage, ids, values, 0, "coverage"),))
+            for name, values in (("now", now), ("base", base))
+        ]
+        pair = rageval.compare(scores, baseline="base", test="t", level=0.9, **how).pairs[0]
+        assert low(told(now, base, **how)) == (pair.difference, pair.low, pair.high)
+
+
+def test_answers_that_are_the_same_ship_with_no_difference_however_few() -> None:
+    same = {f"q{at:03}": "x" for at in range(5)}
+    one = side([0.0, 1.0, 0.5, 0.25, 1.0], same=same)
+    assert low(told(one, one)) == (0, 0, 0)
+    assert told(one, one).verdict == "ship"
+    # Equal values of other answers are a sample, of which others might differ.
+    other = side([0.0, 1.0, 0.5, 0.25, 1.0], same={**same, "q000": "y"})
+    assert told(other, one).verdict == "inconclusive"
+    assert told(HALF * 4, HALF * 4).verdict == "ship"
+
+
+def test_where_low_is_good_more_is_worse() -> None:
+    base = {"hallucination": [0.0] * 70 + [1.0] * 30}
+    worse = {"hallucination": [1.0] * 20 + base["hallucination"][20:]}
+    assert told(worse, base).verdict == "block"
+    assert told(worse, base).overall[0].difference == pytest.approx(0.2)
+    assert told(base, worse).verdict == "ship"
+    assert [each.query_id for each in told(worse, base).fell] == [f"q{at:03}" for at in range(5)]
+
+
+def test_several_measures_ship_all_or_not_and_any_blocks() -> None:
+    noise = np.random.default_rng(5).normal(0, 0.01, 60)
+    good = (np.array(HALF) + noise).tolist()
+    bad = (np.array(HALF) - 0.3 + noise).tolist()
+    loose = (np.array(HALF) + 0.4 * np.array([1.0, -1.0] * 30)).tolist()
+    base = {"coverage": HALF, "alpha_ndcg": HALF}
+    for first, second, verdict in (
+        (good, good, "ship"),
+        (good, bad, "block"),
+        (bad, good, "block"),
+        (good, loose, "inconclusive"),
+    ):
+        assert told({"coverage": first, "alpha_ndcg": second}, base).verdict == verdict
+
+
+def test_slices_only_block_small_ones_only_inform_and_holm_counts_them() -> None:
+    groups = {f"q{at:03}": "small" if at < 19 else "large" if at < 60 else "rest" for at in range(240)}
+    base = [0.5] * 240
+    noise = np.random.default_rng(7).normal(0, 0.01, 240)
+    in_small = (0.5 + noise - 0.3 * (np.arange(240) < 19)).tolist()
+    in_large = (0.5 + noise - 0.3 * ((np.arange(240) >= 19) & (np.arange(240) < 60))).tolist()
+    found = told(in_small, base, slices={"domain": groups})
+    verdicts = {each.name: each.verdict for each in found.decisions}
+    assert verdicts == {"": "inconclusive", "large": "ship", "rest": "ship", "small": "informs"}
+    large = told(in_large, base, margin=0.1, slices={"domain": groups}, slice_margin=0.2)
+    assert {each.name: each.verdict for each in large.decisions if each.verdict == "block"} == {
+        "large": "block"
+    }
+    assert large.verdict == "block"
+    # A slice that is not sure to be good enough keeps nothing from shipping.
+    loose = (0.5 + noise + np.random.default_rng(8).normal(0.05, 0.5, 240) * (np.arange(240) < 60)).tolist()
+    found = told(loose, base, margin=0.1, slices={"domain": groups}, slice_margin=0.01)
+    assert found.verdict == "ship"
+    assert {each.name: each.verdict for each in found.decisions}["large"] == "inconclusive"
+
+
+def test_one_slice_of_many_that_blocks_by_itself_may_not_among_all() -> None:
+    random = np.random.default_rng(11)
+    base = [0.5] * 480
+    now, spread = 0.5 + random.normal(0.03, 0.1, 480), random.normal(0, 0.1, 40)
+    now[:40] = 0.5 + spread - spread.mean() - 0.035
+    one = {f"q{at:03}": "s0" if at < 40 else "rest" for at in range(480)}
+    many = {f"q{at:03}": f"s{at // 40}" for at in range(480)}
+    alone = told(now.tolist(), base, slices={"s": one}, slice_margin=0.01)
+    among = told(now.tolist(), base, slices={"s": many}, slice_margin=0.01)
+    picked = [next(each for each in found.decisions if each.name == "s0") for found in (alone, among)]
+    assert picked[0].p == picked[1].p
+    assert 0.05 / 13 < picked[0].p < 0.05 / 3
+    assert [each.verdict for each in picked] == ["block", "inconclusive"]
+    assert "not among all measures and slices" in picked[1].why
+
+
+def test_the_questions_needed_decide_it() -> None:
+    noise = np.random.default_rng(9).normal(0, 0.2, 100)
+    now = (0.5 + noise - noise.mean()).tolist()
+    (found,) = told(now, [0.5] * 100).overall
+    assert found.verdict == "inconclusive"
+    times = math.ceil((found.needed or 0) / 100)
+    assert times >= 2
+    assert told(now * times, [0.5] * 100 * times).verdict == "ship"
+
+
+def test_a_verdict_holds_for_every_completion_of_missing_judgements_or_is_none() -> None:
+    """Against brute force: each missing value at either end, on both sides."""
+    random = np.random.default_rng(10)
+    verdicts = set()
+    for _ in range(12):
+        base = random.random(150)
+        now = base + random.normal(random.choice([-0.06, 0.0, 0.02]), 0.08, 150)
+        ends = {int(at): (0.0, 1.0) for at in random.choice(150, 2, replace=False)}
+        theirs = {int(random.integers(150)): (0.0, 1.0)}
+        found = told(side(now.tolist(), between=ends), side(base.tolist(), between=theirs))
+        places = [*((0, at) for at in ends), *((1, at) for at in theirs)]
+        each = []
+        for chosen in product((0.0, 1.0), repeat=len(places)):
+            values = [now.copy(), base.copy()]
+            for (which, at), value in zip(places, chosen, strict=True):
+                values[which][at] = value
+            each.append(told(values[0].tolist(), values[1].tolist()).verdict)
+        if found.verdict != "inconclusive":
+            assert set(each) == {found.verdict}
+        verdicts.add(found.verdict)
+    assert verdicts == {"ship", "block", "inconclusive"}
+
+
+def test_too_many_missing_judgements_are_an_error_of_their_own() -> None:
+    ends = dict.fromkeys(range(2), (0.0, 1.0))
+    assert told(side(HALF * 2, between=ends), HALF * 2).counts["judgements missing"] == 2
+    with pytest.raises(MissingJudgements, match="missing in 2 of 60 questions, more than 2%"):
+        told(side(HALF, between=ends), HALF)
+
+
+def test_less_than_nine_tenths_of_the_baseline_is_nothing_gated() -> None:
+    base = HALF[:40]
+    assert told([*base[:36]], base).counts["gone"] == 4
+    for now in (base[:35], [*base[:35], *[None] * 5]):
+        with pytest.raises(InputError, match=r"35 of the baseline's 40 questions .*nothing was gated"):
+            told(now, base)
+    absent = frozenset(f"q{at:03}" for at in range(5))
+    with pytest.raises(InputError, match="35 of the baseline's 40 questions are in both"):
+        told(side(base, absent=absent), base)
+    relisted = {f"q{at:03}": "other" for at in range(5)}
+    with pytest.raises(InputError, match="35 of the baseline's 40"):
+        told(side(base, nuggets=relisted), base)
+
+
+def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
+    base = [0.5 + 0.001 * (at % 7) for at in range(100)]
+    now = [0.0] * 9 + base[9:]
+    absent = frozenset(f"q{at:03}" for at in range(9))
+    assert told(now, base).verdict == "block"
+    found = told(side(now, absent=absent), base)
+    assert found.verdict == "inconclusive"
+    assert "in one of the two only" in found.overall[0].why
+
+
+def test_what_failed_altogether_is_an_error_and_no_loss() -> None:
+    with pytest.raises(InputError, match=r"candidate scores 0 on every query.*nothing was compared"):
+        told([0.0] * 60, HALF)
+    with pytest.raises(InputError, match="baseline scores 0 on every query"):
+        told(HALF, [0.0] * 60)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ({"judges": ["openai:b"]}, {"judges": ["openai:a"]}, "judged by openai:a, the candidate by openai:b"),
+        ({"rubrics": ["crag"]}, {"rubrics": ["mine"]}, "--judge-changed allow"),
+        ({"judgements": "aa"}, {"judgements": "bb"}, "with other judgements"),
+        ({"gold": "aa"}, {}, "knows no labels of people"),
+        (
+            {"measures": {"coverage": "coverage|rel:2"}},
+            {},
+            "scored by other rules: coverage|v:1; the candidate by",
+        ),
+        ({}, {"measures": {}}, "the baseline knows nothing of coverage"),
+    ],
+)
+def test_what_was_made_otherwise_is_refused(ours: dict, theirs: dict, said: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(InputError) as error:
+        told(side(HALF, **ours), side(HALF, **theirs))
+    assert said in str(error.value)
+
+
+def test_another_judge_that_is_allowed_is_never_a_claim() -> None:
+    now, base = side(HALF, judges=["openai:b"]), side(HALF, judges=["openai:a"])
+    same = {f"q{at:03}": "x" for at in range(60)}
+    found = told(now._replace(same=same), base._replace(same=same), judge_changed="allow")
+    assert (found.verdict, found.overall[0].why) == (
+        "inconclusive",
+        "judged by openai:b, the baseline by openai:a",
+    )
+
+
+def test_unseen_questions_and_holes_that_differ_forbid_a_claim() -> None:
+    base, now = HALF * 4, [*HALF * 4]
+    assert told(side(now, unseen=0.1), base).verdict == "ship"
+    assert "no document is judged in 11%" in told(side(now, unseen=0.11), base).overall[0].why
+    for share, verdict in ((0.24, "ship"), (0.26, "inconclusive")):
+        assert told(side(now, unjudged=share), side(base, unjudged=0.2)).verdict == verdict
+    ends = {"bounds": {"coverage": (0.49, 0.51)}}
+    assert told(side(now, unjudged=0.4, **ends), side(base, unjudged=0.2, **ends)).verdict == "ship"
+
+
+def test_a_floor_blocks_whatever_the_baseline_has() -> None:
+    found = told(HALF * 4, HALF * 4, fail_under={"coverage": 0.6})
+    assert (found.verdict, found.floors) == ("block", ["coverage is 0.5000, below 0.6 (--fail-under)"])
+    with pytest.raises(UsageError, match="recall: is not gated"):
+        told(HALF, HALF, fail_under={"recall": 0.6})
+
+
+def test_a_margin_of_nothing_is_warned_of() -> None:
+    assert any("--margin 0 lets nothing ship" in remark for remark in told(HALF, HALF, margin=0).remarks)
+
+
+@pytest.mark.parametrize("wrong", [{"margin": -0.1}, {"margin": math.nan}, {"level": 0.4}, {"block": "no"}])
+def test_settings_that_mean_nothing_are_refused(wrong: dict) -> None:  # type: ignore[type-arg]
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))}="):
+        GateSettings(**{"margin": 0.1, **wrong})
+
+
+def test_what_has_no_good_side_and_what_is_no_mean_is_not_gated() -> None:
+    with pytest.raises(UsageError, match="length: neither high nor low is good"):
+        told({"length": HALF}, {"length": HALF})
+    with pytest.raises(MeasureError, match="pooled"):
+        told({"citation_recall(over=pool)": HALF}, {"citation_recall(over=pool)": HALF})
