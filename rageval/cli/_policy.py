@@ -37,7 +37,7 @@ class PolicyCommand(Command):
                 raise
             title = f"{visible(policy.path)}: {policy.title(info_name or '')}"
             raise InputError(f"{title}: {error.param.name}: {error.message}") from None
-        context.meta["rageval.policy"] = policy
+        context.meta["policy"] = policy
         return context
 
     def _settled(self, policy: Policy, name: str, args: list[str]) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _is_typed(param: click.Parameter, args: list[str]) -> bool:
 
 def said_of_policy(ctx: click.Context) -> Iterator[str]:
     """Yield what counts, and from where."""
-    policy: Policy = ctx.meta["rageval.policy"]
+    policy: Policy = ctx.meta["policy"]
     yield f"policy: {visible(policy.path) or 'none found'}"
     for param in ctx.command.params:
         source = ctx.get_parameter_source(str(param.name))

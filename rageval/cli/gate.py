@@ -147,7 +147,7 @@ def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
             return _without_baseline(options)
         refuse_without(options["margin"], "margin", "how much worse is good enough")
     inputs = sorted_out(words, reading)
-    found = _Candidate(inputs, options, reading)
+    found = _GateInput(inputs, options, reading)
     for remark in found.said:
         click.echo(f"rageval: {remark}", err=True)
     if options["save_baseline"]:
@@ -168,7 +168,7 @@ def _without_baseline(options: dict[str, Any]) -> int:
     return 0
 
 
-class _Candidate:
+class _GateInput:
     """What is gated: its side, its slices and clusters, and what should be said of it."""
 
     def __init__(self, inputs: Inputs, options: dict[str, Any], reading: Reading) -> None:
@@ -263,7 +263,7 @@ def _today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
 
 
-def _report(found: _Candidate, options: dict[str, Any], reading: Reading) -> GateReport:
+def _report(found: _GateInput, options: dict[str, Any], reading: Reading) -> GateReport:
     from rageval.comparison.gate_sides import side_of_baseline
     from rageval.comparison.gating import gate as decided
     from rageval.files.baselines import read_baseline

@@ -59,7 +59,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "__init__": (BASE | {"_moved"}, set()),
     "__main__": ({"cli"}, set()),
     "cli": (
-        BASE | {"checking", "comparison", "files", "measures", "parallel", "scoring"},
+        BASE | {"checking", "comparison", "files", "measures", "parallel", "policy", "scoring"},
         {"click"},
     ),
 }
