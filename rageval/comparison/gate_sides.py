@@ -58,10 +58,13 @@ def side_of_answers(
     for _, line in grades.each():
         if line.run_id == scores.run:
             said = line.item_id, line.aspect, line.judge, line.rubric, line.label, line.grade, line.status
-            rows.setdefault(str(line.query_id), []).append(repr((*said, line.importance, line.weight)))
-    for (of, query), answer in grades.facts.items():
+            more = line.importance, line.weight, line.repeat
+            rows.setdefault(str(line.query_id), []).append(repr((*said, *more)))
+    for (of, query, repeat), answer in grades.facts.items():
         if of == run:
-            told = repr((sorted(answer.lengths.items()), answer.cited, answer.sentences))
+            told = repr(
+                (grades.repeats.words[repeat], sorted(answer.lengths.items()), answer.cited, answer.sentences)
+            )
             rows.setdefault(str(grades.queries.words[query]), []).append(told)
     same = {query: _sha(sorted(found))[:_SHORT] for query, found in rows.items()}
     lists = lists_of_nuggets(grades, run)
@@ -69,7 +72,8 @@ def side_of_answers(
     header = _header(scores, [], known)
     header.rubrics = sorted(grades.rubrics())
     absent = frozenset(map(str, grades.queries.words)) - rows.keys()
-    return GateSide(scores, header, absent, same, nuggets, facts or {})
+    times = {str(grades.queries.words[at]): len(each) for at, each in grades.repeats_by_query(run).items()}
+    return GateSide(scores, header, absent, same, nuggets, facts or {}, times)
 
 
 def _header(scores: Scores, judges: Sequence[str], known: str) -> BaselineHeader:

@@ -211,6 +211,26 @@ def test_judged_answers_are_gated_missing_ones_are_never_a_grade() -> None:
     assert not Path("x").exists()
 
 
+def test_repeats_average_within_the_question_which_stays_the_unit() -> None:
+    rows = [
+        {
+            "query_id": f"q{at}",
+            "run_id": "r",
+            "aspect": "crag",
+            "label": LABELS[(at + time) % 4],
+            "repeat": str(time),
+        }
+        for at in range(40)
+        for time in range(3)
+    ]
+    Path("three").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    gate("three", "-m", "crag_score", "--save-baseline", "base.jsonl")
+    line = json.loads(Path("base.jsonl").read_text().splitlines()[1])
+    assert line["repeats"] == 3
+    assert line["values"]["crag_score"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert "  40  " in gate("three", "-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1").stdout
+
+
 def test_floors_and_slices_of_the_command_line() -> None:
     saved()
     held = ("--baseline", "base.jsonl", "--margin", "0.03")
