@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from rageval.comparison.gated import GateReport, GateSettings, GateSide
     from rageval.files.trec import Reading
 
-# What `score` takes, too; its other options stay at what they are when nothing is said.
-_SHARED = {"measures", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
-_SHARED |= {"provider", "compat", "complete", "answers", "questions", "comments", "limits", "nuggets"}
-_SHARED |= {"nuggets_in_qrels", "nothing_judged", "gold", "gold_chosen", "population", "by", "fail_under"}
+# What `score` takes and a gate does not: how things are printed, and means of another kind.
+_NOT_HERE = {"words", "by_query", "no_summary", "style", "sort", "names", "places", "require", "output", "plot"}
+_NOT_HERE |= {"bounds", "on_missing", "group_by", "weights", "jobs", "dask"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1, "bounds": False, "names": ()}
 
 
@@ -39,7 +38,7 @@ class _GateCommand(PolicyCommand):
 
 
 def _with_options_of_score(command: click.Command) -> click.Command:
-    command.params += [param for param in score_command.params if param.name in _SHARED]
+    command.params += [param for param in score_command.params if param.name not in _NOT_HERE]
     return command
 
 
