@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rageval.files.trec import Reading
 
 # What `score` takes and a gate does not: how things are printed, and means of another kind.
-_NOT_HERE = {"words", "by_query", "no_summary", "style", "sort", "names", "places", "require", "output", "plot"}
-_NOT_HERE |= {"bounds", "on_missing", "group_by", "weights", "jobs", "dask"}
+_NOT_HERE = {"words", "by_query", "no_summary", "style", "sort", "names", "places", "require", "output"}
+_NOT_HERE |= {"plot", "bounds", "on_missing", "group_by", "weights", "jobs", "dask", "gold", "questions"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1, "bounds": False, "names": ()}
 
 
@@ -47,6 +47,8 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 @click.argument(
     "words", nargs=-1, metavar="CANDIDATE [QRELS] [MEASURE...]", shell_complete=completing("scored")
 )
+@shared("--gold", help="What people said of some of it: the verdict is corrected by it, and rests on it.")
+@shared("--questions", help="What knows the fields for --by and --cluster.")
 @click.option("--baseline", metavar="FILE", help="What the candidate is held against.")
 @output_option("--save-baseline", metavar="FILE", help="Gate nothing: keep the candidate as the baseline.")
 @click.option(
