@@ -45,7 +45,7 @@ def install() -> dict[str, Measure]:
 
 
 @cache
-def guest() -> type[Measure]:
+def _guest() -> type[Measure]:
     """Return what ir_measures takes our measures for: a class of ours and of its own.
 
     No object is made of it. A `Measure` names it as its `__class__`, and finds its attributes here.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _ABOVE = {
     "data set": "rageval.datasets.standing:standing_for",  # scoring takes the id of one for nuggets
     "figure": "rageval.comparison.plots:figure_of_scores",  # of scores
-    "figure of findings": "rageval.comparison.plots:figure_of_findings",
-    "guest": "rageval.interop:guest",  # a measure of ours as one of ir_measures'
+    "figure of findings": "rageval.comparison.plots:_figure_of_findings",
+    "guest": "rageval.interop:_guest",  # a measure of ours as one of ir_measures'
     "parts": "rageval.parallel._dividing:in_parts",  # a run that an executor's workers read
 }
 

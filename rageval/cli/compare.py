@@ -33,7 +33,6 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.comparison import Cell, Comparison, Pair, Settings
-    from rageval.files.judgements import JudgementTable
     from rageval.files.trec import Reading
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.scores import Scores
@@ -210,7 +209,9 @@ def _answers_compared(
     grades = judgements_of(inputs, options, reading)
     results, said = scored_answers(inputs, measures, options, grades)
     if options["sensitivity"]:
-        said += _among_judges(results, grades)
+        from rageval.comparison.sensitivity import among_judges
+
+        said += among_judges(results, grades)
     return compare(results, _settings(options, grades.queries.words, inputs.answers)), results, said, []
 
 
@@ -475,22 +476,3 @@ def _without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[
         measure: Any = score.measure
         values = {scores.run: scores.scores[at].by_query for scores in results}
         yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, runs, values)}"
-
-
-def _among_judges(results: list[Scores], grades: JudgementTable) -> Iterator[str]:
-    """How often two systems would change places by another judge, and what more votes would help."""
-    import numpy as np
-
-    from rageval.comparison.sensitivity import by_judge, of_judges
-    from rageval.statistics.agreement import components
-
-    for score in results[0].scores:
-        measure: Any = score.measure
-        found = {scores.run: by_judge(measure, grades, scores.run) for scores in results}
-        tables = [np.array(list(values.values())) for values in found.values()]
-        if len(tables[0]) < 2:
-            raise UsageError(f"{measure}: has one judge; --sensitivity asks what others would say")
-        for changed in of_judges(list(found), tables):
-            yield f"{measure}: {changed}"
-        for run, table in zip(found, tables, strict=True):
-            yield f"{visible(run)}: {measure}: {components(table.T).advice()}"

@@ -42,7 +42,6 @@ from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import Float, Int, Sample
 from rageval.statistics.significance import (
     Significance,
-    cohens_d,
     holm,
     max_t,
     sign_flip,
@@ -247,7 +246,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
     table = table.shown(settings)
     columns, better = table.differences(), table.better
     low, high = _intervals(table, columns, runs, settings, known)
-    error, effect = columns.standard_error(), cohens_d(columns)
+    error, effect = columns.standard_error(), columns.cohens_d()
     units = (columns.sizes() > 0).sum(axis=0)
     differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
     found = []

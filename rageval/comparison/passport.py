@@ -34,7 +34,7 @@ from rageval.judges.voting import GRADED, Place, is_unfenced, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.showing import Displayed, Grid
-from rageval.statistics.agreement import Agreement, agreement, correctness, levels_of, table_of
+from rageval.statistics.agreement import Agreement, agreement, correctness, table_of
 from rageval.statistics.samples import Float
 from rageval.text import problem_of_id, visible
 
@@ -182,10 +182,9 @@ def passport(
     one, other = (np.array(list(map(_grade_of, side))) for side in sides)
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
-    levels = levels_of(one, other)
+    levels, table = table_of(one, other)
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
-    table = table_of(one, other, levels)
     facts = {
         **_counts(judged, both, len(differing)),
         "only_judged": len(judged) - len(shared),

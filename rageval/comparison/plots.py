@@ -97,7 +97,7 @@ def figure_of_passport(found: Passport) -> Any:
     return figure
 
 
-def figure_of_findings(found: Findings) -> Any:
+def _figure_of_findings(found: Findings) -> Any:
     """Draw a dot a finding at its line, a row a file and level."""
     rows = list(dict.fromkeys((each.source, each.level) for each in found))
     figure, (axis,) = _figure(1)

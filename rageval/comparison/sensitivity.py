@@ -11,7 +11,7 @@ means of these over the queries decide.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from rageval.comparison._verdicts import SLACK
 from rageval.comparison.results import HIGHER, LOWER, REFUSED, UNDECIDED, Comparison, worded
+from rageval.errors import UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document
@@ -28,6 +29,7 @@ from rageval.scoring.evaluation import Evaluator, bounds_of
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource
+from rageval.statistics.agreement import components
 from rageval.statistics.samples import Float
 from rageval.text import visible
 
@@ -121,7 +123,7 @@ def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int]]]:
     return found
 
 
-def of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
+def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
     """Try each judge alone, and each panel without one; a table a system, a row a judge, a column a query."""
     judges = len(tables[0])
 
@@ -151,7 +153,7 @@ def _mean(values: Float) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str, Float]:
+def _by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str, Float]:
     """Return the values of a system by each judge who said anything on the scale, NaN where undefined."""
     found = answers.by_judge([measure], grades, grades.runs[run], answers.AnswerRules("skip"))[0]
     return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
@@ -201,3 +203,17 @@ def _certain_verdict(
 def _numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
     """Return the documents by number where they are judged, by id where they are not."""
     return [topic.numbers.get(doc, doc) for doc in docs]
+
+
+def among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+    """Yield how often two systems would change places by another judge, and what more votes would help."""
+    for score in results[0].scores:
+        measure: Any = score.measure
+        found = {scores.run: _by_judge(measure, grades, scores.run) for scores in results}
+        tables = [np.array(list(values.values())) for values in found.values()]
+        if len(tables[0]) < 2:
+            raise UsageError(f"{measure}: has one judge; --sensitivity asks what others would say")
+        for changed in _of_judges(list(found), tables):
+            yield f"{measure}: {changed}"
+        for run, table in zip(found, tables, strict=True):
+            yield f"{visible(run)}: {measure}: {components(table.T).advice()}"

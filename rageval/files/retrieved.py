@@ -54,6 +54,14 @@ class _Candidate(msgspec.Struct):
     score: float | None = None
     doc: str | dict[str, Any] | None = None
 
+    def whole_text(self) -> str:
+        """Return the text of a candidate, with its title; nothing if it has none."""
+        doc = self.doc
+        if isinstance(doc, str) or doc is None:
+            return doc or ""
+        text = next((str(doc[name]) for name in _TEXTS if doc.get(name)), "")
+        return f"{doc['title']}\n{text}" if doc.get("title") and text else text
+
 
 class _Candidates(msgspec.Struct):
     """What was retrieved for a query."""
@@ -196,15 +204,6 @@ def run_rows(source: Source, limits: Limits = DEFAULT) -> RunRows:
     return RunRows(
         name, lines, ids(query, name, "query"), ids(doc, name, "docid"), finite(score, name, "score")
     )
-
-
-def text_of(candidate: _Candidate) -> str:
-    """Return the text of a candidate, with its title; nothing if it has none."""
-    doc = candidate.doc
-    if isinstance(doc, str) or doc is None:
-        return doc or ""
-    text = next((str(doc[name]) for name in _TEXTS if doc.get(name)), "")
-    return f"{doc['title']}\n{text}" if doc.get("title") and text else text
 
 
 _HIGHEST = 3

@@ -154,6 +154,34 @@ class LineForm(NamedTuple):
             return None
         return self.with_numbers(columns, reading.limits)
 
+    def together(self, texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
+        """Yield the lines of each query together, in as many texts as there are shares of the queries.
+
+        A line has `width` fields, and `tabbed` says whether tabs part them where it can be read both ways.
+        """
+        if shares == 1:
+            yield _sorted(texts, self.width, tabbed)
+            return
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+        from zlib import crc32
+
+        with TemporaryDirectory(prefix="rageval-") as name:
+            paths = [Path(name, str(share)) for share in range(shares)]
+            for text in texts:
+                # A query's rows all go to the file that the checksum of its id names, so each file can be
+                # sorted alone.
+                numbers, lines, queries = _rows(text, self.width, tabbed)
+                parted: list[list[int]] = [[] for _ in paths]
+                share = {query: parted[crc32(query) % shares] for query in set(queries)}
+                for at, query in enumerate(queries):
+                    share[query].append(at)
+                for path, places in zip(paths, parted, strict=True):
+                    _append(path, [numbers[at] for at in places], [lines[at] for at in places])
+            for path in paths:
+                if path.exists():
+                    yield _sorted([_read(path)], self.width, tabbed)
+
 
 RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
 QRELS = LineForm("qrels", ("qid", "nugget", "docid", "grade"), (0, 1, 2), 3)
@@ -451,35 +479,6 @@ def _is_utf8(content: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def together(texts: Iterable[Text], width: int, tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
-    """Yield the lines of each query together, in as many texts as there are shares of the queries.
-
-    A line has `width` fields, and `tabbed` says whether tabs part them where it can be read both ways.
-    """
-    if shares == 1:
-        yield _sorted(texts, width, tabbed)
-        return
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-    from zlib import crc32
-
-    with TemporaryDirectory(prefix="rageval-") as name:
-        paths = [Path(name, str(share)) for share in range(shares)]
-        for text in texts:
-            # A query's rows all go to the file that the checksum of its id names, so each file can be sorted
-            # alone.
-            numbers, lines, queries = _rows(text, width, tabbed)
-            parted: list[list[int]] = [[] for _ in paths]
-            share = {query: parted[crc32(query) % shares] for query in set(queries)}
-            for at, query in enumerate(queries):
-                share[query].append(at)
-            for path, places in zip(paths, parted, strict=True):
-                _append(path, [numbers[at] for at in places], [lines[at] for at in places])
-        for path in paths:
-            if path.exists():
-                yield _sorted([_read(path)], width, tabbed)
 
 
 def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:

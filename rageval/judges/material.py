@@ -455,7 +455,7 @@ def _candidates(source: Source, limits: Limits) -> Iterator[tuple[str, str]]:
     known: dict[str, str] = {}
     for line, found in retrieved.read_candidates(source, limits):
         for candidate in found.candidates:
-            doc, text = str(candidate.docid), retrieved.text_of(candidate)
+            doc, text = str(candidate.docid), candidate.whole_text()
             if not text:
                 raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")
             if known.setdefault(doc, text) is text:

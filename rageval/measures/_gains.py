@@ -1,13 +1,23 @@
-"""What a document gains, and what a rank takes off it: the pieces that formulas of several families share."""
+"""The pieces that formulas of several families share: gains, discounts, shares, means."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, Protocol, Self
+
+from rageval.errors import MeasureError
 
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
+
+
+class _Graded(Protocol):
+    """A judgement."""
+
+    @property
+    def grade(self) -> float: ...
 
 
 def gained(documents: Sequence[Nuggets], alpha: float, weights: Sequence[float] | None = None) -> list[float]:
@@ -80,3 +90,48 @@ def graded_gains(documents: Iterable[tuple[int, int]], dcg: str) -> Gains:
     if dcg == "log2":
         return [(rank, float(max(grade, 0))) for rank, grade in documents]
     return [(rank, 2.0 ** max(grade, 0) - 1) for rank, grade in documents]
+
+
+class Share(float):
+    """A part of a whole: a number that remembers both, so that shares can be pooled over queries.
+
+    It is 0 where there is nothing to divide by. A measure whose function is annotated with it, `-> Share`,
+    has the option `over`: the mean of the queries' shares, or one share of all that the queries hold.
+
+    >>> found = Share(3, 4)
+    >>> found, found.part, found.whole, Share(0, 0)
+    (0.75, 3, 4, 0.0)
+    """
+
+    __slots__ = ("part", "whole")
+    part: float
+    whole: float
+
+    def __new__(cls, part: float, whole: float) -> Self:
+        """Take both; `MeasureError` for a part of less than nothing."""
+        if not (0 < whole < math.inf and math.isfinite(part)) and not part == whole == 0:
+            raise MeasureError(f"Share({part!r:.80}, {whole!r:.80}): expected a number, and a whole above 0")
+        share = super().__new__(cls, part / whole if whole else 0.0)
+        share.part, share.whole = part, whole
+        return share
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.part, self.whole)
+
+
+_UNDEFINED: Any = math.nan  # which is a float, where a share is expected
+
+
+def share(part: float, whole: float) -> Share:
+    """Return the share; NaN where there is no whole, for then it is undefined."""
+    return Share(part, whole) if whole else _UNDEFINED
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, the exact sum rounded once: equal values in any order have equal bits."""
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def grades(judgements: Iterable[_Graded]) -> list[float]:
+    """Return the grades."""
+    return [judgement.grade for judgement in judgements]

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from rageval.errors import MeasureError
 from rageval.measures._gains import Gains as Gains
 from rageval.measures._gains import Nuggets as Nuggets
+from rageval.measures._gains import Share as Share
 from rageval.measures._gains import discounted, gained, logarithmic, novelty
 from rageval.measures._gains import novelties as novelties
 
@@ -382,33 +383,6 @@ def of_mean_1(weights: Sequence[float]) -> list[float] | None:
         return None
     total = math.fsum(weights)
     return [weight / total * len(weights) for weight in weights]
-
-
-class Share(float):
-    """A part of a whole: a number that remembers both, so that shares can be pooled over queries.
-
-    It is 0 where there is nothing to divide by. A measure whose function is annotated with it, `-> Share`,
-    has the option `over`: the mean of the queries' shares, or one share of all that the queries hold.
-
-    >>> found = Share(3, 4)
-    >>> found, found.part, found.whole, Share(0, 0)
-    (0.75, 3, 4, 0.0)
-    """
-
-    __slots__ = ("part", "whole")
-    part: float
-    whole: float
-
-    def __new__(cls, part: float, whole: float) -> Self:
-        """Take both; `MeasureError` for a part of less than nothing."""
-        if not (0 < whole < math.inf and math.isfinite(part)) and not part == whole == 0:
-            raise MeasureError(f"Share({part!r:.80}, {whole!r:.80}): expected a number, and a whole above 0")
-        share = super().__new__(cls, part / whole if whole else 0.0)
-        share.part, share.whole = part, whole
-        return share
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.part, self.whole)
 
 
 class Blend(float):

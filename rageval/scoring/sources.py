@@ -37,7 +37,6 @@ from rageval.files.trec import (
     run_rows,
     run_rows_of,
     texts,
-    together,
 )
 from rageval.kernel import kernel
 from rageval.scoring.joining import Joined, Joining, Piece
@@ -156,7 +155,7 @@ def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, Non
         lines, reading = as_text(rows_of(source, reading)), Reading("data", reading.limits, tabbed=True)
     else:
         lines, reading = RUN.told_apart(texts(source, reading), reading)
-    return together(lines, RUN.width, bool(reading.tabbed), max(1, shares)), reading
+    return RUN.together(lines, bool(reading.tabbed), max(1, shares)), reading
 
 
 def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece | None:
@@ -291,7 +290,7 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
         return _of_compiled(parts, name_of(source), reading, floor)
     except Scattered:
         parts, reading = QRELS.told_apart(texts(source, reading), reading)
-        with closing(together(parts, QRELS.width, bool(reading.tabbed))) as ordered:
+        with closing(QRELS.together(parts, bool(reading.tabbed))) as ordered:
             try:
                 return _of_compiled(ordered, name_of(source), reading, floor)
             except InputError:

@@ -111,17 +111,18 @@ def _krippendorff(table: Float, w: Float) -> float:
     return 1 - disagreement / expected if expected else math.nan
 
 
-def levels_of(one: Float, other: Float) -> Float:
+def _levels_of(one: Float, other: Float) -> Float:
     """Return the grades that there are, the lowest first; `np.unique` would load numpy.ma to find them."""
     return np.array(sorted({*one.tolist(), *other.tolist()}))
 
 
-def table_of(one: Float, other: Float, levels: Float) -> Float:
-    """Return how many items have each pair of grades."""
+def table_of(one: Float, other: Float) -> tuple[Float, Float]:
+    """Return the grades that there are, the lowest first, and how many items have each pair of them."""
+    levels = _levels_of(one, other)
     counts = np.zeros((len(levels), len(levels)))
     # Unlike counts[...] += 1, add.at counts a pair that comes several times as often as it comes.
     np.add.at(counts, (np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
-    return counts
+    return levels, counts
 
 
 _COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
@@ -140,7 +141,7 @@ def agreement(
     Where they differ in fewer than 6 queries, the interval of their agreement has a floor, and the others
     get theirs from it. One query has no interval.
     """
-    levels = levels_of(one, other)
+    levels = _levels_of(one, other)
     w = _weights(levels, kind)
     number = {name: at for at, name in enumerate(sorted(set(query)))}
     of_item = np.array([number[name] for name in query])

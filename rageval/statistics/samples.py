@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,6 +102,22 @@ class Sample:
         scale = np.abs(sums).sum(axis=0) / np.maximum(number, 1)
         error[error <= 1e-12 * scale] = 0.0
         return error
+
+    def cohens_d(self) -> Float:
+        """Return each column's effect size: the mean of differences in their standard deviations (d_z).
+
+        0.2 is called small, 0.5 medium, 0.8 large. NaN where all differences are the same and not 0.
+        """
+        found = []
+        for column in self.values.T:
+            known = column[~np.isnan(column)]
+            spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
+            mean = float(known.mean()) if len(known) else math.nan
+            if mean == 0:
+                found.append(0.0)
+            else:
+                found.append(mean / spread if spread > 1e-12 * abs(mean) else math.nan)
+        return np.array(found)
 
     def _by_unit(self, columns: Float) -> Float:
         if not self.is_clustered:

@@ -20,7 +20,6 @@ falls with D_u, too. Student's t and Wilcoxon's signed ranks are for people who 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -289,23 +288,6 @@ def wilcoxon(differences: Sample) -> Float:
         elif len(found):
             p[at] = max(float(signed_ranks(found).pvalue), _TINY)
     return p
-
-
-def cohens_d(differences: Sample) -> Float:
-    """Return effect size of each column: the mean difference in standard deviations of the differences (d_z).
-
-    0.2 is called small, 0.5 medium, 0.8 large. NaN where all differences are the same and not 0.
-    """
-    found = []
-    for column in differences.values.T:
-        known = column[~np.isnan(column)]
-        spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
-        mean = float(known.mean()) if len(known) else math.nan
-        if mean == 0:
-            found.append(0.0)
-        else:
-            found.append(mean / spread if spread > 1e-12 * abs(mean) else math.nan)
-    return np.array(found)
 
 
 def skewness(differences: Float) -> float:

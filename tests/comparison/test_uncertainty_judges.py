@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _turned, by_judge, of_judges, without_a_nugget
+from rageval.comparison.sensitivity import _by_judge, _of_judges, _turned, without_a_nugget
 from rageval.errors import InputError
 from rageval.scoring.soft import soft_scores
 from rageval.statistics.agreement import _Components, components
@@ -177,10 +177,10 @@ def _mean(run: Any, qrels: Any, measure: Any) -> float:
 
 def test_judges_alone_and_panels_that_lack_one() -> None:
     a, b = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, np.nan]]), np.array([[0.0, 0.5], [1.0, 0.5], [0.0, 0.5]])
-    alone, fewer = of_judges(["a", "b"], [a, b])
+    alone, fewer = _of_judges(["a", "b"], [a, b])
     assert (alone.change, alone.turned, alone.tried) == ("another judge", 1, 3)
     assert (fewer.change, fewer.turned, fewer.tried) == ("one vote less", 1, 3)
-    assert len(of_judges(["a", "b"], [a[:2], b[:2]])) == 1
+    assert len(_of_judges(["a", "b"], [a[:2], b[:2]])) == 1
 
 
 def rows(judge: str, run: str, labels: str) -> list[dict[str, str]]:
@@ -199,7 +199,7 @@ def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     assert "a: crag_score: 2 judges say too little of how judges differ" in done.stderr
     grades = rageval.read_judgements(str(path))
     measure: Any = rageval.parse_measure("crag_score")
-    assert by_judge(measure, grades, "a")["y"].tolist() == [0.0, 1.0, 0.0, -1.0]
+    assert _by_judge(measure, grades, "a")["y"].tolist() == [0.0, 1.0, 0.0, -1.0]
     path.write_text("".join(json.dumps(row) + "\n" for row in judged[:8]))
     alone = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
     assert (alone.exit_code, "has one judge" in alone.stderr) == (2, True)

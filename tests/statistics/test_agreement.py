@@ -32,8 +32,8 @@ pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, ma
 
 def tabled(rows: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     one, other = (np.array(column, np.float64) for column in zip(*rows, strict=True))
-    levels = np.unique(np.concatenate((one, other)))
-    return table_of(one, other, levels), levels
+    levels, table = table_of(one, other)
+    return table, levels
 
 
 def slow_kappa(rows: list[tuple[int, int]], power: int) -> float:

@@ -14,7 +14,6 @@ from rageval.statistics.bootstrap import intervals
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.significance import (
     _exact_sign_flip,
-    cohens_d,
     holm,
     max_t,
     sign_flip,
@@ -123,7 +122,7 @@ def test_the_parametric_tests_are_scipys() -> None:
         [stats.wilcoxon(each).pvalue for each in drawn.T], rel=1e-12
     )
     assert column(drawn).standard_error() == pytest.approx(stats.sem(drawn))
-    assert cohens_d(column(drawn)) == pytest.approx(drawn.mean(axis=0) / drawn.std(axis=0, ddof=1))
+    assert column(drawn).cohens_d() == pytest.approx(drawn.mean(axis=0) / drawn.std(axis=0, ddof=1))
 
 
 def test_undefined_values_are_left_out_of_every_number() -> None:
@@ -131,14 +130,14 @@ def test_undefined_values_are_left_out_of_every_number() -> None:
     with_gaps = np.concatenate((drawn, np.full(9, np.nan)))
     assert t_test(column(with_gaps)) == pytest.approx(t_test(column(drawn)))
     assert column(with_gaps).standard_error() == pytest.approx(column(drawn).standard_error())
-    assert cohens_d(column(with_gaps)) == pytest.approx(cohens_d(column(drawn)))
+    assert column(with_gaps).cohens_d() == pytest.approx(column(drawn).cohens_d())
     assert wilcoxon(column(with_gaps)) == pytest.approx(wilcoxon(column(drawn)))
 
 
 def test_equal_differences_leave_t_without_an_answer() -> None:
     same = np.full(20, 0.1)
     assert np.isnan(t_test(column(same))).all()
-    assert np.isnan(cohens_d(column(same))).all()
+    assert np.isnan(column(same).cohens_d()).all()
     assert t_test(column(np.zeros(20)))[0] == 1
     assert wilcoxon(column(np.zeros(20)))[0] == 1
 
