@@ -39,9 +39,10 @@ def install() -> dict[str, Measure]:
     except ImportError:
         raise MissingPackage("ir_measures", "rageval.interop.install()") from None
     registry: dict[str, Any] = ir_measures.measures.registry
-    for name, measure in builtin().items():
+    known = {name: measure for name, measure in builtin().items() if not measure.of_spans}
+    for name, measure in known.items():
         registry.setdefault(name, measure())  # a copy, as PyTerrier writes to what it finds there
-    return builtin()
+    return known
 
 
 @cache
@@ -67,6 +68,8 @@ def _guest() -> type[Measure]:
             """Refuse measures of answers; otherwise ours are checked when they are made."""
             if self.of_answers:
                 raise MeasureError(f"{self} scores judged answers, and ir_measures runs")
+            if self.of_spans:
+                raise MeasureError(f"{self} takes spans and chunks, of which ir_measures knows nothing")
 
         def runtime_impl(self, qrels: Any, run: Any) -> Iterator[Any]:
             from ir_measures import Metric

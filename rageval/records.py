@@ -112,3 +112,38 @@ class Question(NamedTuple):
     facts: tuple[tuple[str, str], ...] = ()
     documents: tuple[tuple[str, str], ...] = ()
     request: str = ""
+
+
+class Span(NamedTuple):
+    """A stretch of a source that holds a nugget: gold that does not depend on how the source is cut.
+
+    `start` and `end` count code points of the source, the end is exclusive; `also` are the other places where
+    the same text stands. `sha256` is of the text there, `quote` the text itself. One that is `wide` holds the
+    nugget somewhere, nobody knows where. A nugget that no stretch holds has no `doc_id`.
+    """
+
+    query_id: str
+    nugget_id: str
+    doc_id: str = ""
+    start: int = 0
+    end: int = 0
+    quote: str = ""
+    sha256: str = ""
+    also: tuple[tuple[int, int], ...] = ()
+    grade: int = 1
+    wide: bool = False
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Every place where the text stands."""
+        return ((self.start, self.end), *self.also)
+
+
+class Chunk(NamedTuple):
+    """A piece of a source, as a retriever returns it: where it stands, or its text, or both."""
+
+    chunk_id: str
+    doc_id: str
+    start: int | None = None
+    end: int | None = None
+    text: str | None = None

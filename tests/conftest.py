@@ -50,7 +50,14 @@ SCORING = {
     *("test_ir_measures", "test_kernel", "test_kernel_reader", "test_laws", "test_laws_together"),
     *("test_nothing_judged", "test_odd_but_right", "test_oracle", "test_packing", "test_parallel"),
     *("test_parallel_failures", "test_parts", "test_peer_errors", "test_pyndeval", "test_pytrec_eval"),
-    *("test_readers_refuse", "test_remote", "test_second_column", "test_slices", "test_spilling"),
+    *(
+        "test_readers_refuse",
+        "test_remote",
+        "test_second_column",
+        "test_slices",
+        "test_spans",
+        "test_spilling",
+    ),
     *(
         "test_new_measure",
         "test_power",

@@ -100,15 +100,6 @@ def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[_Pair]:
     }
 
 
-def qrel_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
-    """Lines `query nugget document grade`; tabs part them where an id holds a space."""
-    found = list(qrels)
-    spaced = any(" " in name for row in found for name in (row.query_id, row.iteration, row.doc_id))
-    separator = "\t" if spaced else " "
-    for row in found:
-        yield separator.join((row.query_id, row.iteration, row.doc_id, str(row.relevance)))
-
-
 KEPT, NO_NUGGETS, UNDECIDED = "kept", "no nuggets", "undecided"
 NO_DOCUMENT, UNSUPPORTED = "no relevant document", "an unsupported nugget"
 STRICT, DOCUMENTS, NONE = "strict", "documents", "none"

@@ -23,6 +23,7 @@ from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source
 from rageval.files.questions import read_questions
+from rageval.files.trec import qrel_lines
 from rageval.files.writing import refuse_place, write_lines
 from rageval.judges.base import Model
 from rageval.judges.material import Material, passages_in
@@ -326,7 +327,7 @@ def _write_collection(
     write_lines(folder / "queries.tsv", _searching.topic_lines(texts))
     write_lines(folder / "questions.jsonl", map(_question_line, of_stay.values()))
     write_lines(folder / "nuggets.jsonl", _nugget_lines({query: banks[query] for query in stay}, questions))
-    write_lines(folder / "qrels.nugget", _support.qrel_lines(row for row in qrels if row.query_id in stay))
+    write_lines(folder / "qrels.nugget", qrel_lines(row for row in qrels if row.query_id in stay))
     dropped = (fate for fate in fates if fate.query_id not in stay)
     write_lines(folder / "dropped.jsonl", map(_fate_line, dropped))
     return fates

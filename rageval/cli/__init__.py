@@ -47,6 +47,8 @@ GROUPS = {
         "conformance": "Compare with the tools that are installed, on golden vectors.",
     },
     "Files": {
+        "anchor": "Turn judgements of chunks into spans, which outlive a new chunking.",
+        "project": "Turn spans into judgements of the chunks there are now.",
         "doctor": "Say what is suspicious in files, and what it does to which measure.",
         "validate": "Check a file against the rules of its track, and repair it.",
         "datasets": "List data sets; show, fetch, import, export or check one.",

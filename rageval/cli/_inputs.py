@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval.errors import InputError, UsageError
@@ -56,6 +56,7 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
             unknown.append(source)
         else:
             source = _QrelsOfUmbrela(source, reading) if kind == "umbrela" else source
+            source = _QrelsOfSpans(source, reading) if kind == "spans" else source
             {"run": inputs.runs, "json": inputs.answers}.get(kind, inputs.qrels).append(source)
     if inputs.answers and (inputs.runs or inputs.qrels):
         raise UsageError(
@@ -126,11 +127,28 @@ def _tag(run: Any, reading: Reading) -> str | None:
     return columns[-1].strip().decode("utf-8", "surrogateescape") or None
 
 
-def judgements(inputs: Inputs, reading: Reading, floor: int) -> Any:
-    """Read the one set of judgements."""
+_OF_SPANS = ("chunks", "sources", "overlap", "stale")
+
+
+def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[str, Any]) -> Any:
+    """Read the one set of judgements; `options` are what is said of spans and chunks."""
     if len(inputs.qrels) != 1 or not inputs.runs:
         raise UsageError(_expectation(inputs))
     (qrels,) = inputs.qrels
+    if isinstance(qrels, _QrelsOfSpans):
+        return qrels.load({name: options[name] for name in _OF_SPANS})
+    found = _loaded(qrels, reading, floor)
+    said = [name for name in _OF_SPANS[1:] if options[name] is not None]
+    if said:
+        raise UsageError(f"--{said[0]} is about spans; leave it out for judgements of documents")
+    if options["chunks"] is not None:
+        from rageval.spans.projecting import require_judged_chunks
+
+        require_judged_chunks(options["chunks"], found, reading.limits)
+    return found
+
+
+def _loaded(qrels: Any, reading: Reading, floor: int) -> Any:
     if isinstance(qrels, _QrelsOfDataset | _QrelsOfUmbrela):
         return qrels.load()
     return read_qrels(qrels, reading=reading, floor=floor)
@@ -173,6 +191,24 @@ class _QrelsOfUmbrela:
         found = Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)
         found.judges = ("UMBRELA",)  # which is a model by its very name
         return found
+
+
+class _QrelsOfSpans:
+    """Judgements that are spans of sources, to be met with chunks."""
+
+    def __init__(self, source: Any, reading: Reading) -> None:
+        self.name, self._source, self._limits = name_of(source), source, reading.limits
+
+    def load(self, options: Mapping[str, Any]) -> Any:
+        from rageval.spans import project
+
+        if options["chunks"] is None or options["sources"] is None:
+            raise UsageError(
+                f"{visible(self.name)}: holds spans of sources; expected --chunks FILE and --sources DIR,"
+                " by which it is told what chunks hold them"
+            )
+        said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
+        return project(self._source, options["chunks"], options["sources"], limits=self._limits, **said)
 
 
 def _source(word: str) -> Any:
@@ -229,9 +265,12 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
             return "json"
     if lines[0].lstrip().startswith(b"{"):
         from rageval.files import retrieved
+        from rageval.files.spans import is_spans as is_gold
 
         if (found := retrieved.kind_of(start)) is not None:
             return found
+        if is_gold(start):
+            return "spans"
         return "umbrela" if b'"judgment"' in lines[0] else "json"
     kind = kind_of_line(lines[0])
     return _odd(lines[0], name, start) if kind is None else kind.name

@@ -212,6 +212,37 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             " list of two: 0.1 lets the first win 60 %).",
         },
     ),
+    "--chunks": (
+        ("--chunks",),
+        {
+            "metavar": "FILE",
+            "help": "The chunks that are retrieved: lines {id, doc_id, start, end} or {id, doc_id, text}."
+            " Judgements may then be spans of sources.",
+        },
+    ),
+    "--sources": (
+        ("--sources",),
+        {
+            "metavar": "DIR|FILE",
+            "help": "The texts that spans and chunks are of: files, or lines {id, text}.",
+        },
+    ),
+    "--overlap": (
+        ("--overlap",),
+        {
+            "metavar": "RULE",
+            "show_default": "share>=0.5",
+            "help": "How much of a span a chunk must have to hold it: a share, whole or any.",
+        },
+    ),
+    "--stale": (
+        ("--stale",),
+        {
+            "type": click.Choice(("error", "drop")),
+            "show_default": "error",
+            "help": "Spans whose text their sources hold no longer: refuse, or leave out.",
+        },
+    ),
     "--dask": (("--dask",), {"metavar": "ADDRESS", "help": "Let the workers of a Dask cluster do it."}),
     "--run": (("--run", "runs"), {"multiple": True, "metavar": "FILE"}),
     "--dry-run": (("--dry-run",), {"is_flag": True, "help": "Say what it would cost, and ask nobody."}),
@@ -293,7 +324,7 @@ def shared(name: str, **said: Any) -> Callable[[Decorated], Decorated]:
 _SECTIONS = {
     "What is measured": (
         *("measures", "measure", "rel", "ties", "zero_rel", "intersection", "complete", "nothing_judged"),
-        *("on_missing", "bounds", "group_by", "weights", "provider", "compat"),
+        *("overlap", "stale", "on_missing", "bounds", "group_by", "weights", "provider", "compat"),
     ),
     "What is read": (
         *(
@@ -307,6 +338,8 @@ _SECTIONS = {
             "runs",
             "gold",
             "evidence",
+            "chunks",
+            "sources",
         ),
         "gold_chosen",
         *("qrels", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),

@@ -152,7 +152,7 @@ def prepared(
     named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
     everything = options["judged_only"] or options["bounds"] or bool(options["provider"]) or named is False
     floor = lowest_grade(measures, options["rel"], everything)
-    qrels = judgements(inputs, reading, floor)
+    qrels = judgements(inputs, reading, floor, options)
     groups = None
     if options["group_by"]:
         from rageval.cli._inputs import groups_of
@@ -164,6 +164,12 @@ def prepared(
     return evaluator, run_sources(inputs.runs, reading, options["dedup"], options["names"])
 
 
+def refuse_bounds_of_spans(evaluator: Evaluator) -> None:
+    """Refuse --bounds where the gold is spans and runs are compared: ranges are of one run alone."""
+    if evaluator.rules.bounds and evaluator.qrels.spans is not None:
+        raise UsageError("--bounds of spans are of single runs (rageval score); leave them out here")
+
+
 def _said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     """Say what should be known of one run."""
     yield from remarks(scores, evaluator)
@@ -171,6 +177,8 @@ def _said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         if score.bounds:
             low, high = score.bounds
             what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
+            if evaluator.qrels.spans is not None and evaluator.rules.bounds:
+                what = "whatever the undecided chunks hold"
             yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
         elif evaluator.rules.ties == EXPECTED:
             yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
@@ -216,6 +224,7 @@ def _evaluated(
 
 
 _FOR_RUNS = (
+    *("chunks", "sources", "overlap", "stale"),
     *("rel", "depth", "judged_only", "dedup", "provider"),
     *("nuggets_in_qrels", "nothing_judged", "ties", "complete", "intent_weights"),
 )

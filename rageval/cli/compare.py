@@ -45,6 +45,7 @@ _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "interse
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
 _SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
 _SHARED |= {"gold", "gold_chosen", "population", "intent_weights"}
+_SHARED |= {"chunks", "sources", "overlap", "stale"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -177,7 +178,7 @@ def _runs_compared(
     inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
 ) -> tuple[Comparison, list[Scores], list[str], list[str]]:
     from rageval.cli._scoring import compared as scored_runs
-    from rageval.cli._scoring import prepared, refuse, refuse_nuggets
+    from rageval.cli._scoring import prepared, refuse, refuse_bounds_of_spans, refuse_nuggets
     from rageval.comparison import compare
     from rageval.comparison.comparing import absent, alike
 
@@ -185,6 +186,7 @@ def _runs_compared(
     if options["gold"] and options["bounds"]:
         raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     evaluator, given = prepared(inputs, measures, options, reading)
+    refuse_bounds_of_spans(evaluator)
     settings = _settings(options, evaluator.qrels.query_ids, inputs.datasets)
     results, sources, said, refused = scored_runs(evaluator, given, options, reading)
     if len(results) < 2:

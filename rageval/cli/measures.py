@@ -16,7 +16,7 @@ def measures(name: str | None) -> None:
 
 
 def _listing() -> str:
-    from rageval.measures import answer_measures, builtin, run_measures
+    from rageval.measures import answer_measures, builtin, run_measures, span_measures
     from rageval.measures.official import OFFICIAL
     from rageval.measures.parsing import SHORT
     from rageval.plugins import plugin_names
@@ -24,6 +24,8 @@ def _listing() -> str:
     width = max(map(len, builtin())) + 2
     lines = ["Of runs (RUN... QRELS):"]
     lines += [f"{name:<{width}}{measure.summary}" for name, measure in run_measures().items()]
+    lines += ["", "Of runs and spans (RUN... SPANS.jsonl --chunks FILE --sources DIR):"]
+    lines += [f"{name:<{width}}{measure.summary}" for name, measure in span_measures().items()]
     lines += ["", "Of judged answers (JUDGED.jsonl...):"]
     lines += [f"{name:<{width}}{measure.summary}" for name, measure in answer_measures().items()]
     lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]

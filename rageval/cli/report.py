@@ -29,6 +29,7 @@ _SETTINGS = (
 )
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
+_SHARED |= {"chunks", "sources", "overlap", "stale"}
 _SHARED |= {
     "limits",
     "names",
@@ -151,13 +152,14 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
 
 
 def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.cli._scoring import compared, prepared
+    from rageval.cli._scoring import compared, prepared, refuse_bounds_of_spans
     from rageval.comparison.sensitivity import under_every_completion
     from rageval.pages.gathering import report_of_runs
 
     if options["gold"] and options["bounds"]:
         raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     evaluator, given = prepared(inputs, measures, options, reading)
+    refuse_bounds_of_spans(evaluator)
     queries = evaluator.qrels.query_ids
     extra = _beside(options, queries, inputs.datasets, reading)
     results, sources, said, refused = compared(evaluator, given, options, reading)

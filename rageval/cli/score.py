@@ -99,6 +99,10 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     type=click.Choice(_COMPAT),
     help="Another tool's rules, to match its numbers.",
 )
+@shared("--chunks")
+@shared("--sources")
+@shared("--overlap")
+@shared("--stale")
 @shared("--nuggets")
 @shared("--intent-weights")
 @shared("--answers")

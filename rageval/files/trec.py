@@ -30,6 +30,8 @@ from rageval.files.opening import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rageval.records import Qrel
+
 
 _SCORE = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _GRADE = re.compile(rb"[+-]?\d{1,7}", re.ASCII)
@@ -540,3 +542,12 @@ def as_text(stretches: Iterable[RunRows]) -> Iterator[Text]:
             b"%s\tQ0\t%s\t0\t%s\t0" % (query, doc, repr(score).encode()) for query, doc, score in columns
         ]
         yield Text(b"\n".join(lines), rows.lines)
+
+
+def qrel_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
+    """Return lines `query nugget document grade`; tabs part them where an id holds a space."""
+    found = list(qrels)
+    spaced = any(" " in name for row in found for name in (row.query_id, row.iteration, row.doc_id))
+    separator = "\t" if spaced else " "
+    for row in found:
+        yield separator.join((row.query_id, row.iteration, row.doc_id, str(row.relevance)))

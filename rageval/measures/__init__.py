@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rageval.measures._preferences import rank_score, win_rate
     from rageval.measures._ranks import ap, map_ia, ndcg, rr
     from rageval.measures._sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
+    from rageval.measures._spans import span_iou, span_precision, span_recall
     from rageval.measures._words import length, lexical_recall, token_f1
     from rageval.measures.base import Measure, measure
 
@@ -54,6 +55,7 @@ _OF_RUNS = {
     **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "_sets"),
     **dict.fromkeys(("d_ndcg", "i_rec", "d_sharp"), "_intents"),
 }
+_OF_SPANS = dict.fromkeys(("span_recall", "span_precision", "span_iou"), "_spans")
 _OF_ANSWERS = {
     **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "_nuggets"),
     **dict.fromkeys(("crag_score", "crag_share"), "_correctness"),
@@ -69,7 +71,7 @@ _OF_ANSWERS = {
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
     **dict.fromkeys(("grade", "pass_rate"), "_graded"),
 }
-_FAMILY = {**_OF_RUNS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
+_FAMILY = {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
 
 __all__ = [
     "Measure",
@@ -126,6 +128,9 @@ __all__ = [
     "rr",
     "rubric_score",
     "sentence_share",
+    "span_iou",
+    "span_precision",
+    "span_recall",
     "strec",
     "success",
     "token_f1",
@@ -150,19 +155,25 @@ def __dir__() -> list[str]:
 
 def known(name: str) -> Measure | None:
     """Return the measure that rageval brings under this name, if there is one."""
-    return _member(name) if name in _OF_RUNS or name in _OF_ANSWERS else None
+    return _member(name) if name in {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS} else None
 
 
 @cache
 def builtin() -> dict[str, Measure]:
     """Every measure rageval brings, by name, in the order in which they are listed."""
-    return run_measures() | answer_measures()
+    return run_measures() | span_measures() | answer_measures()
 
 
 @cache
 def run_measures() -> dict[str, Measure]:
     """Return the measures of runs."""
     return {name: _member(name) for name in _OF_RUNS}
+
+
+@cache
+def span_measures() -> dict[str, Measure]:
+    """Return the measures of runs that take gold spans."""
+    return {name: _member(name) for name in _OF_SPANS}
 
 
 @cache

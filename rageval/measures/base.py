@@ -9,7 +9,8 @@ What else is known of it is declared with it, and nowhere else: `@measure(better
 
 The keyword-only arguments are the parameters: their annotations say what is allowed, their defaults
 what is meant when nothing is said, the docstring is the measure's page. A measure of runs takes a `Ranking`
-and returns a number; one whose first argument is annotated as `Assessment` is a measure of answers.
+and returns a number; one whose first argument is annotated as `Assessment` is a measure of answers, as
+`Covering` one of the characters of sources.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from rageval.plugins import above
 
 if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment, Judgement
+    from rageval.measures.covering import Covering
 
     Weighs = Callable[[Mapping[str, Any], Judgement], float]
 
@@ -202,11 +204,11 @@ class Measure:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
         return Measure(self.function, self._given, _checked_cutoff(k, self.name), self.about)
 
-    def values(self, queries: Iterable[Ranking | Assessment]) -> list[float]:
+    def values(self, queries: Iterable[Ranking | Assessment | Covering]) -> list[float]:
         """Return the value of each query."""
         return list(map(self.value, queries))
 
-    def value(self, query: Ranking | Assessment) -> float:
+    def value(self, query: Ranking | Assessment | Covering) -> float:
         """Return the value of one query."""
         try:
             value = self.function(query, **self._arguments)
@@ -232,7 +234,7 @@ class Measure:
     def _kind(self) -> type[float]:
         return {kind.__name__: kind for kind in _SHARES}.get(self._returns, float)
 
-    def _number(self, value: Any, query: Ranking | Assessment) -> float:
+    def _number(self, value: Any, query: Ranking | Assessment | Covering) -> float:
         """Return what a function of somebody else's returned as a number."""
         expected = f"a {self._returns}, as it is annotated, or NaN" if self.gives_shares else "a number"
         try:
@@ -256,6 +258,12 @@ class Measure:
         """Whether it scores judged answers; otherwise it scores runs."""
         first = next(iter(inspect.signature(self.function).parameters.values()))
         return _name_of(first) == "Assessment"
+
+    @cached_property
+    def of_spans(self) -> bool:
+        """Whether it scores runs by characters, which takes gold spans and chunks."""
+        first = next(iter(inspect.signature(self.function).parameters.values()))
+        return _name_of(first) == "Covering"
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:

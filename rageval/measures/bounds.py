@@ -115,16 +115,28 @@ class Bounds(NamedTuple):
         return Ends(low, min(high, -self.least(topic, rel, k, tops.turned(), parameters)))
 
 
-def ranked(ranking: Ranking, k: int | None, rel: int) -> _Top:
-    """Return the top k of a ranking beside the judgements; what is unjudged below it may be relevant."""
+def ranked(
+    ranking: Ranking, k: int | None, rel: int, undecided: tuple[Sequence[int], int] | None = None
+) -> _Top:
+    """Return the top k of a ranking beside the judgements; what is unjudged below it may be relevant.
+
+    Where it is known which documents are `undecided` (their ranks, and how many there are, retrieved or not),
+    others that are not judged are not relevant.
+    """
     depth = ranking.depth(k)
-    found: list[Nuggets | None] = [None] * depth
+    ranks, number = undecided if undecided is not None else ((), 0)
+    found: list[Nuggets | None] = [None if undecided is None else ()] * depth
+    for rank in ranks:
+        if rank <= depth:
+            found[rank - 1] = None
     judged_below = 0
     for hit in ranking.hits(rel=None):
         if hit.rank <= depth:
             found[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
         else:
             judged_below += 1
+    if undecided is not None:
+        return _Top(ranking.topic, rel, k, found, ranking.retrieved, number - found.count(None))
     # Unjudged documents below the cut-off are not scored, but may be relevant, which lowers recall.
     others = ranking.retrieved - depth - judged_below
     return _Top(ranking.topic, rel, k, found, ranking.retrieved, others)

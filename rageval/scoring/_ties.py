@@ -32,6 +32,11 @@ def check_expected(measures: Sequence[object]) -> None:
                 f"{measure}: its mean over the orders of equal scores is not known; choose another rule for"
                 " ties than 'expected'"
             )
+        if measure.of_spans:
+            raise MeasureError(
+                f"{measure}: looks at characters, and its mean over the orders of equal scores is not known;"
+                " choose another rule for ties than 'expected'"
+            )
         if callable(measure.aggregate):
             raise MeasureError(
                 f"{measure}: its queries' values become one by a function, and a function of means is no mean"

@@ -29,12 +29,13 @@ from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores, require_groups
-from rageval.scoring.sources import RunSource, _as_qrels, run_source, whole_qrels
+from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
+    from rageval.spans.projecting import Projected
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _ZERO_REL = ("zero", "skip", "nan")
@@ -204,7 +205,7 @@ class Evaluator:
         if self.rules.bounds:
             for measure in self.measures:
                 bounds_of(measure)
-        self.qrels: Qrels = self._with_nuggets(_as_qrels(qrels, self._floor()))
+        self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
         self._said_of_weights: list[str] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
@@ -213,6 +214,13 @@ class Evaluator:
         self._plans = [self._plan(measure) for measure in self.measures]
         if not self.qrels.query_ids:
             raise InputError(f"{self.qrels.name}: holds no judgements")
+        if self.qrels.spans is None and any(map(_of_spans, self.measures)):
+            raise MeasureError(
+                f"{next(filter(_of_spans, self.measures))} is of gold spans; expected a file of spans, with"
+                " --chunks and --sources (in Python what rageval.spans.project returns)"
+            )
+        if self.qrels.spans is not None and not self.rules.bounds:
+            self.qrels.spans.refuse_open("say --bounds to see between what values measures lie,")
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
@@ -230,6 +238,8 @@ class Evaluator:
         return [*self._said_of_weights, *self._said_of_nuggets()]
 
     def _said_of_nuggets(self) -> list[str]:
+        if self.qrels.spans is not None:
+            return list(self.qrels.spans.remarks())
         asks = any(measure.wants_nuggets for measure in self.measures)
         if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
             return [
@@ -263,9 +273,11 @@ class Evaluator:
             source = above("parts")(source, executor)
         views = list(dict.fromkeys(view for _, view in self._plans))
         expected = self.rules.ties == EXPECTED
-        twice = expected or self.rules.bounds or len(views) > 1
+        twice = expected or self.rules.bounds or len(views) > 1 or self.qrels.spans is not None
         if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
             source = source.in_memory()
+        if self.qrels.spans is not None:
+            self._refuse_other_chunks(source, self.qrels.spans)
         joined = {view: self._join(source, view) for view in views}
         notes = joined[views[0]].notes
         notes.queries_without_relevant = self._has_relevant().count(False)
@@ -279,7 +291,7 @@ class Evaluator:
             rankings = joined[view].rankings
             if tied is None:
                 values = self._values(measure, rankings, source, view)
-                found = [values, *self._completed(measure, values, rankings)]
+                found = [values, *self._completed(measure, values, rankings, source, view)]
             else:
                 found = self._over_orders(measure, rankings, tied)
             counted = self._counted(included, measure)
@@ -291,6 +303,8 @@ class Evaluator:
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
             score = replace(score, said_by=self.qrels.judges)
             bounds = tuple(replace(score, numbers=end).value for end in ends)
+            if self.qrels.spans is not None and self.qrels.spans.undecided:
+                score = replace(score, numbers=[math.nan] * len(values))  # a range, and never a point
             scores.append(replace(score, bounds=bounds or None))
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         return Scores(source.name, tuple(scores), notes, judged)
@@ -300,6 +314,7 @@ class Evaluator:
         known = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
         if self._weights_digest:
             known["intent_weights"] = self._weights_digest
+        known |= self.qrels.spans.signature if self.qrels.spans is not None else {}
         return self.rules.signature(measure, view, **known)
 
     def by(self, qrels: QrelsLike) -> Evaluator:
@@ -372,6 +387,12 @@ class Evaluator:
         deepest = None if view.judged_only else self._deepest()
         return source.join(Joining(self.qrels, view, cutoffs, deepest))
 
+    def _refuse_other_chunks(self, source: RunSource, found: Projected) -> None:
+        """Refuse a run that holds documents which are none of the chunks that the gold was put on."""
+        judged = set(self.qrels.query_ids)
+        wanted = [docs for query, docs in source.run().ranked(Order()) if query in judged]
+        found.require_chunks(source.name, list(dict.fromkeys(doc for docs in wanted for doc in docs)))
+
     def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
@@ -421,6 +442,9 @@ class Evaluator:
     ) -> list[float]:
         if isinstance(measure, ForeignMeasure):
             values = self._foreign_values(measure, source, view)
+        elif self.qrels.spans is not None and measure.of_spans:
+            seen = _compat.ranking_of(source.run(), self.qrels, view)
+            values = measure.values(self.qrels.spans.coverings(seen))
         else:
             values = measure.values(rankings)
         return self._defined(measure, values)
@@ -441,21 +465,45 @@ class Evaluator:
         return tied(ranks, everything.rankings, joined.rankings, rules.judged_only, rules.depth)
 
     def _completed(
-        self, measure: Any, values: Sequence[float], rankings: Sequence[Ranking]
+        self,
+        measure: Any,
+        values: Sequence[float],
+        rankings: Sequence[Ranking],
+        source: RunSource,
+        view: View,
     ) -> list[list[float]]:
-        """Return both ends over all ways to judge the unjudged documents, if that was asked for."""
+        """Return both ends over all ways to judge the unjudged documents, if that was asked for.
+
+        Where the gold is spans, what is not judged is not gold, but for chunks with a part of a wide span.
+        """
         if not self.rules.bounds:
             return []
         from rageval.measures.bounds import Ends, ranked
 
         bounds, rel = bounds_of(measure), measure.rel if measure.rel is not None else 1
         ends = []
+        undecided = self._undecided(source, view)
         for value, ranking in zip(values, rankings, strict=True):
-            top = ranked(ranking, measure.k, rel)
+            top = ranked(ranking, measure.k, rel, None if undecided is None else undecided[ranking.query_id])
             # With nothing unjudged the value is certain, and both ends are the value itself, to the last bit.
             is_open = top.unjudged or top.others
             ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
         return [self._defined(measure, [end[at] for end in ends]) for at in (0, 1)]
+
+    def _undecided(self, source: RunSource, view: View) -> dict[str, tuple[list[int], int]] | None:
+        """Return the ranks of each query's undecided chunks, and their number; None if gold is no spans."""
+        if self.qrels.spans is None:
+            return None
+
+        seen = _compat.ranking_of(source.run(), self.qrels, view)
+        chunks = self.qrels.spans.undecided
+        return {
+            query: (
+                [at for at, doc in enumerate(docs, 1) if doc in chunks.get(query, ())],
+                len(chunks.get(query, ())),
+            )
+            for query, docs in seen.items()
+        }
 
     def rankings(self, source: RunSource) -> dict[str, Sequence[str]]:
         """Return the documents of every query, best first, as far as they count."""
@@ -478,7 +526,7 @@ class Evaluator:
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> list[float]:
         """Ask ir_measures, in the forms that it takes."""
-        from rageval.scoring._compat import collapsed, nuggets, ranking_of
+        from rageval.scoring._compat import collapsed, nuggets
 
         rel = measure.rel
         measure.refuse(*self.qrels.extremes())
@@ -487,7 +535,9 @@ class Evaluator:
         else:
             form = (rel, EVERYTHING, POOLED) if measure.is_ours else (rel, view.floor)
             qrels = self._keep(("documents", *form), lambda: collapsed(self.qrels, *form))
-        values = measure.compute(qrels, ranking_of(source.run(), self.qrels, view), self.qrels.query_ids)
+        values = measure.compute(
+            qrels, _compat.ranking_of(source.run(), self.qrels, view), self.qrels.query_ids
+        )
         relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
         return [
             # Only where nothing is relevant; any other NaN stays NaN, and is counted as undefined.
@@ -678,6 +728,10 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
 
 
 _USUAL = Rules()
+
+
+def _of_spans(measure: object) -> bool:
+    return isinstance(measure, Measure) and measure.of_spans
 
 
 def bounds_of(measure: object) -> Bounds:

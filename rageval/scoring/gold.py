@@ -29,7 +29,7 @@ from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Score, Scores, is_person
-from rageval.scoring.sources import RunSource, _as_qrels, read_qrels, whole_qrels
+from rageval.scoring.sources import RunSource, as_qrels, read_qrels, whole_qrels
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ def _name(source: Any) -> str:
 def _documents(source: Any, limits: Limits) -> Iterator[tuple[str, Qrels]]:
     """Yield each judge of a file with the judgements."""
     if not isinstance(source, str | os.PathLike):
-        qrels = _as_qrels(source)
+        qrels = as_qrels(source)
         yield "+".join(qrels.judges), qrels
         return
     record = first_record(start_of(source, limits))

@@ -241,6 +241,11 @@ def read_qrels(
             for _, query, doc, number in retrieved.numbers(source, reading.limits)
         ]
         return Qrels.from_records(records, name_of(source))
+    if _is_gold(source, reading):
+        raise InputError(
+            f"{name_of(source)}: holds spans of sources; which chunks hold them is told by --chunks FILE and"
+            " --sources DIR (in Python: rageval.spans.project(spans, chunks, sources))"
+        )
     source = kept(source)
     qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
@@ -350,6 +355,18 @@ def _is_retrieved(source: Any, reading: Reading) -> bool:
     return retrieved.kind_of(start_of(source, reading.limits)) is not None
 
 
+def _is_gold(source: Any, reading: Reading) -> bool:
+    """Return whether the file holds spans, which are judgements only beside chunks."""
+    if is_remote(source) or is_columnar(source):
+        return False
+    start = first_bytes(source, reading.limits)
+    if not start.lstrip().startswith(b"{"):
+        return False
+    from rageval.files.spans import is_spans
+
+    return is_spans(start)
+
+
 def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
@@ -374,7 +391,7 @@ def _run_table(run: Any) -> Run:
     raise InputError(f"expected a run (a path, dict, DataFrame or records), found {run!r:.80}")
 
 
-def _as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
+def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
     """Return judgements in any form that `evaluate` takes."""
     if isinstance(qrels, Qrels):
         return qrels

@@ -29,6 +29,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "plugins": (set(), set()),
     "measures": (BASE, {"numpy"}),
     "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
+    "spans": (BASE | {"files", "measures", "scoring"}, {"msgspec"}),
     "judges": (BASE | {"clusters", "files"}, {"msgspec"}),
     "datasets": (BASE | {"files", "scoring"}, {"msgspec"}),
     "building": (

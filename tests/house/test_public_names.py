@@ -100,7 +100,7 @@ OPTIONS = {
 PAGE = Path(__file__).parents[2] / "docs" / "public.md"
 ROOMS = (
     *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
-    "conformance",
+    *("conformance", "spans"),
 )
 
 

@@ -46,6 +46,7 @@ QUERIES = [str(query) for query in range(1, 11)]
 RISING = {
     *("alpha_ndcg", "alpha_dcg", "coverage", "strec", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"),
     *("d_ndcg", "i_rec", "d_sharp"),
+    *("span_recall", "span_precision", "span_iou"),
     *("recall", "ndcg", "ap", "rr", "p", "success", "all_gold", "judged"),
     *("nugget_recall", "nugget_density", "nugget_f", "rubric_score", "crag_score", "correctness"),
     *("faithfulness", "citation_precision", "citation_recall", "rank_score", "win_rate"),
@@ -122,7 +123,7 @@ def variants(measure: Measure) -> list[Measure]:
 
 
 ALL = [each for measure in builtin().values() for each in variants(measure)]
-OF_RUNS = [measure for measure in ALL if not measure.of_answers]
+OF_RUNS = [measure for measure in ALL if not measure.of_answers and not measure.of_spans]
 OF_ANSWERS = [measure for measure in ALL if measure.of_answers]
 
 

@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from rageval.cli import main
 from rageval.cli.compare import _FORMATS as OF_COMPARE
 from rageval.cli.score import _FORMATS
-from rageval.measures import builtin
+from rageval.measures import builtin, run_measures
 
-OF_RUNS = sorted(name for name, measure in builtin().items() if not measure.of_answers)
+OF_RUNS = sorted(run_measures())
 REMARK = "rests on 1 of 4 queries; on the others undefined"
 ONE_RUN = ("freshstack-leaderboard", "leaderboard-trec_eval")  # or one set of measures
 BOARDS = ("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-jsonl")

@@ -1,0 +1,12 @@
+"""Gold that outlives a chunking: quotes found in sources, spans met with whatever chunks there are.
+
+from rageval.spans import anchor, project
+
+anchor("qrels.nugget", "old.jsonl", "docs", quotes="judged.jsonl").save("spans.jsonl")  # once
+rageval.evaluate("alpha_ndcg@10", "run.trec", project("spans.jsonl", "new.jsonl", "docs"))  # every time
+"""
+
+from rageval.spans.anchoring import Anchored, anchor
+from rageval.spans.projecting import Projected, project
+
+__all__ = ["Anchored", "Projected", "anchor", "project"]

@@ -1,0 +1,245 @@
+"""Where a quote stands in a text: as it is, but for blanks and signs, or but for some words.
+
+Offsets count code points. Three ways are tried, the strictest first: the very text; the text without regard
+to white space, case, the shape of quotation marks and composed letters; and the words, of which some may be
+lost or spelled otherwise, where enough of them follow one another. What reaches no such share is not found:
+a place that is probably right would be gold that nobody said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+THRESHOLD = 0.7  # of the words of a quote, that stand there in their order
+_GRAM = 3
+_WINDOWS = 8  # that most 3-grams vote for
+_GAIN = 4  # words that may be skipped for one that agrees
+_LONG = 100  # words from which on runs of words are compared, and not every word with every other
+_FEWEST = 3  # words of a quote that is looked for elsewhere, too: "yes" stands everywhere
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′´ʼ＇", "'"),
+        **dict.fromkeys("“”„‟″«»＂", '"'),
+        **dict.fromkeys("‐‑‒–—―−﹣－", "-"),
+        "…": "...",
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"),
+    }
+)
+# Scripts that are written without blanks: each letter is a word.
+_WORD = "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|\\w+"
+
+
+class QuotePlace(NamedTuple):
+    """A stretch of a text, and how much of the quote stands there."""
+
+    start: int
+    end: int
+    score: float = 1.0
+
+
+class SourceText:
+    """A text in which quotes are looked for; what is made of it for this is made once."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text as it is."""
+        self.text = text
+
+    def places(self, quote: str, start: int = 0, end: int | None = None) -> list[QuotePlace]:
+        """Return where the quote stands between two offsets, in order; all equally well.
+
+        >>> text = SourceText("He said:  “Go on”. Then he went on, and on.")
+        >>> text.places("went on"), text.places('"go on"'), text.places("He left")
+        ([QuotePlace(start=27, end=34, score=1.0)], [QuotePlace(start=10, end=17, score=1.0)], [])
+        """
+        end = len(self.text) if end is None else min(end, len(self.text))
+        return (
+            list(self._exact(quote, start, end))
+            or list(self._folded(quote, start, end))
+            or self._by_words(quote, start, end)
+        )
+
+    def copies(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """Return where else the text of a place stands, but for blanks and signs."""
+        start, end = place
+        quote = self.text[start:end]
+        if len(words_of(quote)) < _FEWEST:
+            return ()
+        found = ((at.start, at.end) for at in self._folded(quote, 0, len(self.text)))
+        return tuple(at for at in found if at[1] <= start or end <= at[0])
+
+    def _exact(self, quote: str, start: int, end: int) -> Iterator[QuotePlace]:
+        """Yield where the very text stands; places do not overlap."""
+        quote = quote.strip()
+        at = self.text.find(quote, start, end) if quote else -1
+        while at >= 0:
+            yield QuotePlace(at, at + len(quote))
+            at = self.text.find(quote, at + len(quote), end)
+
+    def _folded(self, quote: str, start: int, end: int) -> Iterator[QuotePlace]:
+        """Yield where the text stands but for white space, case and the shape of signs."""
+        wanted = folded(quote)[0].strip()
+        text, origin = self._shape
+        first, last = bisect_left(origin, start), bisect_left(origin, end)
+        at = text.find(wanted, first, last) if wanted else -1
+        while at >= 0:
+            to = at + len(wanted)
+            yield QuotePlace(origin[at], self._with_marks(origin[to - 1] + 1))
+            at = text.find(wanted, to, last)
+
+    def _with_marks(self, end: int) -> int:
+        """Return the end behind the marks that sit on the last letter."""
+        while end < len(self.text) and unicodedata.combining(self.text[end]):
+            end += 1
+        return end
+
+    @cached_property
+    def _shape(self) -> tuple[str, Sequence[int]]:
+        return folded(self.text)
+
+    @cached_property
+    def _words(self) -> tuple[list[str], Sequence[int], Sequence[int]]:
+        found = list(re.finditer(_WORD, self.text))
+        words = [_word(match.group()) for match in found]
+        return words, [match.start() for match in found], [match.end() for match in found]
+
+    @cached_property
+    def _grams(self) -> dict[tuple[str, ...], list[int]]:
+        """Where each three words that follow one another stand."""
+        words = self._words[0]
+        found: dict[tuple[str, ...], list[int]] = {}
+        for at in range(len(words) - _GRAM + 1):
+            found.setdefault(tuple(words[at : at + _GRAM]), []).append(at)
+        return found
+
+    def _by_words(self, quote: str, start: int, end: int) -> list[QuotePlace]:
+        """Return the place where most of the words stand, if these are enough."""
+        wanted = words_of(quote)
+        _, begins, ends = self._words
+        first, last = bisect_left(begins, start), bisect_left(ends, end + 1)
+        best: dict[tuple[int, int], float] = {}
+        align = _aligned if len(wanted) <= _LONG else _chained
+        for low, high in self._windows(wanted, first, last):
+            found = align(wanted, self._words[0][low:high])
+            if found is not None and found[2] >= THRESHOLD * len(wanted):
+                place = begins[low + found[0]], ends[low + found[1]]
+                best[place] = max(best.get(place, 0.0), found[2] / len(wanted))
+        highest = max(best.values(), default=0.0)
+        return [QuotePlace(*place, highest) for place, score in sorted(best.items()) if score == highest]
+
+    def _windows(self, wanted: Sequence[str], first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the stretches of words that most 3-grams of the quote vote for."""
+        votes: Counter[int] = Counter()
+        slack = max(_GRAM, len(wanted) // 4)
+        for at in range(len(wanted) - _GRAM + 1):
+            for place in self._grams.get(tuple(wanted[at : at + _GRAM]), ()):
+                if first <= place and place + _GRAM <= last:
+                    votes[(place - at) // slack] += 1
+        for stretch, _ in votes.most_common(_WINDOWS):
+            begin = stretch * slack
+            yield max(first, begin - slack), min(last, begin + len(wanted) + 3 * slack)
+
+
+def _aligned(wanted: Sequence[str], window: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return the first and the last word of the window that agree, and how many do, in the same order.
+
+    Words before the first and behind the last cost nothing, those skipped between them little: a lone word
+    far away is not worth the way to it.
+    """
+    if not wanted or not window:
+        return None
+    # A cell is (value, words that agree, first word): the best that ends at this word of the window.
+    row: list[tuple[int, int, int]] = [(0, 0, at) for at in range(len(window) + 1)]
+    best = (0, 0, 0, 0)
+    for word in wanted:
+        above, row = row, [(0, 0, 0)]
+        for at, other in enumerate(window, 1):
+            value, number, begin = row[at - 1]
+            found = max(above[at], (value - 1, number, begin) if number else (0, 0, at), key=_value)
+            if word == other:
+                value, number, begin = above[at - 1]
+                fresh = number == 0
+                found = max(found, (value + _GAIN, number + 1, at - 1 if fresh else begin), key=_value)
+                best = max(best, (*found, at - 1), key=_value) if found[1] else best
+            row.append(found)
+    return None if not best[1] else (best[2], best[3], best[1])
+
+
+def _chained(wanted: Sequence[str], window: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return the same by the longest chain of 3-grams that both have, in time that hardly grows with both."""
+    there: dict[tuple[str, ...], list[int]] = {}
+    for at in range(len(window) - _GRAM + 1):
+        there.setdefault(tuple(window[at : at + _GRAM]), []).append(at)
+    ends: list[int] = []  # the least place at which a chain of each length ends
+    tops: list[tuple[int, int]] = []  # the link at which it ends: its number among all, and the place
+    links: list[tuple[int, int, int]] = []  # place in the quote, in the window, and the link before
+    for at in range(len(wanted) - _GRAM + 1):
+        # From the last place to the first, so that no chain takes two places for one 3-gram.
+        for place in reversed(there.get(tuple(wanted[at : at + _GRAM]), ())):
+            length = bisect_left(ends, place)
+            links.append((at, place, tops[length - 1][0] if length else -1))
+            ends[length : length + 1] = [place]
+            tops[length : length + 1] = [(len(links) - 1, place)]
+    if not tops:
+        return None
+    chain = []
+    link = tops[-1][0]
+    while link >= 0:
+        at, place, link = links[link]
+        chain.append((at, place))
+    covered = {word for at, _ in chain for word in range(at, at + _GRAM)}
+    return chain[-1][1], chain[0][1] + _GRAM - 1, len(covered)
+
+
+def _value(cell: tuple[int, ...]) -> int:
+    return cell[0]
+
+
+def folded(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text without what spellings differ in, and where each of its letters comes from.
+
+    >>> folded("A  “b”")[0]
+    'a "b"'
+    """
+    letters: list[str] = []
+    origin = array("q")
+    was_blank = False
+    for at, letter in enumerate(text):
+        if letter.isspace():
+            if not was_blank:
+                letters.append(" ")
+                origin.append(at)
+            was_blank = True
+            continue
+        new = letter.lower() if letter.isascii() else _plain(letter)
+        letters.extend(new)
+        origin.extend([at] * len(new))
+        was_blank = was_blank and not new
+    return "".join(letters), origin
+
+
+def _plain(letter: str) -> str:
+    """Return a letter without marks, in lower case; nothing, for what nobody sees."""
+    parts = unicodedata.normalize("NFKD", letter.translate(_SIGNS))
+    return "".join(
+        part for part in parts.casefold() if not unicodedata.combining(part) and not part.isspace()
+    )
+
+
+def _word(text: str) -> str:
+    return text.lower() if text.isascii() else "".join(map(_plain, text))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text as they are compared.
+
+    >>> words_of("It’s  Über-easy, 東京")
+    ['it', 's', 'uber', 'easy', '東', '京']
+    """
+    return [_word(match.group()) for match in re.finditer(_WORD, text)]

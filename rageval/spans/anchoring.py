@@ -1,0 +1,282 @@
+"""Judgements of chunks become spans of sources: once, so that they outlive the chunking."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.jsonl import Id, read_records
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.nuggets import read_nuggets
+from rageval.files.opening import Source, name_of
+from rageval.files.spans import write_spans
+from rageval.records import Qrel, Span
+from rageval.scoring.sources import as_qrels
+from rageval.spans.aligning import SourceText
+from rageval.spans.cutting import Chunks, require_ids
+from rageval.spans.projecting import spanning
+from rageval.spans.sources import Sources
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rageval.typing import FileLike, QrelsLike
+
+UNANCHORED = ("error", "drop")
+_GRADED = ("ok", "repaired")
+_LEFT_OUT = re.compile(r"\s*(?:\.{3,}|…|\[\s*(?:\.{3}|…)\s*\])\s*")
+_SHOWN = 3
+_BEYOND = 50  # code points behind a chunk, in which a quote that it cuts may end
+_Pair = tuple[str, str, str]  # query, nugget, chunk
+
+
+class Quote(msgspec.Struct):
+    """A judgement of a chunk with the words that decided it, or where they stand in the source."""
+
+    query_id: Id
+    item_id: Id
+    aspect: Id = "0"
+    evidence: str | None = None
+    start: int | None = None
+    end: int | None = None
+    status: str = "ok"
+
+
+@dataclass
+class Anchored:
+    """Spans, how they were found, and which judgements have none because their quotes stand nowhere."""
+
+    spans: list[Span] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    by_offsets: int = 0
+    by_quote: int = 0
+    by_nugget: int = 0
+    wide: int = 0
+    lost: list[tuple[_Pair, str]] = field(default_factory=list)
+
+    def remarks(self) -> Iterator[str]:
+        """Say how spans were found, and what could not be."""
+        ways = {
+            "by their offsets": self.by_offsets,
+            "by their quotes": self.by_quote,
+            "by the texts of their nuggets": self.by_nugget,
+        }
+        found = ", ".join(f"{number:,} {way}" for way, number in ways.items() if number)
+        yield f"{sum(ways.values()):,} judgements anchored" + (f": {found}" if found else "")
+        if self.wide:
+            yield (
+                f"{self.wide:,} judgements have no quote and keep their whole chunk as a wide span: in chunks"
+                " that hold only a part of it nobody can say whether the nugget is there"
+            )
+        if self.lost:
+            yield f"{lost_words(self.lost)}; left out"
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the spans as JSON lines, below a header that names the sources; return where they are."""
+        from pathlib import Path
+
+        from rageval.files.writing import whole_file
+
+        with whole_file(Path(path)) as stream:
+            for line in write_spans(self.spans, self.sources):
+                stream.write(f"{line}\n".encode())
+        return Path(path)
+
+
+def lost_words(lost: Sequence[tuple[_Pair, str]]) -> str:
+    """Say which quotes were not found."""
+    first = "; ".join(
+        f"{visible(query)}/{visible(nugget)} in {visible(chunk)} ({visible(quote[:60])!r})"
+        for (query, nugget, chunk), quote in lost[:_SHOWN]
+    )
+    more = f"; and {len(lost) - _SHOWN:,} more" if len(lost) > _SHOWN else ""
+    return f"{len(lost):,} quotes stand nowhere in their chunks: {first}{more}"
+
+
+def read_quotes(source: Source, limits: Limits = DEFAULT) -> dict[_Pair, Quote]:
+    """Return what judges quoted for (query, nugget, chunk); judgements that failed have nothing to say."""
+    found: dict[_Pair, Quote] = {}
+    for line, said in read_records(
+        source, Quote, "a judgement {query_id, item_id, aspect, evidence}", limits
+    ):
+        if (said.start is None) != (said.end is None):
+            raise InputError(f"{name_of(source)}:{line}: expected both start and end, or neither")
+        if said.status in _GRADED and ((said.evidence or "").strip() or said.start is not None):
+            found.setdefault((str(said.query_id), str(said.aspect), str(said.item_id)), said)
+    return found
+
+
+def anchored(
+    judged: Iterable[Qrel],
+    chunks: Chunks,
+    sources: Sources,
+    quotes: Mapping[_Pair, Quote],
+    nuggets: Mapping[tuple[str, str], str],
+    unanchored: str = "error",
+) -> Anchored:
+    """Return the spans of judgements: from offsets, quotes, or the nuggets' own texts, else whole chunks.
+
+    `MissingJudgements` if a quote stands nowhere, unless `unanchored` is `drop`.
+    """
+    if unanchored not in UNANCHORED:
+        raise UsageError(f"unanchored={unanchored!r}: expected one of {', '.join(UNANCHORED)}")
+    rows = list(judged)
+    require_ids(chunks.ids, (row.doc_id for row in rows), chunks.name)
+    found = Anchored()
+    listed: dict[tuple[str, str], bool] = {}
+    for row in rows:
+        pair = row.query_id, row.iteration
+        listed.setdefault(pair, False)
+        if row.relevance < 1:
+            continue
+        key = (*pair, row.doc_id)
+        span = _anchor(row, chunks, sources, quotes.get(key), nuggets.get(pair, ""), found)
+        # One that was lost is left out with its nugget: nobody knows that no chunk holds it.
+        listed[pair] = True
+        if span is not None:
+            found.spans.append(span)
+    if found.lost and unanchored == "error":
+        raise MissingJudgements(
+            f"{lost_words(found.lost)}; expected words of the chunk: have these judged again, or say"
+            " --unanchored drop (unanchored='drop' in Python) to leave them out"
+        )
+    found.spans = _merged(found.spans)
+    found.spans += [Span(*pair, grade=0) for pair, is_held in listed.items() if not is_held]
+    found.sources = {doc: sources.digest(doc) for doc in dict.fromkeys(s.doc_id for s in found.spans) if doc}
+    return found
+
+
+def _anchor(
+    row: Qrel, chunks: Chunks, sources: Sources, said: Quote | None, nugget: str, found: Anchored
+) -> Span | None:
+    """Return the span of one judgement, and count how it was found; None if its quote stands nowhere."""
+    doc = chunks.doc_of(row.doc_id)
+    text = sources.text(doc)
+    span = Span(row.query_id, row.iteration, doc, grade=row.relevance)
+    places = chunks.located(row.doc_id).places
+    if said is not None and said.start is not None and said.end is not None:
+        if not 0 <= said.start < said.end <= len(text.text):
+            raise InputError(
+                f"offsets {said.start} to {said.end} of {visible(row.query_id)}/{visible(row.iteration)}:"
+                f" expected some within the {len(text.text):,} code points of {visible(doc)}"
+            )
+        found.by_offsets += 1
+        return spanning(span, text, said.start, said.end)
+    quote = "" if said is None else said.evidence or ""
+    if quote:
+        place = _within(text, places, _LEFT_OUT.split(quote))
+        if place is None:
+            found.lost.append(((row.query_id, row.iteration, row.doc_id), quote))
+            return None
+        found.by_quote += 1
+        return spanning(span, text, *place)
+    place = _within(text, places, [nugget]) if nugget else None
+    if place is not None:
+        found.by_nugget += 1
+        return spanning(span, text, *place)
+    found.wide += 1
+    (start, end), *others = places
+    return spanning(span._replace(wide=True), text, start, end)._replace(also=tuple(others))
+
+
+def _within(
+    text: SourceText, places: Sequence[tuple[int, int]], pieces: Sequence[str]
+) -> tuple[int, int] | None:
+    """Return where the pieces of a quote stand in a chunk, from the first to the last; None if one does not.
+
+    A quote may go on behind the chunk's edge, where the chunks of a judge overlapped.
+    """
+    for start, end in places:
+        at, begin, last = start, -1, -1
+        for piece in filter(str.strip, pieces):
+            reach = len(piece) + _BEYOND
+            found = text.places(piece, at if begin >= 0 else max(0, start - reach), end + reach)
+            inside = [place for place in found if place.start < end and start < place.end]
+            if not inside:
+                begin = -1
+                break
+            whole = [place for place in inside if start <= place.start and place.end <= end]
+            place = (whole or inside)[0]
+            begin = place.start if begin < 0 else begin
+            at = last = place.end
+        if begin >= 0:
+            return begin, last
+    return None
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return spans once each: two judgements may quote one place, or overlapping chunks may hold it."""
+    found: dict[tuple[str, str, str], list[Span]] = {}
+    for span in spans:
+        same = found.setdefault(span[:3], [])
+        at = next((at for at, known in enumerate(same) if span.places[0] in known.places), None)
+        if at is None:
+            same.append(span)
+        else:  # quoted from two chunks, or where a copy of it stands
+            grade, is_wide = max(span.grade, same[at].grade), span.wide and same[at].wide
+            same[at] = same[at]._replace(grade=grade, wide=is_wide)
+    return [span for same in found.values() for span in same]
+
+
+def anchor(
+    qrels: QrelsLike,
+    chunks: FileLike,
+    sources: str | os.PathLike[str],
+    *,
+    quotes: FileLike | None = None,
+    nuggets: FileLike | None = None,
+    unanchored: str = "error",
+    limits: Limits = DEFAULT,
+) -> Anchored:
+    """Make spans of sources out of judgements of chunks, so that they outlive the chunking.
+
+    Parameters
+    ----------
+    qrels
+        The judgements, as for `evaluate`.
+    chunks
+        The chunks that were judged: lines {id, doc_id, start, end}, or {id, doc_id, text}.
+    sources
+        A folder with the texts, or a file of lines {id, text}.
+    quotes
+        Judgements {query_id, item_id, aspect, evidence} with the words that decided them, or their offsets in
+        the source, `start` and `end`.
+    nuggets
+        The nuggets, whose own texts may stand in the chunks.
+    unanchored
+        What a quote is that stands nowhere: an `error`, or left out (`drop`).
+    limits
+        How large a line, a record or an id may be.
+
+    Returns
+    -------
+    Anchored
+        `spans`, the sha256 of each source, and how the spans were found; `save(path)` writes them.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile, rageval.spans
+    >>> place = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (place / "speech.txt").write_text("It rained. Nobody came.")
+    >>> _ = (place / "old.jsonl").write_text('{"id": "c1", "doc_id": "speech", "start": 0, "end": 23}')
+    >>> said = {"query_id": "q", "item_id": "c1", "aspect": "n", "evidence": "it rained", "grade": 1}
+    >>> _ = (place / "judged.jsonl").write_text(json.dumps(said))
+    >>> found = rageval.spans.anchor(
+    ...     {"q": {"n": {"c1": 1}}}, place / "old.jsonl", place, quotes=place / "judged.jsonl"
+    ... )
+    >>> found.spans[0].start, found.spans[0].end, found.spans[0].quote
+    (0, 9, 'It rained')
+    """
+    texts = Sources(sources, limits)
+    said = read_quotes(quotes, limits) if quotes is not None else {}
+    known = (
+        {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets, limits)}
+    )
+    return anchored(as_qrels(qrels), Chunks(chunks, texts, limits), texts, said, known, unanchored)

@@ -1,0 +1,378 @@
+"""Spans meet chunks: which chunk holds which nugget, by a rule for those that a cut goes through."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from rageval.errors import InputError, UsageError
+from rageval.files.limits import DEFAULT, LARGEST_GRADE, Limits
+from rageval.files.objects import ids, whole
+from rageval.files.opening import Source, name_of
+from rageval.files.spans import SpanFile, read_chunks, read_spans, write_spans
+from rageval.files.trec import QrelsRows
+from rageval.measures.covering import Covering, Region
+from rageval.names import near_misses
+from rageval.records import Span
+from rageval.scoring.qrels import Qrels
+from rageval.spans.aligning import SourceText
+from rageval.spans.cutting import Chunks, require_ids
+from rageval.spans.sources import Sources, digest
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.typing import FileLike
+
+_SHARE = re.compile(r"share\s*>=\s*(\d*\.?\d+)")
+USUAL_OVERLAP = "share>=0.5"
+STALE = ("error", "drop")
+_SHOWN = 3
+
+
+class Overlap(NamedTuple):
+    """How much of a span must stand in a chunk, for the chunk to hold it; its least share, of any if 0."""
+
+    word: str
+    share: float
+
+    @classmethod
+    def of(cls, text: str) -> Overlap:
+        """Return the rule of this name.
+
+        >>> Overlap.of("whole"), Overlap.of("share>=.5").word
+        (Overlap(word='whole', share=1.0), 'share>=0.5')
+        """
+        known = {"whole": cls("whole", 1.0), "any": cls("any", 0.0)}
+        match = _SHARE.fullmatch(text.strip())
+        if text not in known and (match is None or not 0 < float(match[1]) <= 1):
+            raise UsageError(
+                f"--overlap {visible(text)!r}: expected whole, any, or the share of a span that a chunk must"
+                " hold, as in 'share>=0.5' (above 0, at most 1)"
+            )
+        return known[text] if match is None else cls(f"share>={float(match[1]):g}", float(match[1]))
+
+    def holds(self, overlap: int, length: int) -> bool:
+        """Return whether a chunk with so much of a span of this length holds it."""
+        return overlap > 0 and overlap / length >= self.share
+
+
+@dataclass(frozen=True)
+class Projected:
+    """What spans come to for these chunks.
+
+    `grades` is {query: {nugget: {chunk: grade}}}. A nugget that no chunk holds has a grade of 0 there, for
+    the chunk with most of it, and is among `unheld`. `undecided` are the chunks that have a part of a wide
+    span: {query: {chunk: nuggets}}. `spans` are those that stand in the sources as these are now, `stale` the
+    others, `moved` how many were found again at another place, or in a text that has changed.
+    """
+
+    name: str
+    spans: Sequence[Span]
+    chunks: Chunks
+    overlap: Overlap
+    sha: str
+    grades: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    undecided: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    unheld: list[tuple[str, str]] = field(default_factory=list)
+    stale: Sequence[Span] = ()
+    moved: int = 0
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """What a number made with it has to say: which gold, by which rule, on which chunks."""
+        said = {"gold": f"spans@{self.sha[:8]}", "overlap": self.overlap.word, "chunks": self.chunks.sha[:8]}
+        return said | ({"stale": f"{len(self.stale)}-dropped"} if self.stale else {})
+
+    @property
+    def nuggets(self) -> int:
+        """How many nuggets there are."""
+        return sum(map(len, self.grades.values()))
+
+    @property
+    def open_pairs(self) -> int:
+        """How many pairs of a nugget and a chunk nobody can decide."""
+        return sum(len(nuggets) for chunks in self.undecided.values() for nuggets in chunks.values())
+
+    def remarks(self) -> Iterator[str]:
+        """Say what should be known beside the numbers."""
+        name = visible(self.name)
+        if self.stale:
+            yield f"{name}: {_stale_words(self.stale, len(self.stale) + len(self.spans))}; they are left out"
+        if self.moved:
+            yield f"{name}: {self.moved:,} spans were found again by their quotes: the sources have changed"
+        if self.unheld:
+            first = ", ".join(f"{visible(query)}/{visible(nugget)}" for query, nugget in self.unheld[:_SHOWN])
+            first += ", …" if len(self.unheld) > _SHOWN else ""
+            yield (
+                f"{name}: no chunk holds {len(self.unheld):,} of {self.nuggets:,} nuggets by"
+                f" {self.overlap.word}; they count as not found ({first})"
+            )
+        if self.undecided:
+            yield f"{name}: {self.open_words()}"
+
+    def open_words(self) -> str:
+        """Say how many pairs are undecided, and why."""
+        chunks = sum(map(len, self.undecided.values()))
+        return (
+            f"{self.open_pairs:,} pairs of a nugget and a chunk are undecided ({chunks:,} chunks hold a part"
+            " of a wide span, and the nugget may stand in the other part)"
+        )
+
+    def require_chunks(self, run: str, retrieved: Sequence[str]) -> None:
+        """Raise `InputError` if a run holds documents that are none of the chunks."""
+        lost = [doc for doc in retrieved if doc not in self.chunks]
+        if lost:
+            raise InputError(
+                f"{visible(run)}: {len(lost):,} of the {len(retrieved):,} chunks it retrieved are not in"
+                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}; expected a run over these very"
+                " chunks: was it made with another chunking?" + near_misses(lost[:1000], self.chunks.ids)
+            )
+
+    def refuse_open(self, way: str) -> None:
+        """Raise `InputError` where pairs are undecided: what is made of them is no number but a range."""
+        if self.undecided:
+            raise InputError(
+                f"{self.name}: {self.open_words()}; {way} anchor with --quotes, or use chunks that hold the"
+                " old ones whole"
+            )
+
+    def coverings(self, rankings: Mapping[str, Iterable[str]]) -> Iterator[Covering]:
+        """Yield what each query's ranked chunks cover of the sources, beside its spans."""
+        gold: dict[str, list[tuple[int, tuple[Region, ...]]]] = {}
+        for span in self.spans:
+            if span.doc_id:
+                places = tuple((span.doc_id, *place) for place in span.places)
+                gold.setdefault(span.query_id, []).append((span.grade, places))
+        for query, docs in rankings.items():
+            regions = [
+                tuple((self.chunks.doc_of(doc), *place) for place in self.chunks.located(doc).places)
+                for doc in docs
+            ]
+            yield Covering(query, regions, gold.get(query, []))
+
+
+def projected(
+    gold: SpanFile, chunks: Chunks, sources: Sources, overlap: str = USUAL_OVERLAP, stale: str = "error"
+) -> Projected:
+    """Return what spans come to for these chunks.
+
+    Spans of a source that has changed are looked for by their quotes first. One whose text is gone is an
+    error, or left out with `stale="drop"`, and its nugget, too, unless it has another span.
+    """
+    if stale not in STALE:
+        raise UsageError(f"stale={stale!r}: expected one of {', '.join(STALE)}")
+    rule = Overlap.of(overlap)
+    fresh, gone, moved = _as_of_now(gold, sources)
+    if gone and stale == "error":
+        raise InputError(
+            f"{gold.name}: {_stale_words(gone, len(gold.spans))}; have what stands there now judged and"
+            " anchored anew, or say --stale drop (stale='drop' in Python) to leave them out"
+        )
+    cut = {span.doc_id for span in fresh if span.doc_id}
+    if cut and not cut & set(chunks.docs):
+        raise InputError(
+            f"{chunks.name}: none of its {len(chunks):,} chunks is of a source that a span is in, such as"
+            f" {visible(min(cut))!r}; expected doc_id to name the same sources"
+        )
+    sha = sha256("\n".join(sorted(write_spans(gold.spans, gold.sources))).encode()).hexdigest()
+    found = Projected(gold.name, fresh, chunks, rule, sha, stale=gone, moved=moved)
+    of_nugget: dict[tuple[str, str], list[Span]] = {}
+    for span in fresh:
+        of_nugget.setdefault((span.query_id, span.nugget_id), []).append(span)
+    for (query, nugget), spans in of_nugget.items():
+        _meet(found, query, nugget, spans)
+    return found
+
+
+def _meet(found: Projected, query: str, nugget: str, spans: Sequence[Span]) -> None:
+    """Note which chunks hold one nugget, and which may."""
+    held: dict[str, int] = {}
+    may: set[str] = set()
+    most, nearest = 0.0, ""
+    for span in spans:
+        length = span.end - span.start
+        for chunk, overlap in sorted(_met(span, found.chunks)):
+            if overlap / length > most:
+                most, nearest = overlap / length, chunk
+            # Of a wide span nobody knows the place within: a chunk surely holds it only if it has all.
+            if overlap == length if span.wide else found.overlap.holds(overlap, length):
+                held[chunk] = max(held.get(chunk, span.grade), span.grade)
+            elif span.wide:
+                may.add(chunk)
+    grades = found.grades.setdefault(query, {})
+    grades[nugget] = held or {nearest or found.chunks.ids[0]: 0}
+    for chunk in may - held.keys():
+        found.undecided.setdefault(query, {}).setdefault(chunk, set()).add(nugget)
+    if not held:
+        found.unheld.append((query, nugget))
+
+
+def _met(span: Span, chunks: Chunks) -> Iterable[tuple[str, int]]:
+    """Return the chunks that hold a part of a span, wherever it stands, and the most that each has of it."""
+    most: dict[str, int] = {}
+    length = span.end - span.start
+    for start, end in span.places if span.doc_id else ():
+        for chunk, overlap in chunks.overlapping(span.doc_id, start, end):
+            # A copy may be longer by a blank or a sign: what counts is the share.
+            share = overlap if end - start == length else overlap * length // (end - start)
+            most[chunk] = max(most.get(chunk, 0), share)
+    return most.items()
+
+
+def _as_of_now(gold: SpanFile, sources: Sources) -> tuple[list[Span], list[Span], int]:
+    """Return the spans where they are now, those that are gone, and how many have moved."""
+    fresh: list[Span] = []
+    gone: list[Span] = []
+    moved = 0
+    for span in gold.spans:
+        if not span.doc_id:
+            fresh.append(span)
+            continue
+        if span.doc_id not in sources:
+            gone.append(span)
+            continue
+        known = gold.sources.get(span.doc_id)
+        is_same = known is None or known == sources.digest(span.doc_id)
+        if is_same and _stands(span, sources.text(span.doc_id)):
+            fresh.append(span)
+            continue
+        again = _again(span, sources.text(span.doc_id))
+        if again is None:
+            gone.append(span)
+        else:
+            moved += 1
+            fresh.append(again)
+    return fresh, gone, moved
+
+
+def _stands(span: Span, text: SourceText) -> bool:
+    """Return whether a span's text stands where it says."""
+    there = text.text[span.start : span.end]
+    if len(there) < span.end - span.start or any(end > len(text.text) for _, end in span.also):
+        return False
+    return digest(there) == span.sha256 if span.sha256 else there == span.quote
+
+
+def _again(span: Span, text: SourceText) -> Span | None:
+    """Return a span at the place nearest to its old one where its quote stands; None if it stands nowhere."""
+    if not span.quote:
+        return span if _stands(span, text) else None
+    places = text.places(span.quote)
+    if not places:
+        return None
+    nearest = min(places, key=lambda place: (abs(place.start - span.start), place.start))
+    return spanning(span, text, nearest.start, nearest.end)
+
+
+def spanning(span: Span, text: SourceText, start: int, end: int) -> Span:
+    """Return the span at a place of a text, with what stands there, and where that stands besides."""
+    quote = text.text[start:end]
+    also = () if span.wide else text.copies((start, end))
+    return span._replace(start=start, end=end, quote=quote, sha256=digest(quote), also=also)
+
+
+def _stale_words(gone: Sequence[Span], total: int) -> str:
+    first = "; ".join(
+        f"{visible(span.query_id)}/{visible(span.nugget_id)} in {visible(span.doc_id)}"
+        f" ({visible(span.quote[:40])!r}{'…' if len(span.quote) > 40 else ''})"
+        for span in gone[:_SHOWN]
+    )
+    more = f"; and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
+    return f"{len(gone):,} of {total:,} spans are stale, their sources hold them no longer: {first}{more}"
+
+
+def qrel_rows(found: Projected) -> Iterator[tuple[str, str, str, int]]:
+    """Yield (query, nugget, chunk, grade): what chunks hold, and a grade of 0 for what none does."""
+    for query, nuggets in found.grades.items():
+        for nugget, chunks in nuggets.items():
+            for chunk, grade in sorted(chunks.items()):
+                yield query, nugget, chunk, grade
+
+
+def project(
+    spans: FileLike,
+    chunks: FileLike,
+    sources: str | os.PathLike[str],
+    *,
+    overlap: str = USUAL_OVERLAP,
+    stale: str = "error",
+    limits: Limits = DEFAULT,
+) -> Qrels:
+    """Make judgements of chunks out of spans of their sources.
+
+    Parameters
+    ----------
+    spans
+        A file of spans, such as `rageval anchor` writes, or one of LegalBench-RAG.
+    chunks
+        A file of chunks: lines {id, doc_id, start, end}, or {id, doc_id, text}.
+    sources
+        A folder with the texts, or a file of lines {id, text}.
+    overlap
+        How much of a span a chunk must have to hold it: `share>=0.5`, another share, `whole` or `any`.
+    stale
+        What a span is whose text is in the source no longer: an `error`, or left out (`drop`).
+    limits
+        How large a line, a record or an id may be.
+
+    Returns
+    -------
+    Qrels
+        The judgements. They say in signatures what they were made of, and a nugget that no chunk holds is
+        among them all the same.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile, rageval.spans
+    >>> place = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (place / "speech.txt").write_text("It rained. Nobody came.")
+    >>> gold = {"query_id": "q", "nugget_id": "n", "doc_id": "speech", "start": 0, "end": 10}
+    >>> _ = (place / "gold.jsonl").write_text(json.dumps({**gold, "quote": "It rained."}))
+    >>> chunk = {"id": "c1", "doc_id": "speech", "start": 0, "end": 12}
+    >>> _ = (place / "chunks.jsonl").write_text(json.dumps(chunk))
+    >>> list(rageval.spans.project(place / "gold.jsonl", place / "chunks.jsonl", place))
+    [Qrel(query_id='q', doc_id='c1', relevance=1, iteration='n')]
+    """
+    gold = read_spans(spans, limits)
+    if not gold.spans:
+        raise InputError(f"{gold.name}: holds no spans")
+    texts = Sources(sources, limits)
+    return qrels_of(projected(gold, Chunks(chunks, texts, limits), texts, overlap, stale))
+
+
+def qrels_of(found: Projected) -> Qrels:
+    """Return the judgements that spans come to; a chunk that nobody can decide on is not judged."""
+    rows = [row for row in qrel_rows(found) if row[2] not in found.undecided.get(row[0], ())]
+    there = {(query, nugget) for query, nugget, _, _ in rows}
+    listed = [(query, nugget) for query, nuggets in found.grades.items() for nugget in nuggets]
+    lost = [pair for pair in listed if pair not in there]
+    name = found.name
+    query, nugget, chunk, grade = zip(*rows, strict=True) if rows else ((), (), (), ())
+    columns = QrelsRows(
+        name,
+        range(1, len(rows) + 1),
+        ids(query, name, "query_id"),
+        ids(chunk, name, "id"),
+        ids(nugget, name, "nugget_id"),
+        whole(grade, name, "grade", LARGEST_GRADE),
+    )
+    unsupported = list(
+        zip(
+            ids([q for q, _ in lost], name, "query_id"),
+            ids([n for _, n in lost], name, "nugget_id"),
+            strict=True,
+        )
+    )
+    qrels = Qrels.of_rows(name, [columns] if rows else [], unsupported=unsupported)
+    qrels.declared, qrels.spans = True, found
+    return qrels
+
+
+def require_judged_chunks(chunks: Source, qrels: Qrels, limits: Limits = DEFAULT) -> None:
+    """Raise `InputError` if judged documents are none of the chunks of a file."""
+    judged = (doc for _, docs, _ in qrels.documents() for doc in docs)
+    require_ids([chunk.chunk_id for chunk in read_chunks(chunks, limits)], judged, name_of(chunks))

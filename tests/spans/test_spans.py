@@ -1,0 +1,478 @@
+"""Gold at spans of sources gives the same judgements whatever the chunks, or says that it cannot."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import textwrap
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.spans import read_spans
+from rageval.records import Span
+from rageval.scoring.qrels import Qrels
+from rageval.spans import anchor, project
+from rageval.spans.aligning import SourceText
+from rageval.spans.sources import digest
+from speech import CUTS, DOC, GOLDEN, SPANS, TEXT, bm25, brute, cut, write
+
+Judged = dict[str, dict[str, set[str]]]
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(map(str, words)))
+
+
+def held(qrels: Qrels) -> Judged:
+    """The chunks that hold each nugget; nothing for those that none does."""
+    found: Judged = {query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
+    for row in qrels:
+        if row.relevance > 0:
+            found[row.query_id][row.iteration].add(row.doc_id)
+    return found
+
+
+@pytest.mark.parametrize(("size", "overlap"), CUTS)
+def test_derived_judgements_are_those_of_brute_force_and_give_the_known_numbers(
+    size: int, overlap: int, tmp_path: Path
+) -> None:
+    chunks = cut(size, overlap)
+    qrels = project(*write(tmp_path, chunks))
+    assert held(qrels) == brute(chunks)
+    value = rageval.evaluate("alpha_ndcg@10", bm25(size, overlap), qrels)["alpha_ndcg@10"].value
+    assert round(value, 4) == CUTS[size, overlap]
+    assert held(project(*write(tmp_path, chunks, as_texts=True))) == brute(chunks)
+
+
+def test_shuffled_ids_and_lines_of_chunks_change_nothing(tmp_path: Path) -> None:
+    chunks = cut(512, 128)
+    names = random.Random(1).sample(list(chunks), len(chunks))
+    renamed = dict(zip(names, chunks.values(), strict=True))
+    mixed = dict(sorted(renamed.items()))
+    back = dict(zip(names, chunks, strict=True))
+    for as_texts in (False, True):
+        found = held(project(*write(tmp_path, mixed, as_texts=as_texts)))
+        undone = {q: {n: {back[c] for c in some} for n, some in ns.items()} for q, ns in found.items()}
+        assert undone == brute(chunks)
+
+
+@pytest.mark.parametrize(("rule", "share"), [("whole", 1.0), ("share>=0.9", 0.9), ("any", 1e-9)])
+def test_the_overlap_rule_is_applied_and_nuggets_that_no_chunk_holds_stay(
+    rule: str, share: float, tmp_path: Path
+) -> None:
+    chunks = cut(64)
+    qrels = project(*write(tmp_path, chunks), overlap=rule)
+    assert held(qrels) == brute(chunks, share)
+    assert sum(map(len, held(qrels).values())) == 95  # listed, also those that are cut
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        score = rageval.evaluate("coverage", bm25(64), qrels)["coverage"]
+    assert f"|overlap:{rule}|chunks:" in score.signature
+    lost = [(q, n) for q, ns in brute(chunks, share).items() for n, some in ns.items() if not some]
+    assert qrels.spans is not None
+    assert qrels.spans.unheld == lost
+    assert bool(lost) == (share > 0.5) == bool(said)
+    if rule == "whole":  # the rows of 0 make the difference: without them small chunks look better
+        present = {q: {n: dict.fromkeys(s, 1) for n, s in ns.items() if s} for q, ns in held(qrels).items()}
+        without = rageval.evaluate("coverage", bm25(64), {q: ns for q, ns in present.items() if ns})
+        assert without["coverage"].value > score.value + 0.05
+
+
+def test_the_command_scores_spans_as_it_scores_what_project_writes(tmp_path: Path) -> None:
+    spans, chunks, docs = write(tmp_path, cut(64))
+    lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(64).items() for c, s in found.items()]
+    (tmp_path / "run").write_text("\n".join(lines))
+    given = ("--chunks", chunks, "--sources", docs, "--overlap", "whole")
+    done = run("project", spans, *given, "-o", str(tmp_path / "qrels"))
+    assert done.exit_code == 0
+    assert re.search(r"no chunk holds \d+ of 95 nuggets by whole; they count as not found", done.output)
+    asked = ("-m", "official:freshstack", "-m", "ndcg@5", "-q")
+    one = run(str(tmp_path / "run"), spans, *given, *asked)
+    other = run(str(tmp_path / "run"), str(tmp_path / "qrels"), *asked)
+    assert (one.exit_code, one.stdout) == (0, other.stdout)
+    both = run(
+        "compare", str(tmp_path / "run"), str(tmp_path / "run"), spans, *given, "-m", "ap", "--names", "x=y"
+    )
+    assert both.exit_code == 2  # a name of no file
+    both = run("compare", str(tmp_path / "run"), str(tmp_path / "qrels"), spans, *given, "-m", "ap")
+    assert both.exit_code == 2
+
+
+def test_a_run_over_other_chunks_is_refused_and_so_are_spans_without_chunks(tmp_path: Path) -> None:
+    spans, chunks, docs = write(tmp_path, cut(256))
+    old = {
+        q: {f"old{c}" if int(c[1:]) > 3 else c: s for c, s in found.items()} for q, found in bm25(256).items()
+    }
+    with pytest.raises(InputError, match=r"30 of the 34 chunks it retrieved are not in .*another chunking"):
+        rageval.evaluate("ap", old, project(spans, chunks, docs))
+    with pytest.raises(InputError, match=r"holds spans of sources.*rageval\.spans\.project"):
+        rageval.evaluate("ap", old, spans)
+    with pytest.raises(rageval.MeasureError, match="of gold spans"):
+        rageval.evaluate("span_recall@5", {"q": {"a": 1.0}}, {"q": {"a": 1}})
+    (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
+    (tmp_path / "qrels").write_text("0 0 c1 1\n0 0 gone 1")
+    done = run(tmp_path / "run", spans, "-m", "ap")
+    assert (done.exit_code, "--chunks FILE and --sources DIR" in done.stderr) == (2, True)
+    done = run(tmp_path / "run", tmp_path / "qrels", "-m", "ap", "--chunks", chunks)
+    assert (done.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in done.stderr) == (2, True)
+
+
+def without_some_words(text: str, share: float, rng: random.Random) -> str:
+    return " ".join(word for word in text.split() if rng.random() >= share)
+
+
+def judged(folder: Path, quoted: Callable[[str], str], size: int = 512) -> tuple[str, ...]:
+    """Write judgements of chunks, with the words that decided them, as a judge leaves them."""
+    old = cut(size)
+    write(folder, old)
+    (folder / "chunks.jsonl").rename(folder / "old.jsonl")
+    rows, said = [], []
+    for span in SPANS:
+        for name in brute(old)[span.query_id][span.nugget_id]:
+            rows.append(f"{span.query_id} {span.nugget_id} {name} 1")
+            place = {
+                "query_id": span.query_id,
+                "aspect": span.nugget_id,
+                "item_id": name,
+                "run_id": "documents",
+            }
+            said.append({**place, "grade": 1.0, "evidence": quoted(span.quote)})
+    rows.append("0 nowhere c0 0")  # judged, and held by nothing
+    (folder / "qrels").write_text("\n".join(rows))
+    (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, said)))
+    return tuple(str(folder / name) for name in ("qrels", "old.jsonl", "docs"))
+
+
+def test_quotes_as_they_are_anchor_the_spans_themselves(tmp_path: Path) -> None:
+    found = anchor(*judged(tmp_path, str), quotes=tmp_path / "judged.jsonl")
+    assert {(s.query_id, s.nugget_id): (s.start, s.end) for s in found.spans if s.doc_id} == {
+        (s.query_id, s.nugget_id): (s.start, s.end) for s in SPANS
+    }
+    assert Span("0", "nowhere", grade=0) in found.spans
+    again = read_spans(found.save(tmp_path / "again.jsonl"))
+    assert (again.spans, again.sources) == (found.spans, {DOC: digest(TEXT)})
+
+
+@pytest.mark.filterwarnings("ignore:.*no chunk holds")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_quotes_with_a_tenth_of_their_words_lost_change_little(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    found = anchor(
+        *judged(tmp_path, lambda text: without_some_words(text, 0.1, rng)),
+        quotes=tmp_path / "judged.jsonl",
+        unanchored="drop",
+    )
+    spans = found.save(tmp_path / "anchored.jsonl")
+    assert len(found.lost) <= 2
+    for size, overlap in CUTS:
+        _, chunks, docs = write(tmp_path, cut(size, overlap))
+        scores = rageval.evaluate(
+            "alpha_ndcg@10, recall@50", bm25(size, overlap), project(spans, chunks, docs)
+        )
+        truth = rageval.evaluate(
+            "alpha_ndcg@10, recall@50",
+            bm25(size, overlap),
+            project(tmp_path / "spans.jsonl", chunks, docs),
+        )
+        for one, other in zip(scores.values(), truth.values(), strict=True):
+            assert abs(one.value - other.value) <= 0.01
+
+
+def letters_before(text: str, at: int) -> int:
+    return sum(not letter.isspace() for letter in text[:at])
+
+
+def reflowed() -> str:
+    """The speech at 80 columns, with straight quotes."""
+    straight = TEXT.translate(str.maketrans("“”‘’", "\"\"''"))
+    wrapped = (textwrap.fill(part, 80, break_on_hyphens=False) for part in re.split(r"\n\s*\n", straight))
+    return "\r\n\r\n".join(part.replace("\n", "\r\n") for part in wrapped)
+
+
+def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) -> None:
+    new = reflowed()
+    spans, _, docs = write(tmp_path, cut(256), text=new)
+    (tmp_path / "one.jsonl").write_text(json.dumps({"id": "all", "doc_id": DOC, "start": 0, "end": len(new)}))
+    qrels = project(spans, tmp_path / "one.jsonl", docs)
+    assert qrels.spans is not None
+    assert (qrels.spans.moved, list(qrels.spans.stale)) == (95, [])
+    for old, span in zip(SPANS, qrels.spans.spans, strict=True):
+        assert letters_before(new, span.start) == letters_before(TEXT, old.start)
+        assert letters_before(new, span.end) == letters_before(TEXT, old.end)
+        assert (span.sha256, new[span.start : span.end]) == (digest(span.quote), span.quote)
+    with pytest.warns(UserWarning, match="95 spans were found again by their quotes"):
+        assert "|gold:spans@" in rageval.evaluate("rr", {"0": {"all": 1.0}}, qrels)["rr"].signature
+
+
+def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
+    apart = [span for span in SPANS if not any(overlap(span, other) for other in SPANS if other != span)]
+    for gone in apart[::5]:
+        left = TEXT[: gone.start] + TEXT[gone.end :]
+        spans, chunks, docs = write(tmp_path, {"c": (0, len(left))}, text=left)
+        done = run("project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
+        assert (done.exit_code, (tmp_path / "q").exists()) == (2, False)
+        assert f"1 of 95 spans are stale, their sources hold them no longer: {gone.query_id}/" in done.stderr
+        qrels = project(spans, chunks, docs, stale="drop")
+        assert qrels.spans is not None
+        assert [(s.query_id, s.nugget_id) for s in qrels.spans.stale] == [(gone.query_id, gone.nugget_id)]
+        assert qrels.spans.signature["stale"] == "1-dropped"
+        assert gone.nugget_id not in qrels.nuggets(gone.query_id)
+    (tmp_path / "docs" / f"{DOC}.md").rename(tmp_path / "docs" / "other.md")
+    done = run("project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
+    assert (done.exit_code, "95 of 95 spans are stale" in done.stderr) == (2, True)
+
+
+def overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Path) -> None:
+    odd = SPANS[5].quote
+    assert [span.quote for span in SPANS].count(odd) == 1
+    lost = (SPANS[5].query_id, SPANS[5].nugget_id)
+
+    def quoted(text: str) -> str:
+        return "words that nobody said on that evening" if text == odd else text
+
+    qrels, old, docs = judged(tmp_path, quoted)
+    given = ("--chunks", old, "--sources", docs, "--quotes", tmp_path / "judged.jsonl", "-o", tmp_path / "s")
+    done = run("anchor", qrels, *given)
+    assert (done.exit_code, (tmp_path / "s").exists()) == (3, False)
+    assert f"1 quotes stand nowhere in their chunks: {'/'.join(lost)} in c" in done.stderr
+    done = run("anchor", qrels, *given, "--unanchored", "drop")
+    assert (done.exit_code, "left out" in done.stderr) == (0, True)
+    assert {(s.query_id, s.nugget_id) for s in read_spans(tmp_path / "s").spans} == {
+        *((s.query_id, s.nugget_id) for s in SPANS if (s.query_id, s.nugget_id) != lost),
+        ("0", "nowhere"),
+    }
+    with pytest.raises(MissingJudgements):
+        anchor(qrels, old, docs, quotes=tmp_path / "judged.jsonl")
+    (tmp_path / "qrels").write_text("0 0 c0 1\n0 0 C1 1\n1 0 gone 1")
+    done = run("anchor", qrels, *given)
+    assert (done.exit_code, "2 of 3 judged ids are in no chunk" in done.stderr) == (2, True)
+
+
+def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path: Path) -> None:
+    qrels, old, docs = judged(tmp_path, str)
+    spans = anchor(qrels, old, docs).save(tmp_path / "wide.jsonl")
+    assert all(span.wide for span in read_spans(spans).spans if span.doc_id)
+    _, large, _ = write(tmp_path, cut(1024))
+    truth = project(tmp_path / "spans.jsonl", large, docs)
+    up = project(spans, large, docs)
+    del (found := held(up))["0"]["nowhere"]
+    assert found == held(truth)
+    _, small, _ = write(tmp_path, cut(256))
+    down = project(spans, small, docs)
+    assert down.spans is not None
+    assert down.spans.open_pairs > 95
+    measures = "alpha_ndcg@10, coverage@5, recall@3, rr, ap, p@2"
+    with pytest.raises(InputError, match=r"pairs of a nugget and a chunk are undecided .* say --bounds"):
+        rageval.evaluate(measures, bm25(256), down)
+    done = run("project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q")
+    assert (done.exit_code, "undecided" in done.stderr) == (2, True)
+    exact = project(tmp_path / "spans.jsonl", small, docs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranges = rageval.evaluate(measures, bm25(256), down, bounds=True)
+    known = rageval.evaluate(measures, bm25(256), exact)
+    for score in ranges.values():
+        assert score.value != score.value  # a range, and no point
+        assert score.bounds is not None
+        low, high = score.bounds
+        if "coverage" not in str(score.measure):  # `nowhere` is one nugget more there
+            assert low <= known[str(score.measure)].value <= high
+        assert low < high
+
+
+def test_measures_of_characters_count_each_once(tmp_path: Path) -> None:
+    chunks = cut(512, 128)
+    qrels = project(*write(tmp_path, chunks))
+    everything = {span.query_id: dict.fromkeys(chunks, 1.0) for span in SPANS}
+    scores = rageval.evaluate("span_recall, span_precision, span_iou", everything, qrels)
+    gold = {q: union(s for s in SPANS if s.query_id == q) for q in qrels.query_ids}
+    retrieved = chunks["c0"][0], max(end for _, end in chunks.values())
+    for query, characters in gold.items():
+        share = characters / (retrieved[1] - retrieved[0])
+        assert scores["span_recall"].by_query[query] == 1.0
+        assert scores["span_precision"].by_query[query] == pytest.approx(share, abs=1e-12)
+        assert scores["span_iou"].by_query[query] == pytest.approx(share, abs=1e-12)
+    top = rageval.evaluate("span_recall@1, span_iou@1, span_precision@1", bm25(512, 128), qrels)
+    for query, found in bm25(512, 128).items():
+        (start, end) = chunks[max(sorted(found, reverse=True), key=found.__getitem__)]
+        both = union(
+            s._replace(start=max(start, s.start), end=min(end, s.end))
+            for s in SPANS
+            if s.query_id == query and s.start < end and start < s.end
+        )
+        assert top["span_recall@1"].by_query[query] == pytest.approx(both / gold[query], abs=1e-12)
+        assert top["span_precision@1"].by_query[query] == pytest.approx(both / (end - start), abs=1e-12)
+        either = end - start + gold[query] - both
+        assert top["span_iou@1"].by_query[query] == pytest.approx(both / either, abs=1e-12)
+
+
+def union(spans: object) -> int:
+    return len({letter for span in spans for letter in range(span.start, span.end)})  # type: ignore[attr-defined]
+
+
+def test_a_span_counts_wherever_its_text_stands_and_a_chunk_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    text = "One fact of ours. And more. Then again one fact of ours. And more.\n"
+    (tmp_path / "docs" / "a.txt").write_text(text)
+    where = text.index("One"), text.index(" And")
+    gold = {"query_id": "q", "nugget_id": "n", "doc_id": "a", "start": where[0], "end": where[1]}
+    (tmp_path / "old.jsonl").write_text(json.dumps({"id": "o", "doc_id": "a", "start": 0, "end": 27}))
+    said = {"query_id": "q", "aspect": "n", "item_id": "o", "evidence": "One fact of ours.", "grade": 1}
+    (tmp_path / "judged").write_text(json.dumps(said))
+    found = anchor(
+        {"q": {"n": {"o": 1}}}, tmp_path / "old.jsonl", tmp_path / "docs", quotes=tmp_path / "judged"
+    )
+    again = text.index("one fact")
+    assert found.spans == [
+        Span(**gold, quote="One fact of ours.", sha256=digest(text[:17]), also=((again, again + 17),))
+    ]
+    pieces = ["One fact of ours.", " And more.", "Then again one fact of ours.", " And more."]
+    lines = [json.dumps({"id": f"c{n}", "doc_id": "a", "text": piece}) for n, piece in enumerate(pieces)]
+    (tmp_path / "new.jsonl").write_text("\n".join(lines))
+    qrels = project(found.save(tmp_path / "s"), tmp_path / "new.jsonl", tmp_path / "docs")
+    assert held(qrels) == {"q": {"n": {"c0", "c2"}}}
+    assert qrels.spans is not None
+    places = {name: qrels.spans.chunks.located(name).places for name in ("c1", "c3")}
+    assert places == {"c1": ((18, 27),), "c3": ((57, 66),)}  # not both at the first
+    scores = rageval.evaluate("span_recall, span_precision", {"q": {"c2": 1.0}}, qrels)
+    assert [score.value for score in scores.values()] == [1.0, 17 / 28]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ('{"spans":2,"sources":{}}', "expected a header {spans: 1, sources"),
+        ('{"query_id":"q","nugget_id":"n","doc_id":"d","start":3,"end":3,"quote":"x"}', "found 3 to 3"),
+        ('{"query_id":"q","nugget_id":"n","doc_id":"d","start":-1,"end":3,"quote":"x"}', ">= 0"),
+        ('{"query_id":"q","nugget_id":"n","doc_id":"d","start":1,"end":3}', "expected the quote"),
+        ('{"query_id":"q","nugget_id":"n","doc_id":"d","quote":"x"}', "all of doc_id, start and end"),
+        ('{"query_id":"q","nugget_id":"n","start":NaN}', "no valid JSON"),
+        ('{"query_id":" q","nugget_id":"n"}', "without blanks around it"),
+        (
+            '{"query_id":"q","nugget_id":"n"}\n{"query_id":"q","nugget_id":"n"}',
+            ":2: a second span of nugget n",
+        ),
+        ('{"query_id":"q","nugget_id":"n","query_id":"r"}', "stands twice"),
+        ("[" * 100_000, "expected a span"),
+        ('{"tests":' + "[" * 100_000, "nested too deeply"),
+        (
+            '{"tests":[{"query":"a","snippets":[{"file_path":"x","span":[4,2],"answer":"b"}]}]}',
+            "found 4 to 2",
+        ),
+    ],
+)
+def test_bad_spans_are_refused_with_their_line(lines: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "spans").write_text(lines)
+    with pytest.raises(InputError, match=re.escape(said)) as refused:
+        read_spans(tmp_path / "spans")
+    assert str(refused.value).startswith(str(tmp_path / "spans"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"id": "c"}, "expected a chunk {id, doc_id, start, end}"),
+        ({"id": "c", "doc_id": DOC, "start": 1}, "both start and end"),
+        ({"id": "c", "doc_id": DOC, "text": " "}, "expected start and end, or a text"),
+        ({"id": "c", "doc_id": DOC, "start": 0, "end": 10**6}, "1 of 1 chunks .*ends at 1,000,000"),
+        ({"id": "c", "doc_id": DOC, "start": 0, "end": len(TEXT.encode())}, "are its offsets bytes?"),
+        ({"id": "c", "doc_id": DOC, "start": 5, "end": 9, "text": "Good"}, "stands 'eve'|at 5 stands"),
+        ({"id": "c", "doc_id": DOC, "text": "What nobody said at all there"}, "1 of 1 chunks"),
+        ({"id": "c", "doc_id": "other", "start": 0, "end": 10}, "none of its 1 chunks is of a source"),
+    ],
+)
+def test_chunks_that_do_not_fit_their_sources_are_refused(
+    line: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    spans, chunks, docs = write(tmp_path, cut(256))
+    Path(chunks).write_text(json.dumps(line))
+    with pytest.raises(InputError, match=said.replace("{", r"\{").replace("}", r"\}")):
+        project(spans, chunks, docs)
+
+
+def test_sources_are_found_by_name_and_read_as_they_are(tmp_path: Path) -> None:
+    place = tmp_path / "docs"
+    (place / "deep").mkdir(parents=True)
+    (place / "deep" / "a.txt").write_bytes(b"\xef\xbb\xbf" + "Zwölf\r\nBäume 😀 da".encode())
+    (place / "b.md").write_bytes(b"x")
+    (place / "b.txt").write_bytes(b"x")
+    (place / "c.txt").write_bytes(b"\xff\xfe")
+    gold = {"query_id": "q", "nugget_id": "n", "start": 7, "end": 12, "quote": "Bäume"}
+    (tmp_path / "chunk").write_text('{"id":"c","doc_id":"deep/a","start":0,"end":17}')
+    for doc, why in (("deep/a", ""), ("deep/a.txt", "none of its 1 chunks"), ("../b", "stale")):
+        (tmp_path / "s").write_text(json.dumps({**gold, "doc_id": doc}))
+        if why:
+            with pytest.raises(InputError, match=why):
+                project(tmp_path / "s", tmp_path / "chunk", place)
+        else:
+            assert held(project(tmp_path / "s", tmp_path / "chunk", place)) == {"q": {"n": {"c"}}}
+    for doc, why in (("b", r"found b\.md and b\.txt"), ("c", "byte 1 is 0xff, which is not UTF-8")):
+        (tmp_path / "s").write_text(json.dumps({**gold, "doc_id": doc}))
+        with pytest.raises(InputError, match=why):
+            project(tmp_path / "s", tmp_path / "chunk", place)
+    (tmp_path / "corpus").write_text(json.dumps({"id": "deep/a", "text": "Zwölf\r\nBäume 😀 da"}))
+    (tmp_path / "s").write_text(json.dumps({**gold, "doc_id": "deep/a"}))
+    assert held(project(tmp_path / "s", tmp_path / "chunk", tmp_path / "corpus")) == {"q": {"n": {"c"}}}
+    with pytest.raises(UsageError, match=r"share>=0\.5"):
+        project(tmp_path / "s", tmp_path / "chunk", tmp_path / "corpus", overlap="share>=0")
+
+
+def test_benchmarks_of_legalbench_rag_are_read() -> None:
+    assert read_spans(GOLDEN / "legalbench-rag.json").spans == [
+        Span(
+            "0", "0", "contractnli/acme.txt", 1204, 1390, "The Receiving Party may retain one archival copy …"
+        )
+    ]
+
+
+QUOTES = [span.quote for span in SPANS if len(span.quote.split()) > 6]
+
+
+@pytest.mark.parametrize(
+    ("changed", "most_lost"),
+    [
+        (lambda text, rng: re.sub(r" ", lambda _: rng.choice(["  ", "\n", "\r\n\t"]), text), 0),
+        (lambda text, rng: text.upper().replace("’", "'"), 0),
+        (lambda text, rng: "".join(rng.choice("xyz") if rng.random() < 0.02 else c for c in text), 3),
+        (lambda text, rng: without_some_words(text, 0.1, rng), 2),
+    ],
+    ids=["blanks", "capitals", "letters", "words"],
+)
+def test_a_quote_is_found_where_it_stands_or_not_at_all(
+    changed: Callable[[str, random.Random], str], most_lost: int
+) -> None:
+    text, rng = SourceText(TEXT), random.Random(7)
+    lost = 0
+    for span in (span for span in SPANS if span.quote in QUOTES):
+        found = text.places(changed(span.quote, rng))
+        lost += not found
+        for place in found:  # nothing is found anywhere else
+            assert max(place.start, span.start) < min(place.end, span.end)
+            assert abs(place.start - span.start) + abs(place.end - span.end) < 0.5 * len(span.quote)
+    assert lost <= most_lost
+
+
+def test_a_quote_of_another_text_is_not_found() -> None:
+    other = SourceText((GOLDEN / "README.md").read_text("utf-8"))
+    assert [quote for quote in QUOTES if other.places(quote)] == []
+
+
+def test_long_texts_are_aligned_by_runs_of_words() -> None:
+    start, end = list(cut(512).values())[3]
+    header = "Title of it all\n\n" + TEXT[start:end].replace("the", "teh", 9)
+    (place,) = SourceText(TEXT).places(header)
+    assert abs(place.start - start) < 30
+    assert abs(place.end - end) < 30
+    assert place.score > 0.9
