@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     ChosenLike: TypeAlias = str | os.PathLike[str] | Mapping[str, float]
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
+    QuestionsLike: TypeAlias = RecordsLike | Dataset
     JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Iterable[FileLike]
     RunLike: TypeAlias = (
         FileLike

@@ -259,7 +259,11 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
         known = " and ".join(OF_ANSWERS)
         raise UsageError(f"--compat {options['compat']} is about runs; for answers there are {known}")
     return read_judgements(
-        inputs.answers, answers=options["answers"], nuggets=options["nuggets"], limits=reading.limits
+        inputs.answers,
+        answers=options["answers"],
+        nuggets=options["nuggets"],
+        questions=options["questions"],
+        limits=reading.limits,
     )
 
 

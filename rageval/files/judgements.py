@@ -39,7 +39,7 @@ _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE = map(attrgetter, ("item_id", "aspect", "grade"))
-_SENTENCES, _SHOWN = map(attrgetter, ("sentences", "shown"))
+_SENTENCES, _SHOWN, _ANSWERABLE = map(attrgetter, ("sentences", "shown", "answerable"))
 _Text = str | int
 
 
@@ -58,6 +58,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     importance: Literal["vital", "okay"] | None = None
     weight: float | None = None
     sentences: int | None = None
+    answerable: bool | None = None  # whether the question can be answered
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
     repeat: _Text = ""  # which of several answers of the system to the query
 
@@ -139,6 +140,8 @@ class JudgementTable:
         self.facts: dict[tuple[int, int, int], AnswerFacts] = {}  # by run, query and repeat
         self.sources: list[str] = []
         self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
+        self.answerable: dict[int, bool] = {}  # by query, where judgements say it
+        self.questions: Any = None  # who else can be asked
         self.remarks: list[str] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what others made of the rows
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
@@ -186,6 +189,17 @@ class JudgementTable:
                 if record.sentences is not None:
                     facts = self.facts_of(str(record.run_id), str(record.query_id), str(record.repeat))
                     _count_sentences(facts, record.sentences, f"{source}:{line}")
+        if list(map(_ANSWERABLE, records)).count(None) < number:
+            for line, record in zip(lines, records, strict=True):
+                self._note_answerable(record, f"{source}:{line}")
+
+    def _note_answerable(self, record: JudgementLine, where: str) -> None:
+        said = record.answerable
+        if said is not None and self.answerable.setdefault(self.queries[record.query_id], said) != said:
+            raise InputError(
+                f"{where}: found answerable={said} for query {visible(str(record.query_id))}, and"
+                " the opposite before; expected the same of all"
+            )
 
     def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
         """Note where the answer of a row is another one than that of the row before."""

@@ -318,6 +318,24 @@ def read_facts(
     return facts
 
 
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def read_answerable(source: Source, limits: Limits = DEFAULT) -> dict[str, bool]:
+    """Read {query: whether it can be answered}, the field `answerable`, of the questions that say it."""
+    found = {}
+    for query, facts in read_facts(source, ("answerable",), limits).items():
+        said = facts.get("answerable")
+        if said is not None and said.lower() not in _TRUTH:
+            raise InputError(
+                f"{name_of(source)}: answerable of query {visible(query)} is {visible(said)!r:.80}, expected"
+                " true or false"
+            )
+        if said is not None:
+            found[query] = _TRUTH[said.lower()]
+    return found
+
+
 def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
     """Return the fields of the first record, for saying which there are."""
     if callable(content := getattr(source, "questions", None)):

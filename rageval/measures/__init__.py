@@ -7,6 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.measures._abstention import (
+        answer_rate,
+        answerable_f1,
+        false_answer_rate,
+        grounded_refusal,
+        over_refusal,
+        refusal_f1,
+    )
     from rageval.measures._biogen import (
         answer_accuracy,
         citation_coverage,
@@ -70,6 +78,8 @@ _OF_ANSWERS = {
     **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
     **dict.fromkeys(("grade", "pass_rate"), "_graded"),
+    **dict.fromkeys(("answer_rate", "over_refusal", "false_answer_rate"), "_abstention"),
+    **dict.fromkeys(("refusal_f1", "answerable_f1", "grounded_refusal"), "_abstention"),
 }
 _FAMILY = {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
 
@@ -79,6 +89,8 @@ __all__ = [
     "alpha_dcg",
     "alpha_ndcg",
     "answer_accuracy",
+    "answer_rate",
+    "answerable_f1",
     "ap",
     "audit_share",
     "bank_groundedness",
@@ -105,7 +117,9 @@ __all__ = [
     "err_ia",
     "faithfulness",
     "faithfulness_share",
+    "false_answer_rate",
     "grade",
+    "grounded_refusal",
     "hole",
     "i_rec",
     "judged",
@@ -120,11 +134,13 @@ __all__ = [
     "nugget_density",
     "nugget_f",
     "nugget_recall",
+    "over_refusal",
     "p",
     "p_ia",
     "pass_rate",
     "rank_score",
     "recall",
+    "refusal_f1",
     "rr",
     "rubric_score",
     "sentence_share",

@@ -20,7 +20,7 @@ from rageval.errors import UsageError
 from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
-Needs = Literal["importance", "weight"]
+Needs = Literal["importance", "weight", "answerable"]
 AnswerPlace = tuple[int, int]  # numbers of the query and of the repeat
 
 
@@ -86,6 +86,9 @@ class _Sight(Protocol):
     def knows_answers(self) -> bool:
         """Return whether the text of any answer is known."""
 
+    def answerable(self, place: AnswerPlace, asker: object) -> bool:
+        """Return whether the question can be answered."""
+
 
 class Assessment:
     """One answer as one judge saw it: the argument of a measure of answers.
@@ -149,7 +152,8 @@ class Assessment:
         """Return what was said on a scale, which may be told by its name, its rubric or its aspect.
 
         A measure that `needs` the importance or the weight of every judgement gets an error where nothing
-        says it. With `failed` the judgements that are left out are there, too, with NaN for a grade.
+        says it; one that needs what is `answerable` takes the right decision for the best. With `failed` the
+        judgements that are left out are there, too, with NaN for a grade.
         """
         scale = _scale_named(scale) if isinstance(scale, str) else scale
         seen = self._found.get((scale, needs))
@@ -185,6 +189,10 @@ class Assessment:
         """Return where the answer stands in each ranking of the answers to this query."""
         self.scales.append(POSITION)
         return self._sight.places(self.place, self._asker)
+
+    def answerable(self) -> bool:
+        """Return whether the question can be answered; `UsageError` where nothing says it."""
+        return self._sight.answerable(self.place, self._asker)
 
     def require_answers(self) -> None:
         """Refuse to go on where no answer is known."""

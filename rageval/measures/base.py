@@ -71,6 +71,7 @@ class Facts(TypedDict, total=False):
     intents: bool  # it goes by the weights of intents (nuggets), or counts them alike by definition
     limits: _Limits | None  # the least and the greatest value, where these are not 0 and 1
     aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
+    over: str  # what a share is over: `topics`, or `pool` where no topic has one by itself
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
     orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
     above_1: str  # why a value may be above 1 all the same
@@ -90,6 +91,7 @@ class About(NamedTuple):
     intents: bool = False
     limits: _Limits | None = None
     aggregate: _Aggregate = MEAN
+    over: str = TOPICS
     peers: Mapping[str, str] = MappingProxyType({})
     orders: Mapping[str, str] = MappingProxyType({})
     above_1: str = ""
@@ -159,6 +161,7 @@ _OVER_PAGE = """Over:
     over=topics  the mean of the topics' shares
     over=pool    one share of what all topics hold, Σ parts / Σ wholes"""
 _OVER = Parameter("over", str, TOPICS, choices=(TOPICS, POOL))
+_OVER_ALL = Parameter("over", str, POOL, choices=(POOL,))  # of what no single topic has
 
 
 class Measure:
@@ -271,7 +274,8 @@ class Measure:
         declared = _declared(self.function)
         if self.gives_shares and _OVER.name in declared:
             raise MeasureError(f"{self.name}: a measure of shares has `over` already; rename the parameter")
-        return declared | ({_OVER.name: _OVER} if self.gives_shares else {})
+        over = _OVER_ALL if self.about.over == POOL else _OVER
+        return declared | ({over.name: over} if self.gives_shares else {})
 
     @cached_property
     def gives_shares(self) -> bool:
@@ -383,7 +387,7 @@ class Measure:
     def page(self) -> str:
         """The measure's page: formula, range, caveats, how peers differ, an example."""
         page = inspect.getdoc(self.function) or ""
-        if not self.gives_shares:
+        if not self.gives_shares or self.about.over == POOL:
             return page
         examples = [at for at in (page.find("\nExample:"), page.find("\n>>> ")) if at >= 0]
         place = min(examples, default=len(page))

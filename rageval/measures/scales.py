@@ -84,6 +84,8 @@ CRAG = Scale(
     best="perfect",
     nothing="missing",
 )
+REFUSED = "missing"
+ABSTENTION = replace(CRAG, name="abstention", worst=REFUSED)  # the same labels: was it refused at all?
 CORRECTNESS = Scale("correctness", ("liverag",), aspects=("correctness",), low=-1.0, high=2.0)
 FAITHFULNESS = Scale("faithfulness", ("liverag",), aspects=("faithfulness",), low=-1.0, high=1.0)
 POSITION = Scale("positions", ("listwise",), low=1.0, high=math.inf, whole=True)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         JudgementsLike,
         MeasuresLike,
         NuggetsLike,
+        QuestionsLike,
         RecordsLike,
     )
 
@@ -95,6 +96,7 @@ def evaluate_answers(
     *,
     answers: RecordsLike | Iterable[FileLike] | None = None,
     nuggets: NuggetsLike | None = None,
+    questions: QuestionsLike | None = None,
     gold: JudgementsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     **rules: Unpack[AnswerOptions],
@@ -112,6 +114,8 @@ def evaluate_answers(
     nuggets
         A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
         say.
+    questions
+        The questions, for measures that need to know which can be answered (their field `answerable`).
     gold
         What people said of some of the same answers, by which `compare` and `report` correct the judge.
     gold_chosen
@@ -143,7 +147,7 @@ def evaluate_answers(
         known = list(AnswerRules.__dataclass_fields__)
         unknown = next(name for name in rules if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
-    grades = read_judgements(judgements, answers=answers, nuggets=nuggets)
+    grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
     if nuggets is not None:
         for remark in grades.remarks:
             warnings.warn(remark, stacklevel=2)
@@ -175,6 +179,7 @@ def read_judgements(
     *,
     answers: RecordsLike | Iterable[FileLike] | None = None,
     nuggets: NuggetsLike | None = None,
+    questions: QuestionsLike | None = None,
     limits: Limits = DEFAULT,
 ) -> JudgementTable:
     """Read judgements of answers.
@@ -188,6 +193,8 @@ def read_judgements(
     nuggets
         A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
         say.
+    questions
+        The questions, for measures that need to know which can be answered (their field `answerable`).
     limits
         How large a line, a record or an id may be.
 
@@ -197,7 +204,7 @@ def read_judgements(
         What `evaluate_answers` takes, as often as you like.
     """
     if isinstance(judgements, JudgementTable):
-        return _weighed(judgements, nuggets, limits)
+        return _asked(_weighed(judgements, nuggets, limits), questions)
     found = _listed(judgements)
     paths = [item for item in found if not isinstance(item, Mapping)]
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
@@ -211,7 +218,16 @@ def read_judgements(
         grades.add_answers(path, limits)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
-    return _weighed(grades.finish(), nuggets, limits)
+    return _asked(_weighed(grades.finish(), nuggets, limits), questions)
+
+
+def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
+    """Return the table, which knows the questions that can be asked for what judgements do not say."""
+    if questions is not None:
+        found = list(questions) if isinstance(questions, list | tuple) else questions
+        grades.questions = in_memory(found, "questions") if isinstance(found, list) else found
+        grades.kept.pop("answerable", None)
+    return grades
 
 
 def _weighed(grades: JudgementTable, nuggets: Any, limits: Limits) -> JudgementTable:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.files.judgements import AnswerFacts, JudgementTable, Said
+from rageval.files.opening import name_of
+from rageval.files.questions import read_answerable
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
 from rageval.measures.scales import ASPECTS, POSITION, RUBRICS, Scale
 from rageval.text import visible
@@ -258,6 +260,23 @@ def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
     }
 
 
+def answerable_in(table: JudgementTable) -> dict[int, bool]:
+    """Return which questions can be answered, by number: what judgements or questions say, looked up once."""
+    if "answerable" not in table.kept:
+        said = dict(table.answerable)
+        if table.questions is not None:
+            for query, answerable in read_answerable(table.questions).items():
+                number = table.queries.find(query)
+                if said.setdefault(number, answerable) != answerable:
+                    raise InputError(
+                        f"{visible(name_of(table.questions))}: found answerable={str(answerable).lower()} for"
+                        f" query {visible(query)}, and the judgements the opposite; expected the same in both"
+                    )
+        table.kept["answerable"] = said
+    found: dict[int, bool] = table.kept["answerable"]
+    return found
+
+
 class Left(NamedTuple):
     """Whether a system left a query `out`, and whether its answer is `recorded`."""
 
@@ -329,7 +348,7 @@ class JudgeOfRun:
             found = list(judged.bank(place[0]))
             failed = [(number, ABSENT) for number in range(len(found))]
         if failed and not self.skips:
-            self._fill(found, failed, scale, needs)
+            self._fill(found, failed, scale, needs, place)
         return Seen(found, Counter(status for _, status in failed) if failed else _NONE, own)
 
     def _lacks(self, scale: Scale, place: AnswerPlace) -> bool:
@@ -403,11 +422,18 @@ class JudgeOfRun:
         return judged
 
     def _fill(
-        self, found: list[Judgement], failed: list[tuple[int, str]], scale: Scale, needs: Needs | None
+        self,
+        found: list[Judgement],
+        failed: list[tuple[int, str]],
+        scale: Scale,
+        needs: Needs | None,
+        place: AnswerPlace,
     ) -> None:
         """Put in what missing judgements are taken for; the worst of a fault is that it is there."""
         for number, _ in failed:
             turned = needs == "weight" and found[number].weight < 0
+            if needs == "answerable":  # refusing is right where there is no answer
+                turned = not self.answerable(place, "")
             end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
             label, grade = scale.taken_for(end)
             found[number] = found[number]._replace(label=label, grade=grade)
@@ -419,6 +445,18 @@ class JudgeOfRun:
     def knows_answers(self) -> bool:
         """Return whether anything is known of any answer."""
         return bool(self._table.facts)
+
+    def answerable(self, place: AnswerPlace, asker: object) -> bool:
+        """Return whether a question can be answered; `UsageError` where nothing says it."""
+        table = self._table
+        said = answerable_in(table).get(place[0])
+        if said is None:
+            raise UsageError(
+                f"{asker}: nothing says whether query {visible(table.queries.words[place[0]])} can be"
+                " answered; give the questions with a field answerable, true or false (--questions FILE,"
+                " questions= in Python), or the key in the judgements"
+            )
+        return said
 
     def places(self, place: AnswerPlace, asker: object) -> list[Place]:
         """Return where an answer stands in the rankings by this judge."""

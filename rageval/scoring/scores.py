@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MeasureError
-from rageval.measures.ranking import pooled
+from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
 from rageval.plugins import above
 from rageval.showing import Displayed, Grid, frame
@@ -138,13 +138,19 @@ class Score:
     @cached_property
     def undefined(self) -> int:
         """How many queries have no value."""
-        return sum(map(math.isnan, self.numbers))
+        pools = self.measure.aggregate == "pool"
+        return sum(value != value and not (pools and _says_something(value)) for value in self.numbers)
 
     def __float__(self) -> float:
         return self.value
 
     def __repr__(self) -> str:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"
+
+
+def _says_something(value: float) -> bool:
+    """Return whether a blend that is undefined has a share all the same that is pooled."""
+    return isinstance(value, Blend) and any(share == share for share in value.shares)
 
 
 def combined(measure: AnyMeasure, values: Iterable[float]) -> float:

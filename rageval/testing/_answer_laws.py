@@ -18,7 +18,7 @@ from rageval.measures.assessment import Assessment, Judgement, Place, Seen
 from rageval.measures.base import HIGHER, LOWER, NEITHER, POOL, Measure
 from rageval.measures.base import measure as declared
 from rageval.measures.parsing import parse_measure
-from rageval.measures.scales import ALL, OUTCOME, POSITION, SENTENCE, Scale
+from rageval.measures.scales import ABSTENTION, ALL, OUTCOME, POSITION, SENTENCE, Scale
 from rageval.plugins import plugin_names
 from rageval.scoring.answers import evaluate_answers
 from rageval.scoring.scores import Scores
@@ -88,6 +88,9 @@ class _Asked:
 
     def stand_in(self) -> float:
         return math.nan
+
+    def answerable(self, place: object, asker: object) -> bool:
+        return True
 
     def knows_answers(self) -> bool:
         return True
@@ -185,9 +188,18 @@ def _of_games(
             yield row | ({"status": "error"} if rng.random() < 0.1 else {"label": outcome})
 
 
+def _of_decisions(
+    scale: Scale, systems: Sequence[str], query: str, answers: object, rng: random.Random
+) -> Iterator[Row]:
+    answerable = rng.random() < 0.6
+    for system in systems:
+        yield {"run_id": system, "aspect": "0", "answerable": answerable} | _said_or_failed(scale, rng)
+
+
 _DRAW: Mapping[Scale, Callable[..., Iterator[Row]]] = {
     **{scale: _of_citations for scale in ALL if scale.of_citations},
     SENTENCE: _of_sentences,
+    ABSTENTION: _of_decisions,
     POSITION: _of_places,
     OUTCOME: _of_games,
 }
@@ -370,8 +382,8 @@ def the_best_judgements_are_never_worse_than_the_worst(
     measure: Measure, case: AnswerCase, rng: random.Random
 ) -> bool:
     """All that is said of an answer as good as can be against all as bad, in the way that is `better`."""
-    if POSITION in case.scales:
-        return True  # not every system can have the first place
+    if POSITION in case.scales or ABSTENTION in case.scales:
+        return True  # not every system can have the first place, and not every question can be answered
     best, worst = (by_answer(measure, _all_taken_for(case, end)) for end in _ENDS)
     return _never_worse(measure, best, worst)
 

@@ -59,9 +59,10 @@ RISING = {
         "grade",
         "pass_rate",
     ),
+    *("refusal_f1", "answerable_f1", "grounded_refusal"),
 }
-FALLING = {"hole"}
-NEITHER = {"length", "citations"}
+FALLING = {"hole", "over_refusal", "false_answer_rate"}
+NEITHER = {"length", "citations", "answer_rate"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     "crag_share": (
         "label",
@@ -255,6 +256,13 @@ def cited(system: str) -> Iterator[dict[str, Any]]:
             yield {"item_id": f"c{at}", "aspect": str(sentence), "label": label, **facts}
 
 
+def decided(system: str, answerable: bool) -> Iterator[dict[str, Any]]:
+    """What ten judges say of an answer to a question that can be answered, or cannot: was it refused?"""
+    for at in range(10):
+        label = "missing" if (at < FAULTS[system]) == answerable else "perfect"
+        yield {"label": label, "answerable": answerable, "rubric": "crag", "judge": f"judge {at}"}
+
+
 Words = list[str]
 
 
@@ -267,12 +275,18 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
     citations = [measure for measure in averaged if measure.name.startswith("citation_")]
-    others = [measure for measure in averaged if measure not in citations]
+    decisions = {name: parse_measure(name) for name in ("over_refusal", "false_answer_rate")}
+    others = [measure for measure in averaged if measure not in (*citations, *decisions.values())]
+    refused = {
+        name: written(folder / f"{name}.jsonl", lambda system, at=at: decided(system, not at))
+        for at, name in enumerate(decisions)
+    }
     return {
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
         "ir_measures": (runs, computed_by_ir_measures(runs)),
         "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
         "citations": ([written(folder / "cited.jsonl", cited)], citations),
+        **{name: ([refused[name]], [measure]) for name, measure in decisions.items()},
     }
 
 
@@ -314,7 +328,7 @@ def is_known(measure: Any) -> bool:
     return way_of(measure) != "neither"
 
 
-KINDS = ("runs", "ir_measures", "answers", "citations")
+KINDS = ("runs", "ir_measures", "answers", "citations", "over_refusal", "false_answer_rate")
 
 
 def command(*words: str, code: int = 0) -> Result:

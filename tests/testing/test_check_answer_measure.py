@@ -176,6 +176,6 @@ def test_a_name_that_is_taken_breaks_a_law() -> None:
 
 
 def test_pooling_that_is_none_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.scoring.scores.pooled", lambda shares: 1.5)
+    monkeypatch.setattr("rageval.scoring.scores.pooled", lambda values: 1.5)
     with pytest.raises(AssertionError, match="a pooled share is between the shares"):
         check_measure(rageval.parse_measure("nugget_recall"))
