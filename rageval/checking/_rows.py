@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import ge, le
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
@@ -166,6 +166,36 @@ def together(keys: Iterable[Key]) -> Iterator[tuple[Key, slice]]:
         end = begin + len(list(same))
         yield key, slice(begin, end)
         begin = end
+
+
+Ranked = tuple[Lines, Sequence[bytes], Sequence[bytes], Sequence[float]]  # line, document, rank, score
+
+
+def once_each(
+    known: dict[bytes, int],
+    lines: Lines,
+    docs: Sequence[bytes],
+    ranks: Sequence[bytes],
+    scores: Sequence[float],
+) -> tuple[Ranked, list[tuple[bytes, int]]]:
+    """Return the rows of a query without documents that were there before, and these with their lines.
+
+    `known` is the line of each document, and learns those of the new ones. What is ranked twice counts
+    where it stands first, as with --dedup first: its second score makes no tie and contradicts no rank.
+    """
+    fresh = dict(zip(docs, lines, strict=True))
+    if len(fresh) == len(docs) and known.keys().isdisjoint(fresh):
+        known.update(fresh)
+        return (lines, docs, ranks, scores), []
+    again = []
+    new = []
+    for row in zip(lines, docs, ranks, scores, strict=True):
+        if known.setdefault(row[1], row[0]) == row[0]:
+            new.append(row)
+        else:
+            again.append((row[1], row[0]))
+    kept: Any = tuple(map(list, zip(*new, strict=True))) if new else ([], [], [], [])
+    return kept, again
 
 
 def contradiction(

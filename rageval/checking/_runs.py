@@ -17,6 +17,7 @@ from rageval.checking._rows import (
     in_query,
     named,
     once,
+    once_each,
     refusals,
     together,
 )
@@ -52,20 +53,16 @@ class _PassingTopic:
         self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
     ) -> list[Finding]:
         """Take rows that stand together; documents ranked twice are findings."""
-        conflict, self.last = contradiction(self.last, lines, ranks, scores)
-        self.is_contradicted |= conflict is not None
-        self.scores.update(scores)
-        fresh = dict(zip(docs, lines, strict=True))
-        if len(fresh) == len(docs) and self.docs.keys().isdisjoint(fresh):
-            self.docs.update(fresh)
-            return []
-        again = []
-        for doc, line in zip(docs, lines, strict=True):
-            first = self.docs.setdefault(doc, line)
-            if first != line:
-                what = f"document {quoted(doc)} is ranked twice for topic {quoted(self.name)}"
-                again.append(Finding(line, *error(f"{what}, first in line {first}")))
-        return again
+        (lines, docs, ranks, scores), again = once_each(self.docs, lines, docs, ranks, scores)
+        if docs:
+            conflict, self.last = contradiction(self.last, lines, ranks, scores)
+            self.is_contradicted |= conflict is not None
+            self.scores.update(scores)
+        found = []
+        for doc, line in again:
+            what = f"document {quoted(doc)} is ranked twice for topic {quoted(self.name)}"
+            found.append(Finding(line, *error(f"{what}, first in line {self.docs[doc]}")))
+        return found
 
     def end(self) -> Iterator[Finding]:
         if len(self.docs) > _DEEPEST:
@@ -198,28 +195,14 @@ class _RankedQuery:
 
     def add(
         self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
-    ) -> dict[bytes, int]:
-        """Take rows that stand together; return the documents that are there again."""
-        fresh = dict(zip(docs, lines, strict=True))
-        again: dict[bytes, int] = {}
-        if len(fresh) < len(docs) or not self.lines.keys().isdisjoint(fresh):
-            rows = zip(lines, docs, ranks, scores, strict=True)
-            new = [row for row in rows if not self._is_known(row[1], row[0], again)]
-            lines, docs, ranks, scores = map(list, zip(*new, strict=True)) if new else ([], [], [], [])
-        else:
-            self.lines.update(fresh)
+    ) -> list[tuple[bytes, int]]:
+        """Take rows that stand together; return the documents that are there again, and where."""
+        (lines, docs, ranks, scores), again = once_each(self.lines, lines, docs, ranks, scores)
         self.scores.extend(scores)
         if docs:
             conflict, self.last = contradiction(self.last, lines, ranks, scores)
             self.conflict = self.conflict or conflict
         return again
-
-    def _is_known(self, doc: bytes, line: int, again: dict[bytes, int]) -> bool:
-        if doc in self.lines:
-            again.setdefault(doc, line)
-            return True
-        self.lines[doc] = line
-        return False
 
     @property
     def first(self) -> int:
@@ -249,7 +232,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
                 scattered.setdefault(query, lines[part.start])
             now = query
             found = queries.setdefault(query, _RankedQuery())
-            for doc, line in found.add(lines[part], docs[part], ranks[part], scores[part]).items():
+            for doc, line in found.add(lines[part], docs[part], ranks[part], scores[part]):
                 twice.setdefault(in_query(doc.decode(), query), line)
     name = rows.source
     further = [(tag.decode(), line) for tag, line in tags.items()][1:]

@@ -21,6 +21,19 @@ _STYLES = ("table", "md", "json")
 _LONGEST = 120  # characters of reasons in a table
 
 
+_KAPPA = click.Choice(("none", "linear", "quadratic"))
+
+
+def _say_near_misses(ctx: click.Context, param: click.Parameter, said: str | None) -> str | None:
+    """Say what --weights is called now: elsewhere it is a file of the weights of groups."""
+    if said is not None:
+        click.echo(
+            f"rageval: --weights {said} is --near-misses {said} now; the old name goes with the next version",
+            err=True,
+        )
+    return said
+
+
 @click.command(cls=Command)
 @click.argument("judged", type=QRELS, required=False)
 @click.argument("gold", type=QRELS, required=False)
@@ -46,12 +59,13 @@ _LONGEST = 120  # characters of reasons in a table
     help="Whether the second column of qrels names nuggets (default: where it looks so).",
 )
 @click.option(
-    "--weights",
-    type=click.Choice(("none", "linear", "quadratic")),
+    "--near-misses",
+    type=_KAPPA,
     default="none",
     show_default=True,
-    help="How much near misses count as agreement.",
+    help="How much grades that are near count as agreement: kappa's weights.",
 )
+@click.option("--weights", "was_weights", type=_KAPPA, hidden=True, callback=_say_near_misses)
 @shared(
     "--measure",
     multiple=False,
@@ -80,7 +94,8 @@ def agree(
     forms: tuple[Form, ...],
     cutoffs: str | None,
     nuggets_in_qrels: str | None,
-    weights: str,
+    near_misses: str,
+    was_weights: str | None,
     measures: str | None,
     answers: Any,
     nuggets: Any,
@@ -97,8 +112,8 @@ def agree(
     order, its own family of models), how many judgements failed, what they cost.
 
     \b
-    rageval agree judged.jsonl human.jsonl --weights quadratic
-    rageval agree umbrela.qrels nist.qrels --weights quadratic
+    rageval agree judged.jsonl human.jsonl --near-misses quadratic
+    rageval agree umbrela.qrels nist.qrels --near-misses quadratic
     rageval agree ours.jsonl originals.jsonl --parting 20
     rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     rageval agree --leaderboards truth.txt judge.txt
@@ -115,6 +130,7 @@ def agree(
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
     from rageval.comparison.passport import between, passport, read, read_people, together
 
+    weights = was_weights or near_misses
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)

@@ -71,6 +71,27 @@ def test_documents_ranked_twice(check: Checker) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("rows", "tied", "contradicted"),
+    [
+        (b"1 Q0 a 1 2 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", True, False),  # a further score hides no tie
+        (b"1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n1 Q0 a 3 1 t\n", False, False),  # nor does one make a tie
+        (b"1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n1 Q0 a 3 9 t\n", False, False),  # nor contradict a rank
+        (b"1 Q0 a 1 1 t\n1 Q0 b 2 2 t\n1 Q0 a 3 9 t\n", False, True),
+    ],
+)
+def test_validate_and_doctor_count_what_is_ranked_twice_where_it_stands_first(
+    check: Checker, rows: bytes, tied: bool, contradicted: bool
+) -> None:
+    said = check(rows).out
+    findings = command("doctor", "file", "--at", "1").out
+    assert "ranked twice" in said
+    assert "documents ranked twice: 1" in findings
+    assert ("equal scores" in said, "contradicts" in said) == (tied, contradicted)
+    shown = any(word in findings for word in ("with equal scores", "all scores of each query are equal"))
+    assert (shown, "contradicts" in findings) == (tied, contradicted)
+
+
 @pytest.mark.parametrize("score", BAD_SCORES)
 def test_bad_scores(check: Checker, score: str) -> None:
     outcome = check(GOOD + f"3 Q0 a 1 {score} t\n".encode())

@@ -14,7 +14,6 @@ from rageval.cli import COMMANDS, GROUPS, main
 
 # What is called the same in two commands and holds something else.
 DIFFERENT = {
-    "--weights",  # of groups, and of near misses (kappa's weights)
     "--output",  # a file, a folder (build) or a store (replies merge)
     "--corpus",  # `build all` writes into its manifest what was typed
     "--nuggets",

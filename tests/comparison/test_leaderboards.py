@@ -146,7 +146,10 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
     done = command("agree", "--leaderboards", str(untold), str(known))
     assert "| tau_b | -1.0000 | - | - |" in done.out  # topics of the one tell the columns of the other
     for words, said in [
-        (("--leaderboards", TRUTH, JUDGE, "--weights", "linear"), "--weights: of leaderboards expected"),
+        (
+            ("--leaderboards", TRUTH, JUDGE, "--near-misses", "linear"),
+            "--near-misses: of leaderboards expected",
+        ),
         (("--leaderboards", TRUTH, JUDGE, TRUTH), "of leaderboards expected --leaderboards TRUTH JUDGE"),
         ((TRUTH, JUDGE, "--form", "tot"), "--form: is of leaderboards"),
         ((TRUTH,), "expected JUDGED and GOLD"),

@@ -137,12 +137,14 @@ def test_gold_brings_agreement_confusion_and_disagreements_with_both_reasons(tmp
     mine = [judgement(f"q{at}", run, "perfect", reason="looks good") for at in range(6) for run in ("r", "s")]
     people = [{**record, "judge": "p", "reason": "it is right"} for record in mine]
     people[0] |= {"label": "incorrect", "reason": "it is wrong"}
+    people[1]["label"], people[2]["label"] = "accurate", "Perfect"  # other words for the same grade
     mine[0] |= {"usage": {"input": 1000, "output": 10}, "judge": "openai:gpt-4o-mini@1234"}
     mine = [{**record, "judge": "openai:gpt-4o-mini@1234"} for record in mine]
     files = lines(tmp_path, "mine.jsonl", mine), lines(tmp_path, "gold.jsonl", people)
     found = reported(tmp_path, files[0], "-m", "crag_score", "--gold", files[1])
     (pair,) = found["judging"]
-    agreed = json.loads(rageval_("agree", *files, "--format", "json").stdout)
+    agreed = json.loads(rageval_("agree", *files, "--parting", "5", "--format", "json").stdout)
+    assert [each["query"] for each in agreed["parting"]] == ["q0"]
     assert pair["coefficients"] == agreed["coefficients"]
     assert (pair["confusion"], pair["labels"]) == (agreed["confusion"], agreed["labels"])
     assert pair["disagreements"] == 1
