@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rageval.scoring.runs import Run
     from rageval.scoring.scores import Scores
     from rageval.scoring.sources import read_qrels, read_run
-    from rageval.verbs import compare, judge, report
+    from rageval.verbs import compare, gate, judge, report
 
 _HOMES = {
     "scoring.answers": "evaluate_answers read_judgements",
@@ -45,7 +45,7 @@ _HOMES = {
     "scoring.sources": "read_qrels read_run",
     "scoring.qrels": "Qrels",
     "scoring.runs": "Run",
-    "verbs": "compare judge report",
+    "verbs": "compare gate judge report",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = ("interop", "measures")
@@ -71,6 +71,7 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "coverage",
     "evaluate",
     "evaluate_answers",
+    "gate",
     "judge",
     "measure",
     "ndcg",

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
     QuestionsLike: TypeAlias = RecordsLike | Dataset
-    JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Iterable[FileLike]
+    JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Frame | Iterable[FileLike]
     RunLike: TypeAlias = (
         FileLike
         | Run
@@ -169,6 +169,22 @@ class CompareOptions(RunOptions, ComparisonOptions, total=False):
 
     gold: QrelsLike | None
     gold_chosen: ChosenLike | None
+
+
+class GateOptions(RunOptions, total=False):
+    """The options of `gate`: those of `evaluate`, and what `rageval.comparison.GateSettings` explains."""
+
+    slice_margin: float | None
+    block: Literal["worse", "beyond-margin"]
+    judge_changed: Literal["error", "allow"]
+    fail_under: Mapping[str, float]
+    level: float
+    clusters: Mapping[str, str] | None
+    clustered_by: str
+    interval: Literal["bca", "percentile"]
+    resamples: int
+    seed: int
+    population: Literal["kind", "set"]
 
 
 class JudgeOptions(TypedDict, total=False):

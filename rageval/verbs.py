@@ -1,4 +1,4 @@
-"""Compare, report and judge in one call each: what `rageval.compare`, `report` and `judge` are."""
+"""Compare, gate, report and judge in one call each: what `rageval.compare` and its like are."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from rageval.showing import Displayed, Grid
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval.comparison import Comparison
+    from rageval.comparison import Comparison, GateReport
     from rageval.judges import Model, Rubric
     from rageval.records import Answer
     from rageval.typing import (
         AnswerOptions,
+        ChosenLike,
         CompareOptions,
         ComparisonOptions,
         FileLike,
         Frame,
+        GateOptions,
+        JudgementsLike,
         JudgeOptions,
         MeasuresLike,
         QrelsLike,
@@ -92,6 +95,81 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     if isinstance(measures, str):
         raise UsageError("compare: expected measures, runs and judgements, or several Scores")
     return comparison.compare(_several(measures), settings)
+
+
+def gate(
+    candidate: RunLike | JudgementsLike,
+    qrels: QrelsLike | None = None,
+    measures: MeasuresLike = (),
+    *,
+    baseline: FileLike,
+    margin: float,
+    slices: Mapping[str, Mapping[str, str]] | None = None,
+    system: str | None = None,
+    answers: RecordsLike | None = None,
+    nuggets: RecordsLike | None = None,
+    gold: QrelsLike | JudgementsLike | None = None,
+    gold_chosen: ChosenLike | None = None,
+    **options: Unpack[GateOptions],
+) -> GateReport:
+    """Hold a candidate against a baseline: `ship`, `block` or `inconclusive`.
+
+    Parameters
+    ----------
+    candidate
+        A run; or, without `qrels`, judgements of answers: files, a DataFrame, or dicts.
+    qrels
+        The judgements of documents, as for `evaluate`.
+    measures
+        What is gated: all must ship, and any may block.
+    baseline
+        A file that `rageval gate … --save-baseline FILE` wrote.
+    margin
+        How much worse is still good enough, in the measures' own units.
+    slices
+        Groups of queries, `{field: {query: value}}`, which can only block.
+    system
+        Which of several judged systems is the candidate.
+    answers, nuggets
+        What is known of judged answers, as for `evaluate_answers`.
+    gold, gold_chosen
+        People's judgements of some of the queries, by which the verdict is corrected, and how they were
+        chosen.
+    **options
+        Those of `evaluate`, and of `rageval.comparison.GateSettings`.
+
+    Returns
+    -------
+    GateReport
+        The `verdict`, and what it rests on.
+
+    Examples
+    --------
+    >>> import rageval
+    >>> folder = "examples/data/gate"
+    >>> report = rageval.gate(f"{folder}/same.run", f"{folder}/qrels.nugget", "recall@5",
+    ...                       baseline=f"{folder}/baseline.jsonl", margin=0.03)
+    >>> report.verdict, [decision.difference for decision in report.decisions]
+    ('ship', [0.0])
+    """
+    from rageval.comparison import GateSettings, gate_sides, gating
+    from rageval.files.baselines import read_baseline
+    from rageval.scoring.answers import AnswerRules
+    from rageval.scoring.evaluation import Rules
+
+    own = GateSettings.__dataclass_fields__
+    chosen: dict[str, Any] = {name: value for name, value in options.items() if name in own}
+    rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
+    known = AnswerRules.__dataclass_fields__ if qrels is None else Rules.__dataclass_fields__
+    _refuse(rules, [*known, *own])
+    labels = {"gold": gold, "gold_chosen": gold_chosen}
+    if qrels is None:
+        beside = {"answers": answers, "nuggets": nuggets}
+        side = gate_sides.answers_as_side(measures, candidate, system, **labels, **beside, **rules)
+    else:
+        side = gate_sides.run_as_side(measures, candidate, qrels, **labels, **rules)
+    other = gate_sides.side_of_baseline(read_baseline(baseline), side)
+    return gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
 
 
 def report(

@@ -33,11 +33,12 @@ def markdown(report: GateReport) -> str:
         inform = sum(each.verdict == "informs" for each in slices)
         lines += ["", f"{len(slices):,} slices, {len(blocking):,} block, {inform:,} only inform."]
         lines += ["", *_table(blocking)] if blocking else []
-    lines += ["", *(f"- {_sentence(text)}" for text in (*report.floors, *report.remarks))]
+    said = [f"- {_sentence(text)}" for text in (*report.floors, *report.remarks)]
+    lines += ["", *said] if said else []
     if report.fell:
         lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]
         lines += [
-            f"| {_code(each.query_id)} | {_code(each.measure)} | {each.baseline:.4f} | {each.candidate:.4f} |"
+            f"| {_cell(each.query_id)} | {_cell(each.measure)} | {each.baseline:.4f} | {each.candidate:.4f} |"
             for each in report.fell
         ]
     counts = ", ".join(f"{number:,} {name}" for name, number in report.counts.items() if number)
@@ -56,16 +57,21 @@ def _table(decisions: Sequence[Decision]) -> Iterator[str]:
     yield "| measure | baseline → candidate | difference [low, high] | verdict | needed |"
     yield "|---|--:|--:|---|--:|"
     for each in decisions:
-        name = _code(each.measure) + (f", {_code(each.place)}" if each.field else "")
+        name = _cell(each.measure) + (f", {_cell(each.place)}" if each.field else "")
         difference = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]"
         values = f"{each.baseline:.4f} → {each.candidate:.4f}"
         yield f"| {name} | {values} | {difference} | {_SIGNS[each.verdict]} | {each.wanted} |"
 
 
+def _cell(text: str) -> str:
+    """Return a name as a cell of a table, where a bar would be the next cell's, even in code."""
+    found = _code(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+    return found.replace("|", r"\|") if found.startswith("`") else found
+
+
 def _code(text: str) -> str:
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    found = md_code(shown)
-    return found.replace("|", r"\|") if found.startswith("`") else _apart(found)
+    found = md_code(text[:2000])
+    return found if found.startswith("`") else _apart(found)
 
 
 def _sentence(text: str) -> str:

@@ -207,19 +207,15 @@ class _GateInput:
 
     def _answers(self, measures: list[Any], reading: Reading) -> GateSide:
         from rageval.cli._scoring import judgements_of, scored_answers
-        from rageval.comparison.gate_sides import side_of_answers
+        from rageval.comparison.gate_sides import chosen_system, side_of_answers
 
         grades = judgements_of(self._inputs, {**self._options, "on_missing": "skip"}, reading)
         results, self.said = scored_answers(
             self._inputs, measures, {**self._options, "on_missing": "skip"}, grades
         )
-        names = [scores.run for scores in results]
-        wanted = self._options["system"] or (names[0] if len(names) == 1 else None)
-        if wanted not in names:
-            known = ", ".join(map(visible, names))
-            raise UsageError(f"expected one system, the candidate, found {known}; say --system RUN_ID")
+        scores = chosen_system(results, self._options["system"])
         facts = self._facts(grades.queries.words, self._inputs.answers)
-        return side_of_answers(grades, results[names.index(wanted)], facts, self._known())
+        return side_of_answers(grades, scores, facts, self._known())
 
     def _facts(self, queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
         from rageval.cli._inputs import groups_of

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.comparison.comparing import compare, compare_runs
+    from rageval.comparison.gated import Decision, GateReport, GateSettings
     from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
 
 _HOMES = {
     "comparing": "compare compare_runs",
+    "gated": "Decision GateReport GateSettings",
     "leaderboards": "LeaderboardAgreement compare_leaderboards",
     "results": "Cell Comparison Pair Settings",
 }
@@ -24,6 +26,9 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names.spli
 __all__ = [
     "Cell",
     "Comparison",
+    "Decision",
+    "GateReport",
+    "GateSettings",
     "LeaderboardAgreement",
     "Pair",
     "Settings",

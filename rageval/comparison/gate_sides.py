@@ -8,16 +8,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rageval.comparison.gated import GateSide
-from rageval.errors import MissingJudgements
+from rageval.errors import MissingJudgements, UsageError
 from rageval.files.baselines import Baseline, BaselineHeader, BaselineLine
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
+from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers, read_judgements
 from rageval.scoring.banks import lists_of_nuggets
 from rageval.scoring.evaluation import EXPECTED, Evaluator, Rules
-from rageval.scoring.gold import People
+from rageval.scoring.gold import (
+    People,
+    beside_answers,
+    beside_runs,
+    drawn,
+    gold_of_answers,
+    gold_of_documents,
+)
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Score, Scores
-from rageval.scoring.sources import RunSource, whole_qrels
+from rageval.scoring.sources import RunSource, run_source, whole_qrels
+from rageval.text import visible
 from rageval.version import __version__
 
 _SHORT = 16  # digits of a hash that tells rankings and answers apart
@@ -25,6 +34,52 @@ _POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, ho
 _MOST_MISSING = 0.02  # of the questions, in a baseline
 
 Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
+
+
+def run_as_side(
+    measures: Any, run: Any, qrels: Any, gold: Any = None, gold_chosen: Any = None, **rules: Any
+) -> GateSide:
+    """Score a run, and return it as one side; `NothingJudged` where nothing in it is judged."""
+    evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
+    source = run_source(run).in_memory()
+    scores = evaluator.evaluate(source)
+    if gold is not None:
+        people = gold_of_documents([gold], drawn(gold_chosen))
+        ((scores,), _) = beside_runs([scores], [source], evaluator, people)
+    return side_of_run(evaluator, source, scores)
+
+
+def answers_as_side(
+    measures: Any,
+    judgements: Any,
+    system: str | None = None,
+    gold: Any = None,
+    gold_chosen: Any = None,
+    *,
+    answers: Any = None,
+    nuggets: Any = None,
+    **rules: Any,
+) -> GateSide:
+    """Score judged answers, and return the system as one side; there is one, or it is named."""
+    grades = read_judgements(judgements, answers=answers, nuggets=nuggets)
+    results = evaluate_all(
+        measures_of_answers(measures), grades, AnswerRules(**{**rules, "on_missing": "skip"})
+    )
+    if gold is not None:
+        people = read_judgements(gold, nuggets=nuggets)
+        sources = gold if isinstance(gold, list) else [gold]
+        results, _ = beside_answers(results, grades, gold_of_answers(people, sources, drawn(gold_chosen)))
+    return side_of_answers(grades, chosen_system(results, system))
+
+
+def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
+    """Return the scores of the system that is gated: the only one, or the one that is named."""
+    names = [scores.run for scores in results]
+    wanted = names[0] if system is None and len(names) == 1 else system
+    if wanted not in names:
+        known = ", ".join(map(visible, names))
+        raise UsageError(f"expected one system, the candidate, found {known}; say --system RUN_ID")
+    return results[names.index(wanted)]
 
 
 def side_of_run(

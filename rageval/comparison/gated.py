@@ -216,7 +216,7 @@ class GateReport(Displayed):
 def _row(of: Decision) -> list[str]:
     values = f"{of.baseline:.3f} → {of.candidate:.3f}"
     difference = f"{of.difference:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
-    name = f"{of.measure}, {of.place}" if of.field else of.measure
+    name = f"  {of.place}" if of.field else of.measure
     needed = "-" if of.needed is None else f"{of.needed:,}"
     return [name, f"{of.questions:,}", values, difference, of.verdict, needed]
 

@@ -183,11 +183,10 @@ class _Common:
         self.one_only = {q for q in both if (q in candidate.absent) != (q in baseline.absent)}
         self.missing = {q for pair in self.scores.values() for each in pair for q in each.between} & set(both)
 
-    @property
-    def is_same(self) -> bool:
-        """Whether both give the same rankings, or answers that were judged alike, to every question."""
+    def is_same(self, queries: Sequence[str]) -> bool:
+        """Return whether both give the same rankings, or answers judged alike, to all these questions."""
         ours, theirs = self.candidate.same, self.baseline.same
-        return all(query in ours and ours[query] == theirs.get(query) for query in self.queries)
+        return all(query in ours and ours[query] == theirs.get(query) for query in queries)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -339,7 +338,7 @@ def _decisions(common: _Common, parts: Sequence[_Part], settings: GateSettings, 
         ]
         for part in parts:
             few = _on((filled[0], filled[1]), part.queries)
-            tested.append(_test(measure, part, few, names, settings, common.is_same))
+            tested.append(_test(measure, part, few, names, settings, common.is_same(part.queries)))
     p = [_p_of_loss(each, settings) for each in tested]
     able = [at for at, each in enumerate(tested) if each.can_block]
     adjusted = [math.nan] * len(tested)
@@ -370,6 +369,8 @@ def _test(
     settings: GateSettings,
     is_same: bool,
 ) -> _Tested:
+    if is_same:  # nobody's labels can make a difference of what is none
+        scores = replace(scores[0], people=None), replace(scores[1], people=None)
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
     how = settings.comparison(names[1])
     (table,) = tables(results, how)
@@ -529,7 +530,7 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
             "--margin 0 lets nothing ship that is not surely better, and an equal system only with luck; say"
             " how much worse would be good enough"
         )
-    if common.is_same:
+    if common.is_same(common.queries):
         yield "candidate and baseline are the same in every question"
     for what, queries in (
         ("of the baseline are gone", common.gone),

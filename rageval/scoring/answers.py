@@ -14,6 +14,7 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
+from rageval.files.objects import records_of_frame
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
@@ -436,5 +437,7 @@ def _signature(measure: Measure, rules: AnswerRules, judges: list[str]) -> str:
 def _listed(given: Any) -> list[Any]:
     if given is None:
         return []
+    if hasattr(given, "columns"):
+        return records_of_frame(given)
     single = isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read")
     return [given] if single else list(given)

@@ -111,6 +111,11 @@ def test_type_checkers_know_every_option(options: Any, settings: Any) -> None:
             assert all(str(value) in str(refused.value) for value in allowed if value != "expected")
 
 
+def test_type_checkers_know_every_option_of_a_gate() -> None:
+    own = public.GateOptions.__annotations__.keys() - public.RunOptions.__annotations__.keys()
+    assert {*own, "margin"} == {field.name for field in dataclasses.fields(comparison.GateSettings)}
+
+
 def test_type_checkers_know_every_tool_and_fact() -> None:
     hint = typing.get_type_hints(public.RunOptions)["compat"]
     assert set(typing.get_args(typing.get_args(hint)[0])) == set(COMPAT)

@@ -38,6 +38,7 @@ PROMISED = [
     "coverage",
     "evaluate",
     "evaluate_answers",
+    "gate",
     "judge",
     "measure",
     "ndcg",

@@ -1,0 +1,128 @@
+"""What a gate writes: Markdown that is inert whatever ids say, a test report, JSON; the same as they were."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from rageval.cli import main
+from rageval.cli._gate_files import junit, junit_of_error, markdown, markdown_of_error
+from rageval.comparison.gated import BLOCK, Decision, Fallen, GateReport
+from snippets import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "gate"
+FOLDER = "examples/data/gate"
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "@all",
+    "a|b|c",
+    "`x` @org/team #12 https://evil.example/x www.evil.example",
+    "[text](https://evil.example)",
+    "![](https://evil.example/pixel.png)",
+    "a@evil.example",
+    "\x1b[31m\u202e\n# heading",
+    "&lt;b&gt; \\| \\",
+    "\ufffe\x00]]>",
+)
+
+
+def report(names: list[str], blocking: int = 1) -> GateReport:
+    numbers = {"baseline": 0.5, "candidate": 0.4, "difference": -0.1, "low": -0.2, "high": -0.05}
+    plain = {"p": 0.001, "adjusted": 0.01, "margin": 0.03, "verdict": BLOCK}
+    found = [Decision(name, name, name, 20, **numbers, **plain, why=name) for name in names * blocking]  # type: ignore[arg-type]
+    fell = [Fallen(name, name, 0.5, 0.4) for name in names]
+    measure = Decision("recall@5", "", "", 20, **numbers, **plain)  # type: ignore[arg-type]
+    return GateReport(
+        BLOCK,
+        [measure, *found],
+        fell,
+        {"compared": 20},
+        names,
+        names,
+        names[0],
+        names[0],
+        "gate|x:1",
+        {n: n for n in names},
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_others_wrote_is_inert_in_markdown(name: str) -> None:
+    parser = pytest.importorskip("markdown_it").MarkdownIt("gfm-like", {"html": True, "linkify": False})
+    for text in (markdown(report([name])), markdown_of_error(name)):
+        html = parser.render(text)
+        tags = set(re.findall(r"<(\w+)", html))
+        assert tags <= {"h3", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}, tags
+        bare = re.sub(r"<code>.*?</code>", "", html, flags=re.DOTALL)
+        assert not re.search(r"[@#](?=\w)", bare)
+        outside = re.sub(r"`[^`\n]*`", "", text)
+        assert not re.search(r"(?<!\\):(?=//)|(?<=[wW])(?<!\\)\.|(?<!\\)\](?=[(\[:])", outside)
+        assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
+    rows = [
+        re.split(r"(?<!\\)\|", line)
+        for line in markdown(report([name])).splitlines()
+        if line.startswith("| ")
+    ]
+    assert {len(row) for row in rows} == {7, 6}
+
+
+def test_markdown_fits_where_it_is_put() -> None:
+    text = markdown(report(["s" * 300], 2000))
+    assert len(text) <= 60_000
+    assert re.search(r"… [\d,]+ lines more", text)
+    assert len(markdown_of_error("\n".join(["x" * 3000] * 100))) <= 60_000
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_test_report_is_xml_whatever_names_say(name: str) -> None:
+    for text in (junit(report([name])), junit_of_error(name)):
+        suite = ElementTree.fromstring(text).find("testsuite")
+        assert suite is not None
+        cases = suite.findall("testcase")
+        assert int(suite.attrib["tests"]) == len(cases)
+        for kind, counted in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+            assert int(suite.attrib[counted]) == sum(case.find(kind) is not None for case in cases)
+        assert all(case.attrib["name"] and case.attrib["classname"] for case in cases)
+
+
+def test_outputs_are_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = ["gate", f"{FOLDER}/worse.run", f"{FOLDER}/qrels.nugget", "-m", "alpha_ndcg@5,recall@5"]
+    words += ["--by", "domain", "--questions", f"{FOLDER}/questions.jsonl", "--margin", "0.03"]
+    words += ["--baseline", f"{FOLDER}/baseline.jsonl"]
+    files = {"--md": "report.md", "--junit": "report.xml", "--json": "report.json"}
+    for option, name in files.items():
+        words += [option, str(tmp_path / name)]
+    assert CliRunner().invoke(main, words).exit_code == 1
+    for name in files.values():
+        assert (tmp_path / name).read_text() == (GOLDEN / name).read_text(), name
+    assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "block"
+
+
+def test_the_example_is_what_its_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / FOLDER))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    monkeypatch.chdir(ROOT / FOLDER)
+    from generate import write  # type: ignore[import-not-found]
+
+    write(tmp_path)
+    for path in tmp_path.iterdir():
+        assert path.read_text() == Path(path.name).read_text()
+    words = [
+        "gate",
+        "main.run",
+        "qrels.nugget",
+        "-m",
+        "alpha_ndcg@5,recall@5",
+        "--by",
+        "domain",
+        "--questions",
+    ]
+    words += ["questions.jsonl", "--save-baseline", str(tmp_path / "baseline.jsonl")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert (tmp_path / "baseline.jsonl").read_text() == Path("baseline.jsonl").read_text()
