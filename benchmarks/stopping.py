@@ -1,0 +1,196 @@
+"""How often a claim that stops the judging is false, and how many calls it saves, where the truth is known.
+
+    python benchmarks/stopping.py [--replays 1000] [ROW…]
+
+Two systems in the worlds of worlds.py, a good judge: all N questions and Student's t; O'Brien and Fleming's
+looks; the e-process for questions of this kind (at any time) and for this very set; and, as a warning, a
+t-test at .05 after every ten questions. Then sets whose mean is exactly 0, margins, the best of five, and
+judgements that fail. Ends with 1 when a figure is outside its limits. With 1,000 replays the error of a
+figure is about .007. Takes a minute of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from rageval.statistics.planning import look_bounds, look_sizes
+from rageval.statistics.stopping import Rule, best_of, e_values, p_at_looks, stopped
+from timing import markdown
+from worlds import RATES, WORLDS, Float, said
+
+ALPHA = 0.05
+FALSE = 0.065  # α and the error of simulation
+PAIRS = (  # world, questions, δ
+    ("none", "binary", 500, 0.0),
+    ("none", "binary", 2000, 0.0),
+    ("none", "crag", 500, 0.0),
+    ("weak", "binary", 500, 0.1),
+    ("weak", "binary", 2000, 0.05),
+    ("weak", "crag", 500, 0.2),
+    ("strong", "binary", 500, 0.2),
+    ("strong", "binary", 2000, 0.1),
+)
+FIELDS = {  # how often each of five is right
+    "clear best": (0.65, 0.5, 0.5, 0.5, 0.5),
+    "ladder": (0.6, 0.55, 0.5, 0.45, 0.4),
+    "near tie": (0.6, 0.57, 0.5, 0.5, 0.5),
+    "all equal": (0.5,) * 5,
+}
+
+
+class Found(NamedTuple):
+    """A row: in what share of replays one was claimed, the share of calls, what was false, its limit."""
+
+    row: str
+    claimed: float
+    calls: float
+    false: float
+    limit: float = 1.0
+
+
+def crossing(over: Float) -> tuple[Float, Float]:
+    """Whether each replay (a row) is ever over, and after what share of the questions it stops."""
+    ever = over.any(axis=1)
+    first = np.where(ever, over.argmax(axis=1) + 1, over.shape[1])
+    return ever, first / over.shape[1]
+
+
+def claims(up: Float, down: Float, truth: Float, at: Float | None = None) -> tuple[float, float, float]:
+    """Claimed, share of calls, false (a side that is not the truth's; any, where there is no difference)."""
+    above, when = crossing(up)
+    below, other = crossing(down)
+    if at is not None:  # places of looks, as shares
+        when, other = (np.where(e, at[np.rint(w * len(at)).astype(int) - 1], 1.0)
+                       for e, w in ((above, when), (below, other)))  # fmt: skip
+    higher = above & (~below | (when <= other))
+    lower = below & ~higher
+    false = (higher & (truth <= 0)) | (lower & (truth >= 0))
+    return float((above | below).mean()), float(np.minimum(when, other).mean()), float(false.mean())
+
+
+def rules(x: Float, truth: Float) -> Iterator[tuple[str, tuple[float, float, float]]]:
+    """What each rule makes of the replays, differences in −1 … 1; the set's truth is its own mean."""
+    total = x.shape[1]
+    for row, sizes, bounds in (
+        ("all N, Student's t", [total], [ALPHA]),
+        ("5 looks", look_sizes(total, 5), look_bounds(5)),
+        ("10 looks", look_sizes(total, 10), look_bounds(10)),
+        ("every ten at .05", list(range(10, total + 1, 10)), [ALPHA]),
+    ):
+        up, down = (2 * p_at_looks(sign * x, sizes) <= np.array(bounds) for sign in (1, -1))
+        yield row, claims(up, down, truth, np.array(sizes) / total)
+    up, down = (e_values(sign * x) >= 2 / ALPHA for sign in (1, -1))
+    yield "at any time (e)", claims(up, down, truth)
+    up, down = (e_values(sign * x, total) >= 2 / ALPHA for sign in (1, -1))
+    yield "this very set (e)", claims(up, down, x.sum(axis=1))
+
+
+def pairs(replays: int) -> Iterator[Found]:
+    for number, (kind, world, total, delta) in enumerate(PAIRS):
+        drawn = WORLDS[world](np.random.default_rng([21, number]), (replays, total), delta, "good")
+        span = 2.0 if world == "crag" else 1.0
+        for row, (claimed, calls, false) in rules(drawn.judge / span, np.full(replays, delta)):
+            limit = 1.0 if row == "every ten at .05" else FALSE + 0.01 * (kind == "none" and row == "5 looks")
+            yield Found(f"{kind}: {world} {total:,}, δ = {delta:g}: {row}", claimed, calls, false, limit)
+
+
+def even_sets(replays: int) -> Iterator[Found]:
+    """Sets whose mean is exactly 0: of one half the other has the opposite, in any order."""
+    for number, (world, total) in enumerate(
+        (("binary", 100), ("binary", 500), ("crag", 200), ("ratio", 200))
+    ):
+        rng = np.random.default_rng([22, number])
+        half = WORLDS[world](rng, (replays, total // 2), 0.1, "good").judge / (
+            2.0 if world == "crag" else 1.0
+        )
+        x = rng.permuted(np.concatenate([half, -half], axis=1), axis=1)
+        up, down = (e_values(sign * x, total) >= 2 / ALPHA for sign in (1, -1))
+        claimed, calls, _ = claims(up, down, np.zeros(replays))
+        yield Found(f"sets of mean 0: {world} {total}", claimed, calls, claimed, FALSE)
+
+
+def margins(replays: int) -> Iterator[Found]:
+    """True or false that two systems differ by less than .1."""
+    replays = max(replays // 4, 50)
+    for delta in (0.0, 0.1, 0.25):
+        drawn = WORLDS["binary"](
+            np.random.default_rng([23, int(100 * delta)]), (replays, 1000), delta, "perfect"
+        )
+        for row, looks in (("5 looks", 5), ("at any time", None)):
+            found = [stopped(x, Rule(1000, "kind", looks, within=0.1)) for x in drawn.judge]
+            words = [stop.word if stop else "" for stop in found]
+            calls = float(np.mean([stop.questions / 1000 if stop else 1.0 for stop in found]))
+            for word in ("within", "apart"):
+                share = words.count(word) / replays
+                is_false = delta >= 0.1 if word == "within" else delta <= 0.1
+                yield Found(f"margin .1, true difference {delta:g}, {row}: {word}", share, calls,
+                            share if is_false else 0.0, FALSE)  # fmt: skip
+
+
+def fields(replays: int) -> Iterator[Found]:
+    """The best of five, of 1,000 questions."""
+    replays = max(replays * 3 // 10, 30)
+    for number, (row, rates) in enumerate(FIELDS.items()):
+        rng = np.random.default_rng([24, number])
+        for claim in ("kind", "set"):
+            named = wrong = calls = 0.0
+            for _ in range(replays):
+                ease = rng.normal(size=1000)
+                level = (ease + rng.normal(size=(5, 1000))) / np.sqrt(2)
+                right = (level > np.array([[NormalDist().inv_cdf(1 - rate)] for rate in rates])).astype(float)
+                right = np.stack([said(rng, each, RATES["good"][0]) for each in right])
+                race = best_of(right, Rule(1000, "set" if claim == "set" else "kind", None))
+                sums = right.sum(axis=1)
+                best = sums == sums.max() if claim == "set" else np.array(rates) == max(rates)
+                gone = dict(race.dropped)
+                last = max(gone.values(), default=0) if race.best is not None else 1000
+                calls += sum(min(gone.get(one, last), 1000) for one in range(5)) / 5000
+                named += race.best is not None
+                # a best one that was dropped is a false claim; of equals in kind, any that is dropped
+                wrong += any(best[one] and (best.sum() == 1 or claim == "kind" or not best[race.left[0]])
+                             for one in gone)  # fmt: skip
+            limit = 1.0 if row == "all equal" else FALSE
+            yield Found(
+                f"best of 5, {row}, {claim}", named / replays, calls / replays, wrong / replays, limit
+            )
+
+
+def failures(replays: int) -> Iterator[Found]:
+    """One judgement in twenty fails, where there is no difference and where there is."""
+    for delta in (0.0, 0.2):
+        drawn = WORLDS["binary"](np.random.default_rng([25, int(100 * delta)]), (replays, 500), delta, "good")
+        failed = np.random.default_rng(26).random((replays, 500)) < 0.05
+        up, down = (np.where(failed, -1.0, sign * drawn.judge) for sign in (1, -1))
+        over = [e_values(x) >= 2 / ALPHA for x in (up, down)]
+        found = claims(*over, np.full(replays, delta))
+        yield Found(f"5 % failed, δ = {delta:g}: at any time", *found, FALSE)
+
+
+ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
+    "pairs": pairs, "even_sets": even_sets, "margins": margins, "fields": fields, "failures": failures,
+}  # fmt: skip
+
+
+def main() -> int:
+    """Print the table, and tell whether every figure is within its limits."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--replays", type=int, default=1000)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    given = parser.parse_args()
+    found = [each for name in given.rows or ROWS for each in ROWS[name](given.replays)]
+    table = [(each.row, f"{each.claimed:.3f}", f"{each.calls:.2f}", f"{each.false:.3f}") for each in found]
+    print(markdown(("", "claimed", "calls", "false"), table))
+    beyond = [each for each in found if each.false > each.limit]
+    for each in beyond:
+        print(f"outside: {each.row}: false {each.false:.3f}, at most {each.limit}", file=sys.stderr)
+    return 1 if beyond else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

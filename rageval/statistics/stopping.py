@@ -1,0 +1,272 @@
+"""When judging may stop: what is decided after some of N questions, looked at after each or at a few.
+
+Differences x of two systems, in −1 … 1, come in an order that was drawn before. Two claims differ, and so
+do their proofs. With S the sum of the t values before, the next is expected to be c = −S/(N − t) if the mean
+of this very *set* of N questions is 0, and c = 0 if that of questions *of this kind* is. Bets on more,
+    E = mean over g of Π (1 + λ(x − c)),    λ = g/(1 + c),    g = .02, .05, .1, .2, .3, .4, .5, .65, .8
+grow to 2/α, at whatever question, in at most α/2 of cases in which the mean is not above 0 (an e-process; of
+a set, betting without replacement), and the same with −x. Of a set more is *certain*: S > N − t is more than
+the rest can undo. Of a kind, K looks fixed before are the rule where differences are small (O'Brien and
+Fleming's bounds on the p of Student's t, `planning.look_bounds`), the e-process that where they are large.
+
+The *best* of several: E of a system is the mean of what each other has against it; at 1/α it is dropped, and
+judged no more. Its pairs stay as they are in the means of the others. The last one left is the best.
+
+A question on which judging failed counts −1 for either direction: it may delay a claim, and never helps one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.errors import UsageError
+from rageval.statistics.planning import look_bounds, look_sizes
+from rageval.statistics.samples import Float
+
+Claimed = Literal["set", "kind"]
+Word = Literal["higher", "lower", "within", "apart", "equal"]
+_BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
+_NEAR = 0.999  # c is kept within: beyond, what is to come cannot undo what is there
+_COARSE = 6  # values other than the commonest; fewer do not show how far values spread
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What would be claimed, of what, and when it is looked at; all of it fixed before the first question.
+
+    `claim` is of this *set* of `total` questions or of their *kind*; `looks` how often it is looked at (None:
+    after every question); `span` the largest difference that is possible; `within` a margin, for the claim
+    that two systems do not differ by more.
+    """
+
+    total: int
+    claim: Claimed = "kind"
+    looks: int | None = 5
+    alpha: float = 0.05
+    span: float = 1.0
+    within: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would be no rule."""
+        if self.claim == "set" and self.looks is not None:
+            raise UsageError("a claim of this very set is looked at after every question: leave out looks")
+        if not 0 < self.alpha < 1:
+            raise UsageError(f"alpha={self.alpha!r}: expected a number between 0 and 1")
+        if self.within is not None and not 0 < self.within < self.span:
+            raise UsageError(f"within={self.within!r}: expected more than 0, and less than {self.span:g}")
+        if self.looks is not None:
+            look_bounds(self.looks)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What was decided after `questions` of them: `evidence` (an e-value, or a p) met its `bound`.
+
+    `certain` says that what is left cannot undo it.
+    """
+
+    word: Word
+    questions: int
+    evidence: float
+    bound: float
+    certain: bool = False
+
+
+def e_values(differences: Sequence[float] | Float, total: int | None = None) -> Float:
+    """Return the evidence after each question that the mean is above 0.
+
+    Parameters
+    ----------
+    differences
+        In −1 … 1, in the order of judging along the last axis; NaN where judging failed.
+    total
+        How many questions the set has; None for a claim about their kind.
+
+    Returns
+    -------
+    numpy.ndarray
+        An e-value for each question; infinite where it is certain.
+
+    Examples
+    --------
+    >>> [round(e, 6) for e in e_values([1, 0, 1, -1, 1], 20).tolist()]
+    [1.335556, 1.364169, 1.957932, 1.088709, 1.482999]
+    >>> e_values([1, 1, 1], 5).tolist()[-1]
+    inf
+    """
+    x = np.nan_to_num(np.asarray(differences, np.float64), nan=-1.0)
+    after = np.cumsum(x, axis=-1)
+    if total is None:
+        expected = np.zeros_like(x)
+    else:
+        left = total - np.arange(x.shape[-1])
+        expected = np.clip(-(after - x) / left, -_NEAR, _NEAR)
+    # in logarithms, as a product of thousands leaves the range of numbers
+    logs = np.full(x.shape, -np.inf)
+    for bet in _BETS.tolist():
+        grown = np.cumsum(np.log1p(bet / (1 + expected) * (x - expected)), axis=-1)
+        logs = np.logaddexp(logs, grown)
+    with np.errstate(over="ignore"):
+        found: Float = np.exp(logs - math.log(len(_BETS)))
+    if total is not None:
+        found[after > total - 1 - np.arange(x.shape[-1])] = np.inf
+    return found
+
+
+def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
+    """Return what the rule decides, at the first question at which it does; None while it does not.
+
+    Parameters
+    ----------
+    differences
+        Of the questions judged so far, in the order of judging; NaN where judging failed.
+    rule
+        What would be claimed, and when it is looked at.
+
+    Examples
+    --------
+    >>> stopped([1.0] * 7, Rule(10, "set", None))
+    Stop(word='higher', questions=6, evidence=inf, bound=40.0, certain=True)
+    >>> stopped([1.0, 0.0, 1.0], Rule(10, "set", None)) is None
+    True
+    """
+    values = np.asarray(differences, np.float64)[: rule.total]
+    if np.abs(values[~np.isnan(values)]).max(initial=0.0) > rule.span * (1 + 1e-12):
+        raise UsageError(f"a difference is beyond {rule.span:g}, the most that was said to be possible")
+    if rule.within is not None:
+        return _about_margin(values, rule, rule.within)
+    half = rule.alpha / 2
+    found = _earliest(_above(values, rule, half, "higher"), _above(-values, rule, half, "lower"))
+    is_whole = len(values) == rule.total and not np.isnan(values).any()
+    if found is None and rule.claim == "set" and is_whole:  # what is not above 0 nor below it
+        return Stop("equal", rule.total, math.inf, 1 / half, certain=True)
+    return found
+
+
+def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
+    """Return the one-sided p of Student's t that the mean is above 0, after so many questions (last axis).
+
+    Few values that are not the commonest are no proof that few differ: with fewer than 6 of n the variance is
+    at least 1/n, the rule of three's.
+    """
+    from scipy.special import stdtr
+
+    found = []
+    for size in sizes:
+        x = differences[..., :size]
+        spread = x.var(axis=-1, ddof=1) if size > 1 else np.full(x.shape[:-1], np.inf)
+        coarse = _apart_from_commonest(x) < _COARSE
+        spread = np.where(coarse, np.maximum(spread, 1 / size), spread)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = x.mean(axis=-1) / np.sqrt(spread / size)
+        found.append(stdtr(max(size - 1, 1), -t))
+    return np.stack(found, axis=-1)
+
+
+def _apart_from_commonest(x: Float) -> NDArray[np.int64]:
+    """Return how many values differ from the commonest one: the length less the longest run when sorted."""
+    ordered = np.sort(x, axis=-1)
+    run = longest = np.ones(x.shape[:-1], np.int64)
+    for at in range(1, x.shape[-1]):
+        run = np.where(ordered[..., at] == ordered[..., at - 1], run + 1, 1)
+        longest = np.maximum(longest, run)
+    found: NDArray[np.int64] = x.shape[-1] - longest
+    return found
+
+
+def _above(values: Float, rule: Rule, alpha: float, word: Word, margin: float = 0.0) -> Stop | None:
+    """Return where it is first decided that the mean is above the margin, wrongly in `alpha` of cases."""
+    x = (np.nan_to_num(values, nan=-rule.span) - margin) / (rule.span + abs(margin))
+    if rule.looks is None:
+        evidence = e_values(x, rule.total if rule.claim == "set" else None)
+        met = np.flatnonzero(evidence >= 1 / alpha)
+        if not met.size:
+            return None
+        value = float(evidence[met[0]])
+        return Stop(word, int(met[0]) + 1, value, 1 / alpha, certain=math.isinf(value))
+    sizes = [size for size in look_sizes(rule.total, rule.looks) if size <= len(x)]
+    bounds = look_bounds(rule.looks, 1 - 2 * alpha)
+    for size, p, bound in zip(sizes, p_at_looks(x, sizes).tolist() if sizes else (), bounds, strict=False):
+        if 2 * p <= bound:
+            return Stop(word, size, 2 * p, bound)
+    return None
+
+
+def _about_margin(values: Float, rule: Rule, margin: float) -> Stop | None:
+    """Return where it is decided that the systems differ by less than the margin, or by more.
+
+    That they differ by less is two claims, d > −margin and d < margin, and made where the later one is.
+    """
+    alpha = rule.alpha
+    lower, upper = (_above(sign * values, rule, alpha, "within", -margin) for sign in (1.0, -1.0))
+    later = max((lower, upper), key=lambda stop: stop.questions) if lower and upper else None
+    more = (_above(sign * values, rule, alpha / 2, "apart", margin) for sign in (1.0, -1.0))
+    return _earliest(later, *more)
+
+
+def _earliest(*found: Stop | None) -> Stop | None:
+    return min((stop for stop in found if stop is not None), key=lambda stop: stop.questions, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Who may still be the best of several: after how many questions each of the others was dropped."""
+
+    left: tuple[int, ...]
+    dropped: tuple[tuple[int, int], ...]  # system, questions
+
+    @property
+    def best(self) -> int | None:
+        """The system that alone is left."""
+        return self.left[0] if len(self.left) == 1 else None
+
+
+def best_of(values: Sequence[Sequence[float]] | Float, rule: Rule) -> Race:
+    """Return which systems may still be the best after these questions, and when the others were dropped.
+
+    Parameters
+    ----------
+    values
+        A row for each system, a column for each question in the order of judging; NaN where judging failed,
+        and after a system was dropped.
+    rule
+        `looks` has to be None: every question is one.
+
+    Examples
+    --------
+    >>> best_of([[1.0] * 6, [0.0] * 6], Rule(10, "set", None))
+    Race(left=(0,), dropped=((1, 5),))
+    """
+    if rule.looks is not None or rule.within is not None:
+        raise UsageError("the best of several is looked at after every question: leave out looks and margins")
+    scores = np.asarray(values, np.float64)[:, : rule.total]
+    left, dropped = list(range(len(scores))), list[tuple[int, int]]()
+    total = rule.total if rule.claim == "set" else None
+    against = np.stack(  # what j has against i after each question
+        [[e_values((other - one) / rule.span, total) for other in scores] for one in scores]
+    )
+    until = np.full(len(scores), scores.shape[1])  # how many questions of each count
+    questions = np.arange(scores.shape[1])
+    while len(left) > 1:
+        met = []
+        for one in left:
+            others = [
+                against[one, other, np.minimum(questions, until[other] - 1)]
+                for other in range(len(scores))
+                if other != one
+            ]
+            crossed = np.flatnonzero(np.mean(others, axis=0) >= 1 / rule.alpha)
+            met += [(int(crossed[0]) + 1, one)] if crossed.size else []
+        if not met:
+            break
+        when, worst = min(met)
+        until[worst] = when
+        left.remove(worst)
+        dropped.append((worst, when))
+    return Race(tuple(left), tuple(dropped))
