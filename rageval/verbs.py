@@ -272,15 +272,10 @@ class Judged(Displayed, list[dict[str, Any]]):
 
     def score(self, measures: MeasuresLike, **options: Unpack[AnswerOptions]) -> dict[str, Scores]:
         """Return the scores of every system by other measures; options are those of `evaluate_answers`."""
-        import json
-
-        from rageval.files.answers import write_answers
-        from rageval.scoring.answers import evaluate_answers
+        from rageval.scoring.answers import evaluate_judged
 
         options = {"on_missing": self._on_missing, **options}
-        texts = (answer._replace(passages=(), prompt="") for answer in self._answers)
-        answers = [json.loads(line) for line in write_answers(texts, "plain")]
-        return evaluate_answers(measures, self, answers=answers or None, **options)
+        return evaluate_judged(measures, self, self._answers, **options)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the judgements as JSON lines, as `rageval judge -o` does, and return where they are."""

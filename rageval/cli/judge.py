@@ -23,6 +23,7 @@ from rageval.cli._options import (
     shared,
 )
 from rageval.cli._output import print_lines
+from rageval.cli._until import judged_lines, pools_of, until_of, until_options
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
@@ -103,6 +104,7 @@ _WAYS_ON = (
 @output_option("--disagreements", metavar="FILE", help="Where judges differ, as a file.")
 @shared("--measure", help="Then score the judgements by this, and print it: crag_score. Needs -o FILE.")
 @shared("--on-missing")
+@until_options
 @asking_options
 @click.pass_context
 def judge(
@@ -119,6 +121,7 @@ def judge(
     rageval judge crag-auto answers.jsonl --questions crag.jsonl --judge openai:MODEL --against original.toml
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
+    rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b' -o judged.jsonl
     """
     from rageval.judges.rubric import rubric_named
 
@@ -138,7 +141,9 @@ def judge(
         found = found.counting(options["compat"])
     if options["abstentions"] is not None:
         found = found.abstaining_by(options["abstentions"])
-    _check_measures(found, options)
+    until = until_of(options, judges)
+    if until is None:
+        _check_measures(found, options)
     other = None if options["against"] is None else _other_rubric(found, judges, options)
     material = _material(answers, options)
     if options["dry_run"]:
@@ -148,14 +153,20 @@ def judge(
             print_lines(forecast(each, material, judges, options["price"]))
         return
     failed = Counter[str]()
-    if other is not None:
+    if until is not None:
+        settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+        pools = pools_of(options["runs"], options["depth"])
+        is_printed = options["output"] is None
+        lines = judged_lines(until, found, material, judges, settings, pools, failed, is_printed)
+        _write(lines, options["output"])
+    elif other is not None:
         _side_by_side((found, other), material, judges, options, failed)
     else:
         _write(_lines(found, material, judges, options, failed), options["output"])
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         click.echo(f"rageval: {failed.total():,} judgements failed and are missing ({counts})", err=True)
-    if options["measures"]:
+    if options["measures"] and until is None:
         _score(ctx, answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)

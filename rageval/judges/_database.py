@@ -56,6 +56,10 @@ MIGRATIONS = (
         job TEXT PRIMARY KEY, owner TEXT NOT NULL, calls INTEGER NOT NULL, spent REAL NOT NULL,
         held REAL NOT NULL, active INTEGER NOT NULL) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE ledgers (
+        key TEXT PRIMARY KEY, topic TEXT NOT NULL, ledger TEXT NOT NULL, opened TEXT NOT NULL) WITHOUT ROWID;
+    """,
 )
 BEAT = 10.0  # seconds between the beats of an owner
 PATIENCE = 60.0  # seconds without a beat after which an owner is dead

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -185,6 +185,23 @@ class Store:
         """Keep what is new, in one transaction; what has become of each."""
         with self.writing() as connection:
             return [self._take_over(connection, stored) for stored in replies]
+
+    def keep_ledger(self, key: str, topic: str, ledger: Mapping[str, Any]) -> None:
+        """Keep for what claim a job may stop, and what came of it; when it was opened stays as it was."""
+        with self.writing(durably=True) as connection:
+            connection.execute(
+                "INSERT INTO ledgers VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (key) DO UPDATE SET ledger = excluded.ledger",
+                (key, topic, as_json(ledger), _now()),
+            )
+
+    def ledgers(self, topic: str, but: str = "") -> list[dict[str, Any]]:
+        """Return what was to be claimed of the same before, oldest first, without the one with this key."""
+        with self.reading() as connection:
+            found = connection.execute(
+                "SELECT ledger FROM ledgers WHERE topic = ? AND key <> ? ORDER BY opened, key", (topic, but)
+            ).fetchall()
+        return [json.loads(ledger) for (ledger,) in found]
 
     def close(self) -> None:
         """Give back all claims and close the file."""

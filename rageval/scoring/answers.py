@@ -28,6 +28,7 @@ from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
+    from rageval.records import Answer
     from rageval.typing import (
         AnswerOptions,
         ChosenLike,
@@ -161,6 +162,37 @@ def evaluate_answers(
     if gold is not None:
         results = _beside_people(results, grades, gold, gold_chosen, nuggets)
     return {scores.run: scores for scores in results}
+
+
+def evaluate_judged(
+    measures: MeasuresLike,
+    judgements: Sequence[Mapping[str, Any]],
+    answers: Iterable[Answer],
+    **rules: Unpack[AnswerOptions],
+) -> dict[str, Scores]:
+    """Score judgements as they come from a judge, beside the answers that were judged.
+
+    Parameters
+    ----------
+    measures, **rules
+        As for `evaluate_answers`.
+    judgements
+        Dicts with the keys of the files.
+    answers
+        The answers, of which texts and citations are taken.
+
+    Returns
+    -------
+    dict
+        `{run_id: Scores}`.
+    """
+    import json
+
+    from rageval.files.answers import write_answers
+
+    texts = (answer._replace(passages=(), prompt="") for answer in answers)
+    records = [json.loads(line) for line in write_answers(texts, "plain")]
+    return evaluate_answers(measures, judgements, answers=records or None, **rules)
 
 
 def _beside_people(

@@ -149,6 +149,18 @@ def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
     return found
 
 
+def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
+    """Return the e-value so far of what is nearest to being claimed, of a pair: how near a decision is."""
+    values = np.asarray(differences, np.float64)
+    total = rule.total if rule.claim == "set" else None
+    shift = rule.within or 0.0
+    found = []
+    for sign in (1.0, -1.0):
+        x = (np.nan_to_num(sign * values, nan=-rule.span) + shift) / (rule.span + shift)
+        found.append(float(e_values(x, total)[-1]))
+    return max(found) if rule.within is None else min(found)
+
+
 def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     """Return the one-sided p of Student's t that the mean is above 0, after so many questions (last axis).
 

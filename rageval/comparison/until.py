@@ -1,0 +1,488 @@
+"""Judging that ends when the answer is known: systems, a claim, and judgements until it is decided.
+
+What would be claimed, by what rule, and in which order questions are judged is fixed, and in the store,
+before anybody is asked: the order is that of the questions' hashes with the seed. Questions go in blocks, all
+systems of one together; replies come from the store where they are there, so that whoever goes on with a job
+that was killed, or takes a share of it, comes to the same questions and the same end. A question for which
+some system has no value (judging failed, or the measure is undefined) counts at its worst for either way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rageval.errors import UsageError
+from rageval.judges.base import Model
+from rageval.judges.material import Material, tasks
+from rageval.judges.panel import Settings, budget_of, said_by_all
+from rageval.judges.rubric import Rubric
+from rageval.judges.store import Store
+from rageval.judges.voting import GRADED, voted
+from rageval.measures.base import LOWER, MEAN, NEITHER, Measure
+from rageval.names import suggestion
+from rageval.records import Answer
+from rageval.scoring.answers import evaluate_judged
+from rageval.scoring.evaluation import evaluate
+from rageval.scoring.scores import BY_THIS_JUDGE
+from rageval.statistics.planning import look_sizes
+from rageval.statistics.samples import Float
+from rageval.statistics.stopping import Claimed, Rule, Stop, best_of, nearest, stopped
+from rageval.text import visible
+
+_BLOCK = 10  # questions that are judged before it is looked whether to go on
+_SHOWN = 16  # digits of a claim's key
+_WITHIN = re.compile(r"(?s)(.+?)\s+within\s+([0-9.]+)\s+of\s+(.+)")
+_EXPECTED = "expected 'A>B', 'A within 0.02 of B' or 'best', with the names of systems"
+BEST = "best"
+_End = Literal["worst", "best"]  # what a judgement that failed is taken for
+_ENDS: tuple[_End, _End] = ("worst", "best")
+Pools = Mapping[str, Mapping[str, Sequence[str]]]  # what each run retrieved first for each query
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """What is to be decided, of this very set of questions or of their kind, and how often it is looked at.
+
+    Parameters
+    ----------
+    words
+        `A>B` (or the other way round), `A within 0.02 of B` (or apart), or `best`.
+    measure
+        By which; a plain mean over questions.
+    claim
+        Of this `set` of questions, or of questions of this `kind`.
+    looks
+        How many looks, fixed before; None: after every question.
+    alpha
+        How often a claim may be false.
+    seed
+        Of the order of questions.
+    """
+
+    words: str
+    measure: Measure
+    claim: Claimed = "kind"
+    looks: int | None = None
+    alpha: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a measure of which nothing could be claimed."""
+        name = str(self.measure)
+        if self.measure.aggregate != MEAN:
+            raise UsageError(
+                f"{name} is no plain mean over questions, and no rule for stopping is known for it"
+            )
+        if self.measure.better == NEITHER and ">" in self.words:
+            raise UsageError(
+                f"{name}: neither high nor low is good, so none is better; say 'A within 0.02 of B'"
+            )
+        if not math.isfinite(self.span):
+            raise UsageError(f"{name} has no greatest value, and no rule for stopping is known for it")
+
+    @property
+    def span(self) -> float:
+        """The largest difference of two values that is possible."""
+        low, high = self.measure.limits or (0.0, 1.0)
+        return high - low
+
+    def of(self, systems: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
+        """Return the systems that are meant, of these, and the margin if there is one."""
+        if self.words.strip() == BEST:
+            if len(systems) < 2:
+                raise UsageError(f"--until best: expected two or more systems, found {len(systems)}")
+            return tuple(systems), None
+        if match := _WITHIN.fullmatch(self.words.strip()):
+            try:
+                margin = float(match[2])
+            except ValueError:
+                raise UsageError(f"--until {self.words!r}: {_EXPECTED}") from None
+            return self._named(match[1], match[3], systems), margin
+        cuts = [at for at, letter in enumerate(self.words) if letter == ">"]
+        sides = [(self.words[:at].strip(), self.words[at + 1 :].strip()) for at in cuts]
+        if not sides:
+            raise UsageError(f"--until {self.words!r}: {_EXPECTED}")
+        # a name may hold the sign, too
+        one, other = next((pair for pair in sides if set(pair) <= set(systems)), sides[0])
+        return self._named(one, other, systems), None
+
+    def _named(self, one: str, other: str, systems: Sequence[str]) -> tuple[str, ...]:
+        for name in (one.strip(), other.strip()):
+            if name not in systems:
+                known = ", ".join(map(visible, systems[:10]))
+                hint = suggestion(name, systems) or f"; expected one of {known}"
+                raise UsageError(f"--until: there is no system {visible(name)!r}{hint}")
+        if one.strip() == other.strip():
+            raise UsageError(f"--until {self.words!r}: expected two systems")
+        return one.strip(), other.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPlan:
+    """Everything that is fixed before the first question is judged; a claim with other parts is another.
+
+    `order` is the digest of the questions' ids, whose hashes with the `seed` are the order of judging.
+    """
+
+    systems: tuple[str, ...]
+    words: str
+    measure: str
+    claim: Claimed
+    looks: int | None
+    alpha: float
+    span: float
+    margin: float | None
+    seed: int
+    questions: int
+    order: str
+    rubric: str
+    judges: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name: a digest of all."""
+        return _digest(asdict(self))
+
+    @property
+    def topic(self) -> str:
+        """What is asked, however it is decided: claims that share it are printed together."""
+        return _digest([sorted(self.systems), self.measure, self.order, self.rubric, self.judges])
+
+    @property
+    def rule(self) -> Rule:
+        """The rule of statistics; differences are so turned that more is better."""
+        return Rule(self.questions, self.claim, self.looks, self.alpha, self.span, self.margin)
+
+    @property
+    def of_several(self) -> bool:
+        """Whether the best is looked for."""
+        return self.words == BEST
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A claim for which judging was to stop: what was fixed before, and what came of it.
+
+    `judged` questions were; `valueless` of these gave some system no value. `stop` is what was decided, and
+    `left` the systems that may still be the best, where that was asked.
+    """
+
+    plan: ClaimPlan
+    judged: int = 0
+    valueless: int = 0
+    calls: int = 0
+    calls_at_most: int = 0
+    stop: Stop | None = None
+    left: tuple[str, ...] = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the claim was made."""
+        return len(self.left) == 1 if self.plan.of_several else self.stop is not None
+
+    def sentence(self) -> str:
+        """Return the claim in words, or that there is none."""
+        plan = self.plan
+        where = f"these {plan.questions:,} questions" if plan.claim == "set" else "questions like these"
+        when = f"after {self.judged:,} of {plan.questions:,} questions"
+        calls = f"{self.calls:,} of {self.calls_at_most:,} calls"
+        lost = f", {self.valueless:,} without a value" if self.valueless else ""
+        said = self._best() if plan.of_several else self._pair()
+        proof = f"{self._proof()}α {plan.alpha:g}"
+        return f"{plan.measure}, on {where}, {BY_THIS_JUDGE}: {said} ({when}{lost}; {calls}; {proof})"
+
+    def _best(self) -> str:
+        left = ", ".join(map(visible, self.left))
+        return (
+            f"{left} is the best of {len(self.plan.systems)}"
+            if self.is_decided
+            else f"undecided between {left}"
+        )
+
+    def _pair(self) -> str:
+        one, other = map(visible, self.plan.systems)
+        margin = f"{self.plan.margin or 0:g}"
+        return {
+            "higher": f"{one} > {other}",
+            "lower": f"{other} > {one}",
+            "equal": f"{one} and {other} are equal",
+            "within": f"{one} is within {margin} of {other}",
+            "apart": f"{one} and {other} differ by more than {margin}",
+        }.get(self.stop.word if self.stop else "", f"{one} and {other}: undecided")
+
+    def _proof(self) -> str:
+        if self.stop is None:
+            return ""
+        if self.stop.certain:
+            return "certain; "
+        looks, found = self.plan.looks, self.stop
+        if looks is None:
+            return f"e {found.evidence:.3g}, {found.bound:.3g} needed; "
+        number = look_sizes(self.plan.questions, looks).index(found.questions) + 1
+        return f"look {number} of {looks}: p {found.evidence:.2g}, {found.bound:.2g} needed; "
+
+    def as_record(self) -> dict[str, Any]:
+        """Return what is written beside judgements."""
+        said = {"key": self.plan.key, "said": self.sentence(), "left": list(self.left)}
+        stop = None if self.stop is None else asdict(self.stop)
+        if stop is not None and self.stop is not None and math.isinf(self.stop.evidence):
+            stop["evidence"] = None  # JSON has no infinity
+        return {**said, **asdict(self.plan), "stop": stop}
+
+
+def judged_until(
+    until: Until,
+    judges: Sequence[str | Model],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings | None = None,
+    *,
+    pools: Pools | None = None,
+    say: Say = lambda line: None,
+) -> tuple[list[dict[str, Any]], Ledger, list[str]]:
+    """Judge block by block until the claim is decided, or every question is judged.
+
+    Parameters
+    ----------
+    until
+        What is to be decided, and how.
+    judges, rubric, material, settings
+        As for `judged_by`.
+    pools
+        Of each run the documents to judge, by query, where runs are compared and not answers.
+    say
+        What is told of the progress, a line at a time.
+
+    Returns
+    -------
+    tuple
+        The judgements; the claim with what came of it; and, in words, the claims on the same questions that
+        were opened before.
+
+    Raises
+    ------
+    UsageError
+        A system that is not there, a measure of which nothing can be claimed, or too few questions.
+    """
+    settings = settings or Settings()
+    job = _Job(until, rubric, material, pools)
+    plan = job.plan(judges)
+    with Store(settings.store) as store:
+        before = store.ledgers(plan.topic, but=plan.key)
+        store.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
+    ledger, rows = _decide(job, plan, judges, settings, say)
+    with Store(settings.store) as store:
+        store.keep_ledger(plan.key, plan.topic, ledger.as_record())
+    for at, row in enumerate(rows):
+        row["claim"] = plan.key
+        if not at:
+            row["ledger"] = ledger.as_record()
+    return rows, ledger, [str(record.get("said")) for record in before]
+
+
+def _decide(
+    job: _Job, plan: ClaimPlan, judges: Sequence[str | Model], settings: Settings, say: Say
+) -> tuple[Ledger, list[dict[str, Any]]]:
+    budget = budget_of(settings)
+    systems = list(plan.systems)
+    values = {system: list[float]() for system in systems}
+    rows: list[dict[str, Any]] = []
+    ledger = Ledger(plan, calls_at_most=job.calls(job.order, systems), left=tuple(systems))
+    for block in _blocks(job.order, plan):
+        part = job.part(block, ledger.left)
+        said = _asked(judges, job.rubric, part, settings, budget)
+        found = list(voted(said, settings.vote))
+        rows += found
+        judged = job.values(found, block, ledger.left)
+        for system in systems:
+            values[system] += judged.get(system, [math.nan] * len(block))
+        ledger = _looked(replace(
+            ledger,
+            judged=ledger.judged + len(block),
+            valueless=ledger.valueless + _valueless(judged),
+            calls=ledger.calls + job.calls(block, ledger.left),
+        ), values)  # fmt: skip
+        say(_progress(ledger, values))
+        if ledger.is_decided:
+            break
+    return ledger, rows
+
+
+def _asked(
+    judges: Sequence[str | Model], rubric: Rubric, part: Material, settings: Settings, budget: Any
+) -> list[dict[str, Any]]:
+    """Return what is said of a block; who has a share asks that first, and then waits for the others'."""
+    if settings.shard is not None:
+        said_by_all(judges, rubric, part, settings, budget)
+        settings = replace(settings, shard=None)
+    return said_by_all(judges, rubric, part, settings, budget)
+
+
+def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:
+    """Yield the questions between two looks."""
+    every = len(order), _BLOCK
+    ends = [*range(_BLOCK, *every), len(order)] if plan.looks is None else look_sizes(len(order), plan.looks)
+    begin = 0
+    for end in ends:
+        if end > begin:
+            yield order[begin:end]
+        begin = end
+
+
+def _valueless(judged: Mapping[str, Sequence[float]]) -> int:
+    return sum(any(map(math.isnan, each)) for each in zip(*judged.values(), strict=True))
+
+
+def _looked(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> Ledger:
+    """Return the ledger with what these values decide."""
+    plan = ledger.plan
+    table = np.array([values[system] for system in plan.systems], np.float64)
+    if plan.of_several:
+        race = best_of(table, plan.rule)
+        return replace(ledger, left=tuple(plan.systems[at] for at in race.left))
+    return replace(ledger, stop=stopped(table[0] - table[1], plan.rule))
+
+
+class _Job:
+    """Systems that answer the same questions, or retrieve for them, and the order of judging these."""
+
+    def __init__(self, until: Until, rubric: Rubric, material: Material, pools: Pools | None) -> None:
+        self.until, self.rubric, self.material, self.pools = until, rubric, material, pools
+        self.answers: dict[str, dict[str, Answer]] = {}
+        for answer in material.answers:
+            self.answers.setdefault(answer.run_id, {})[answer.query_id] = answer
+        known: Mapping[str, Any] = self.answers if pools is None else pools
+        self.systems, self.margin = until.of(list(known))
+        if until.words.strip() == BEST and rubric.file.unit in ("pair", "list"):
+            raise UsageError(f"--until best: {rubric.name} compares answers; expected two systems, as 'A>B'")
+        shared = set.intersection(*(set(known[system]) for system in self.systems))
+        if len(shared) < 2:
+            raise UsageError(f"--until: the systems share {len(shared)} questions; expected two or more")
+        self.digest = _digest(sorted(shared))
+        self.order = sorted(shared, key=lambda query: (_digest([until.seed, query]), query))
+
+    def plan(self, judges: Sequence[str | Model]) -> ClaimPlan:
+        """Return what is fixed before anybody is asked."""
+        until = self.until
+        of_best = until.words.strip() == BEST
+        return ClaimPlan(
+            systems=self.systems,
+            words=BEST if of_best else "within" if self.margin is not None else ">",
+            measure=str(until.measure),
+            claim=until.claim,
+            looks=until.looks,
+            alpha=until.alpha,
+            span=until.span,
+            margin=self.margin,
+            seed=until.seed,
+            questions=len(self.order),
+            order=self.digest,
+            rubric=f"{self.rubric.judged_as}@{self.rubric.version}",
+            judges=tuple(judge if isinstance(judge, str) else judge.name for judge in judges),
+        )
+
+    def part(self, block: Sequence[str], systems: Sequence[str]) -> Material:
+        """Return what is to be judged of some questions."""
+        if self.pools is None:
+            answers = [self.answers[system][query] for query in block for system in systems]
+            return replace(self.material, answers=answers)
+        pools = self.pools
+        pooled = {
+            query: list(dict.fromkeys(doc for system in systems for doc in pools[system][query]))
+            for query in block
+        }
+        return replace(self.material, candidates=pooled)
+
+    def calls(self, block: Sequence[str], systems: Sequence[str]) -> int:
+        """Return how many things there are to be asked of these questions."""
+        return sum(1 for _ in tasks(self.rubric, self.part(block, systems)))
+
+    def values(
+        self, rows: Sequence[dict[str, Any]], block: Sequence[str], systems: Sequence[str]
+    ) -> dict[str, list[float]]:
+        """Return each system's value of each question, so turned that more is better; NaN for none.
+
+        A value that would be another with what failed is none.
+        """
+        of = self._of_runs if self.pools is not None else self._of_answers
+        ends = [of(rows, systems, end) for end in _ENDS]
+        sign = -1.0 if self.until.measure.better == LOWER else 1.0
+        found = {}
+        for system in systems:
+            low, high = (end.get(system, {}) for end in ends)
+            found[system] = [
+                sign * low[query] if query in low and low[query] == high.get(query) else math.nan
+                for query in block
+            ]
+        return found
+
+    def _of_answers(
+        self, rows: Sequence[dict[str, Any]], systems: Sequence[str], end: _End
+    ) -> dict[str, dict[str, float]]:
+        here = dict.fromkeys(str(row["query_id"]) for row in rows)
+        answers = [self.answers[system][query] for system in systems for query in here]
+        found = evaluate_judged([self.until.measure], rows, answers, on_missing=end)
+        return {system: scores.scores[0].by_query for system, scores in found.items()}
+
+    def _of_runs(
+        self, rows: Sequence[dict[str, Any]], systems: Sequence[str], end: _End
+    ) -> dict[str, dict[str, float]]:
+        """Score runs by what was judged; a query with a judgement that failed has no value at one end."""
+        failed = {str(row["query_id"]) for row in rows if row["status"] not in GRADED}
+        qrels: dict[str, dict[str, dict[str, int]]] = {}
+        for row in rows:
+            query, grade = str(row["query_id"]), row.get("grade")
+            by_doc = qrels.setdefault(query, {}).setdefault(str(row["aspect"]), {})
+            if row["status"] in GRADED and (end == "worst" or query not in failed):
+                if grade is None or grade != int(grade):
+                    raise UsageError(
+                        f"--until: {self.rubric.name} gives grades such as {grade}; expected whole ones"
+                    )
+                by_doc[str(row["item_id"])] = int(grade)
+        pools = self.pools or {}
+        found = {}
+        for system in systems:
+            run = {query: {doc: -float(at) for at, doc in enumerate(pools[system][query])} for query in qrels}
+            scores = evaluate([self.until.measure], run, qrels, nothing_judged="zero")
+            found[system] = {
+                q: v for q, v in scores.scores[0].by_query.items() if end == "worst" or q not in failed
+            }
+        return found
+
+
+def _progress(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> str:
+    """Return how far it is, what may still be saved, and how near a decision is."""
+    plan = ledger.plan
+    saved = ledger.calls_at_most - ledger.calls
+    said = f"{ledger.judged:,} of {plan.questions:,} questions judged, {ledger.calls:,} calls"
+    if ledger.is_decided:
+        return f"{said}: decided, {saved:,} calls saved"
+    if ledger.judged == plan.questions:
+        return f"{said}: undecided, and none is left"
+    table = np.array([values[system] for system in plan.systems], np.float64)
+    return f"{said}, at best {saved:,} saved; {_near(table, ledger)}"
+
+
+def _near(table: Float, ledger: Ledger) -> str:
+    """Return in a few words how near a decision is."""
+    plan = ledger.plan
+    if plan.of_several:
+        return f"{len(ledger.left)} of {len(plan.systems)} may be the best"
+    if plan.looks is not None:
+        number = look_sizes(plan.questions, plan.looks).index(ledger.judged) + 1
+        return f"look {number} of {plan.looks}"
+    most = nearest(table[0] - table[1], plan.rule)
+    return f"e {most:.3g} of {2 / plan.alpha:.3g} needed"
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:_SHOWN]
