@@ -23,7 +23,7 @@ check:
 
 # What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
 release-check: check sanitize two-readers
-	python -m pytest -q -n 2
+	EXHAUSTIVE=1 python -m pytest -q -n 2
 	RAGEVAL_KERNEL=0 python -m pytest -q -n 2
 	$(PYTEST) -m faults
 	$(MAKE) machine hostile

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.statistics.planning import look_bounds, look_sizes
-from rageval.statistics.stopping import Rule, best_of, e_values, p_at_looks, stopped
+from rageval.statistics.stopping import Rule, best_of, p_at_looks, replayed, stopped
 from timing import markdown
 from worlds import RATES, WORLDS, Float, said
 
@@ -54,41 +53,37 @@ class Found(NamedTuple):
     limit: float = 1.0
 
 
-def crossing(over: Float) -> tuple[Float, Float]:
-    """Whether each replay (a row) is ever over, and after what share of the questions it stops."""
-    ever = over.any(axis=1)
-    first = np.where(ever, over.argmax(axis=1) + 1, over.shape[1])
-    return ever, first / over.shape[1]
-
-
-def claims(up: Float, down: Float, truth: Float, at: Float | None = None) -> tuple[float, float, float]:
+def claims(x: Float, truth: Float, rule: Rule) -> tuple[float, float, float]:
     """Claimed, share of calls, false (a side that is not the truth's; any, where there is no difference)."""
-    above, when = crossing(up)
-    below, other = crossing(down)
-    if at is not None:  # places of looks, as shares
-        when, other = (np.where(e, at[np.rint(w * len(at)).astype(int) - 1], 1.0)
-                       for e, w in ((above, when), (below, other)))  # fmt: skip
-    higher = above & (~below | (when <= other))
-    lower = below & ~higher
-    false = (higher & (truth <= 0)) | (lower & (truth >= 0))
-    return float((above | below).mean()), float(np.minimum(when, other).mean()), float(false.mean())
+    side, when = replayed(x, rule)
+    return (
+        float((side != 0).mean()),
+        float(when.mean()) / x.shape[1],
+        float((side * np.sign(truth) < side**2).mean()),
+    )
 
 
 def rules(x: Float, truth: Float) -> Iterator[tuple[str, tuple[float, float, float]]]:
     """What each rule makes of the replays, differences in −1 … 1; the set's truth is its own mean."""
     total = x.shape[1]
-    for row, sizes, bounds in (
-        ("all N, Student's t", [total], [ALPHA]),
-        ("5 looks", look_sizes(total, 5), look_bounds(5)),
-        ("10 looks", look_sizes(total, 10), look_bounds(10)),
-        ("every ten at .05", list(range(10, total + 1, 10)), [ALPHA]),
+    for row, looks in (
+        ("all N, Student's t", 1),
+        ("5 looks", 5),
+        ("10 looks", 10),
+        ("at any time (e)", None),
     ):
-        up, down = (2 * p_at_looks(sign * x, sizes) <= np.array(bounds) for sign in (1, -1))
-        yield row, claims(up, down, truth, np.array(sizes) / total)
-    up, down = (e_values(sign * x) >= 2 / ALPHA for sign in (1, -1))
-    yield "at any time (e)", claims(up, down, truth)
-    up, down = (e_values(sign * x, total) >= 2 / ALPHA for sign in (1, -1))
-    yield "this very set (e)", claims(up, down, x.sum(axis=1))
+        yield row, claims(x, truth, Rule(total, "kind", looks))
+    yield "this very set (e)", claims(x, x.sum(axis=1), Rule(total, "set", None))
+    sizes = list(range(10, total + 1, 10))
+    over = [2 * p_at_looks(sign * x, sizes) <= ALPHA for sign in (1, -1)]
+    first = np.minimum(*(np.where(each.any(axis=1), each.argmax(axis=1), len(sizes) - 1) for each in over))
+    wrong = [each & (sign * truth <= 0)[:, None] for each, sign in zip(over, (1, -1), strict=True)]
+    at_first = [each[np.arange(len(x)), first] for each in (*over, *wrong)]
+    claimed, false = at_first[0] | at_first[1], at_first[2] | at_first[3]
+    yield (
+        "every ten at .05",
+        (float(claimed.mean()), float((first + 1).mean()) * 10 / total, float(false.mean())),
+    )
 
 
 def pairs(replays: int) -> Iterator[Found]:
@@ -110,8 +105,7 @@ def even_sets(replays: int) -> Iterator[Found]:
             2.0 if world == "crag" else 1.0
         )
         x = rng.permuted(np.concatenate([half, -half], axis=1), axis=1)
-        up, down = (e_values(sign * x, total) >= 2 / ALPHA for sign in (1, -1))
-        claimed, calls, _ = claims(up, down, np.zeros(replays))
+        claimed, calls, _ = claims(x, np.zeros(replays), Rule(total, "set", None))
         yield Found(f"sets of mean 0: {world} {total}", claimed, calls, claimed, FALSE)
 
 
@@ -166,10 +160,12 @@ def failures(replays: int) -> Iterator[Found]:
     for delta in (0.0, 0.2):
         drawn = WORLDS["binary"](np.random.default_rng([25, int(100 * delta)]), (replays, 500), delta, "good")
         failed = np.random.default_rng(26).random((replays, 500)) < 0.05
-        up, down = (np.where(failed, -1.0, sign * drawn.judge) for sign in (1, -1))
-        over = [e_values(x) >= 2 / ALPHA for x in (up, down)]
-        found = claims(*over, np.full(replays, delta))
-        yield Found(f"5 % failed, δ = {delta:g}: at any time", *found, FALSE)
+        stops = [stopped(x, Rule(500, looks=None)) for x in np.where(failed, np.nan, drawn.judge)]
+        words = [stop.word if stop else "" for stop in stops]
+        calls = float(np.mean([stop.questions / 500 if stop else 1.0 for stop in stops]))
+        false = words.count("lower") + (words.count("higher") if not delta else 0)
+        claimed = 1 - words.count("") / replays
+        yield Found(f"5 % failed, δ = {delta:g}: at any time", claimed, calls, false / replays, FALSE)
 
 
 ROWS: dict[str, Callable[[int], Iterator[Found]]] = {

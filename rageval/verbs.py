@@ -242,7 +242,8 @@ def _several(scores: Any) -> list[Scores]:
 class Judged(Displayed, list[dict[str, Any]]):
     """Judgements, dicts with the keys of their file, and the scores they come to.
 
-    A judgement that failed is among them, with its status in place of a grade.
+    A judgement that failed is among them, with its status in place of a grade. Where judging was to stop at a
+    claim, `claim` says what came of it.
     """
 
     def __init__(
@@ -251,9 +252,11 @@ class Judged(Displayed, list[dict[str, Any]]):
         measures: MeasuresLike = (),
         answers: Sequence[Answer] = (),
         on_missing: OnMissing = "error",
+        claim: str = "",
     ) -> None:
         """Keep what scoring needs; nothing is scored before somebody asks."""
         super().__init__(judgements)
+        self.claim = claim
         self._measures, self._answers = measures, answers
         self._on_missing: OnMissing = on_missing
 
@@ -320,6 +323,10 @@ def judge(
     balanced: bool = False,
     seed: int = 0,
     on_missing: OnMissing = "error",
+    until: str | None = None,
+    claim: Literal["kind", "set"] = "kind",
+    looks: int | Literal["anytime"] | None = None,
+    alpha: float = 0.05,
     **options: Unpack[JudgeOptions],
 ) -> Judged:
     """Judge answers by a rubric.
@@ -342,6 +349,12 @@ def judge(
         In how many orders lists are shown, whether in a balanced design, and which.
     on_missing
         What failed judgements are in `scores`: an `error`, or `skip`, `worst`, `best`.
+    until
+        Judge only until this is decided by the one measure: `"A>B"` (or the other way round), `"A within 0.02
+        of B"` (or apart), or `"best"`, with names of systems.
+    claim, looks, alpha
+        Whether it is claimed of questions of this `kind` or of this very `set`; how often it is looked at (5
+        times, or `"anytime"`); how often a claim may be false.
     **options
         Those of `rageval.judges.Settings`.
 
@@ -376,8 +389,16 @@ def judge(
         balanced=balanced,
         seed=seed,
     )
-    said = room.judged_by(list(several), known, material, room.Settings(**options))
-    return Judged(said, chosen, material.answers, on_missing)
+    settings = room.Settings(**options)
+    if until is None:
+        return Judged(
+            room.judged_by(list(several), known, material, settings), chosen, material.answers, on_missing
+        )
+    from rageval.comparison.until import judged_until, until_of
+
+    wanted = until_of(until, chosen, claim, None if looks is None else str(looks), alpha, seed)
+    rows, ledger, _ = judged_until(wanted, list(several), known, material, settings)
+    return Judged(rows, chosen, material.answers, on_missing, ledger.sentence())
 
 
 def _of_answers(measures: Any) -> Any:

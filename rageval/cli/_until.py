@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval.cli._output import print_lines
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
+from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.until import Pools, Until
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
-
-_LOOKS = 5
-_ALONE = ("against", "disagreements", "dry_run")
 
 
 def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,7 +28,7 @@ def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--looks",
             metavar="N|anytime",
-            help=f"How often it is looked at, fixed before: a number (default {_LOOKS}), or after every"
+            help="How often it is looked at, fixed before: a number (default 5), or after every"
             " question ('anytime'; always for 'best' and for --claim set).",
         ),
         click.option(
@@ -42,40 +41,34 @@ def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--until",
             metavar="CLAIM",
-            help="Judge only until it is decided, by -m MEASURE: 'A>B' (or the other way round), 'A within 0.02"
-            " of B' (or apart), or 'best', with names of systems.",
+            help="Judge only until it is decided, by -m MEASURE: 'A>B' (or the other way round), 'A within"
+            " 0.02 of B' (or apart), or 'best', with names of systems.",
+        ),
+        click.option(
+            "--pilot",
+            metavar="FILE",
+            help="Judgements of some systems, from which --dry-run draws questions to say how many calls"
+            " --until would need.",
         ),
     ):
         command = option(command)
     return command
 
 
-def until_of(options: dict[str, Any], judges: tuple[str, ...]) -> Until | None:
+def wanted_of(options: dict[str, Any]) -> Until | None:
     """Return what is to be decided, if anything; refuse what does not go with it before anybody is asked."""
-    from rageval.comparison.until import BEST, Until
-    from rageval.measures.base import Measure
+    from rageval.comparison.until import until_of
     from rageval.measures.parsing import parse_measures
 
-    words, looks, claim = options["until"], options["looks"], options["claim"]
-    if words is None:
+    if options["until"] is None:
+        if options["pilot"] is not None:
+            raise UsageError("--pilot is for --until and --dry-run: expected them, too")
         return None
-    measures = parse_measures(options["measures"])
-    if len(measures) != 1 or not isinstance(measures[0], Measure):
-        raise UsageError(
-            f"--until decides by one measure of rageval's: expected -m MEASURE, found {len(measures)}"
-        )
     for other in ("against", "disagreements"):
         if options[other] is not None:
             raise UsageError(f"--until ends early, and --{other} wants all: expected one of them")
-    every = words.strip() == BEST or claim == "set"
-    if looks not in (None, "anytime") and not (looks.isdecimal() and 1 <= int(looks) <= 20):
-        raise UsageError(f"--looks {looks!r}: expected a number from 1 to 20, or 'anytime'")
-    if every and looks not in (None, "anytime"):
-        raise UsageError(
-            f"--looks {looks}: {'best' if claim == 'kind' else '--claim set'} looks after every question"
-        )
-    number = None if every or looks == "anytime" else int(looks or _LOOKS)
-    return Until(words, measures[0], claim, number, options["alpha"], options["seed"])
+    named = (options[name] for name in ("claim", "looks", "alpha", "seed"))
+    return until_of(options["until"], parse_measures(options["measures"]), *named)
 
 
 def judged_lines(
@@ -105,6 +98,39 @@ def judged_lines(
             click.echo(f"rageval: {line}", err=True)
     else:
         print_lines(claims)
+
+
+def forecast_lines(
+    until: Until, rubric: Rubric, material: Material, pools: Pools | None, pilot: str | None
+) -> Iterator[str]:
+    """Yield how many calls each rule would need."""
+    from rageval.comparison.until import expected
+    from rageval.showing import table_lines
+
+    values = _values(until, pilot) if pilot is not None else None
+    grid = expected(until, rubric, material, pools, values)
+    yield ""
+    yield "Simulated share of the calls that each rule makes, and how often it decides:"
+    yield ""
+    yield from table_lines(grid, 1)
+
+
+def _values(until: Until, pilot: str) -> dict[str, list[float]]:
+    """Return each system's values of the questions that all of them have, by the measure."""
+    from rageval.scoring.answers import evaluate_answers
+
+    found = evaluate_answers([until.measure], pilot, on_missing="skip")
+    by_query = {run: scores.scores[0].by_query for run, scores in found.items()}
+    shared = [
+        q
+        for q in next(iter(by_query.values()))
+        if all(v.get(q, math.nan) == v.get(q) for v in by_query.values())
+    ]
+    if len(by_query) < 2 or not shared:
+        raise InputError(
+            f"--pilot {visible(pilot)}: expected values of two systems or more on the same questions"
+        )
+    return {run: [values[query] for query in shared] for run, values in by_query.items()}
 
 
 def pools_of(runs: tuple[str, ...], depth: int) -> Pools | None:

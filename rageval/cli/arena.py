@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -134,7 +135,9 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
         grid = [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
         return _with_corrected(grid, _corrected_points(positions))
     found = strengths(games(grades))
-    if any(math.isnan(each.low) for each in found):
+    if grades.stopped:  # at a claim: an interval would be another
+        found = [replace(each, low=math.nan, high=math.nan) for each in found]
+    elif any(math.isnan(each.low) for each in found):
         click.echo(
             "rageval: no interval where samples of the queries all give the same strengths, or infinite ones",
             err=True,

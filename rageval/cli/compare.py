@@ -140,7 +140,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
         results = best_first(results, options["sort"])
         found = _in_order(found, _by_people(found, [scores.run for scores in results], options["sort"]))
     typed = said_of_sets([*options["measures"], *inputs.measures])
-    for remark in [*typed, *remarks, *found.remarks]:
+    for remark in dict.fromkeys([*typed, *remarks, *found.remarks]):
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
         save(figure_of_comparison(found, results), plot)

@@ -23,7 +23,7 @@ from rageval.cli._options import (
     shared,
 )
 from rageval.cli._output import print_lines
-from rageval.cli._until import judged_lines, pools_of, until_of, until_options
+from rageval.cli._until import forecast_lines, judged_lines, pools_of, until_options, wanted_of
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
@@ -121,7 +121,7 @@ def judge(
     rageval judge crag-auto answers.jsonl --questions crag.jsonl --judge openai:MODEL --against original.toml
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
-    rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b' -o judged.jsonl
+    rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b'
     """
     from rageval.judges.rubric import rubric_named
 
@@ -141,21 +141,23 @@ def judge(
         found = found.counting(options["compat"])
     if options["abstentions"] is not None:
         found = found.abstaining_by(options["abstentions"])
-    until = until_of(options, judges)
+    until = wanted_of(options)
     if until is None:
         _check_measures(found, options)
     other = None if options["against"] is None else _other_rubric(found, judges, options)
     material = _material(answers, options)
+    pools = pools_of(options["runs"], options["depth"]) if until is not None else None
     if options["dry_run"]:
         from rageval.judges.panel import forecast
 
         for each in filter(None, (found, other)):
             print_lines(forecast(each, material, judges, options["price"]))
+        if until is not None:
+            print_lines(forecast_lines(until, found, material, pools, options["pilot"]))
         return
     failed = Counter[str]()
     if until is not None:
         settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
-        pools = pools_of(options["runs"], options["depth"])
         is_printed = options["output"] is None
         lines = judged_lines(until, found, material, judges, settings, pools, failed, is_printed)
         _write(lines, options["output"])

@@ -173,7 +173,11 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
     orders = evaluator.orders
     found = report_of_runs(results, settings, sources, evaluator.qrels, orders, extra, refined)
     unjudged = [source.name for source in given if source.name not in {scores.run for scores in results}]
-    return {**found, "remarks": [*refused, *said, *found["remarks"]], "unjudged": unjudged}
+    return {
+        **found,
+        "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]])),
+        "unjudged": unjudged,
+    }
 
 
 def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
@@ -186,7 +190,7 @@ def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], re
     extra = _beside(options, queries, inputs.answers, reading)
     settings = _settings(options, queries, inputs.answers)
     found = report_of_answers(results, settings, grades, inputs.answers, extra)
-    return {**found, "remarks": [*said, *found["remarks"]]}
+    return {**found, "remarks": list(dict.fromkeys([*said, *found["remarks"]]))}
 
 
 def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], reading: Reading) -> Report:

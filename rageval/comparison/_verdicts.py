@@ -19,6 +19,7 @@ from rageval.comparison.results import (
     TIES_ONLY,
     UNDECIDED,
 )
+from rageval.files.judgements import STOPPED
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.scoring.scores import Score, Scores
@@ -51,7 +52,9 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
     for scores in results:
         values = [score.numbers for score in scores.scores]
         hopeless = scores.notes is not None and scores.notes.nothing_relevant
-        if all(map(_is_undefined, values)):
+        if scores.stopped:
+            found[scores.run] = f"{STOPPED}: {'; '.join(map(visible, scores.stopped))}"
+        elif all(map(_is_undefined, values)):
             found[scores.run] = (
                 f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
             )

@@ -59,6 +59,10 @@ if TYPE_CHECKING:
 _FEW = 10
 _MANY = 200  # units; with more, skewness matters little
 _SKEWED = 2.0
+_UNTESTED: dict[str, Any] = {  # where judging stopped at a claim
+    **dict.fromkeys(("low", "high", "p", "adjusted", "effect", "detectable"), math.nan),
+    **dict.fromkeys(("needed_least", "needed_most")),
+}
 
 
 def compare(
@@ -115,18 +119,27 @@ def compare(
         found[at] = table = best_of(table, corrected, able)
         cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
         pairs += corrected_pairs(table, runs, settings, known)
+    if any(scores.stopped for scores in results):
+        cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
+        pairs = [replace(pair, **_UNTESTED) for pair in pairs]
+        return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")
     uncorrected = [table for table in found if not is_corrected(table)]
     remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
-    return Comparison(
-        runs,
-        [str(score.measure) for score in results[0].scores],
-        cells,
-        pairs,
-        [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)],
-        settings,
-        {str(score.measure): score.measure.better for score in results[0].scores},
-        gold_signature(found, pairs),
-    )
+    said = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
+    return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
+
+
+def _compared(
+    results: Sequence[Scores],
+    settings: Settings,
+    cells: list[Cell],
+    pairs: list[Pair],
+    remarks: list[str],
+    gold: str,
+) -> Comparison:
+    better = {str(score.measure): score.measure.better for score in results[0].scores}
+    runs = [scores.run for scores in results]
+    return Comparison(runs, list(better), cells, pairs, remarks, settings, better, gold)
 
 
 def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:

@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -32,16 +33,30 @@ from rageval.records import Answer
 from rageval.scoring.answers import evaluate_judged
 from rageval.scoring.evaluation import evaluate
 from rageval.scoring.scores import BY_THIS_JUDGE
+from rageval.showing import Grid
 from rageval.statistics.planning import look_sizes
 from rageval.statistics.samples import Float
 from rageval.statistics.stopping import Claimed, Rule, Stop, best_of, nearest, stopped
 from rageval.text import visible
 
 _BLOCK = 10  # questions that are judged before it is looked whether to go on
+_LOOKS, _MOST_LOOKS = 5, 20
 _SHOWN = 16  # digits of a claim's key
 _WITHIN = re.compile(r"(?s)(.+?)\s+within\s+([0-9.]+)\s+of\s+(.+)")
 _EXPECTED = "expected 'A>B', 'A within 0.02 of B' or 'best', with the names of systems"
 BEST = "best"
+_RULES: dict[str, tuple[Claimed, int | None]] = {
+    "all": ("kind", 1),
+    "5 looks": ("kind", 5),
+    "10 looks": ("kind", 10),
+    "anytime": ("kind", None),
+    "this set": ("set", None),
+}
+_EFFECTS = (0.05, 0.1, 0.2)
+_OWN = 0.55  # of the questions of which each system has its own luck: two of five then tell two apart
+_REPLAYS = 100
+Pilot = Mapping[str, Sequence[float]]  # a system's values, by the same questions
+_Draw = Callable[[np.random.Generator, int], Float]
 _End = Literal["worst", "best"]  # what a judgement that failed is taken for
 _ENDS: tuple[_End, _End] = ("worst", "best")
 Pools = Mapping[str, Mapping[str, Sequence[str]]]  # what each run retrieved first for each query
@@ -99,18 +114,18 @@ class Until:
         """Return the systems that are meant, of these, and the margin if there is one."""
         if self.words.strip() == BEST:
             if len(systems) < 2:
-                raise UsageError(f"--until best: expected two or more systems, found {len(systems)}")
+                raise UsageError(f"until=best: expected two or more systems, found {len(systems)}")
             return tuple(systems), None
         if match := _WITHIN.fullmatch(self.words.strip()):
             try:
                 margin = float(match[2])
             except ValueError:
-                raise UsageError(f"--until {self.words!r}: {_EXPECTED}") from None
+                raise UsageError(f"until={self.words!r}: {_EXPECTED}") from None
             return self._named(match[1], match[3], systems), margin
         cuts = [at for at, letter in enumerate(self.words) if letter == ">"]
         sides = [(self.words[:at].strip(), self.words[at + 1 :].strip()) for at in cuts]
         if not sides:
-            raise UsageError(f"--until {self.words!r}: {_EXPECTED}")
+            raise UsageError(f"until={self.words!r}: {_EXPECTED}")
         # a name may hold the sign, too
         one, other = next((pair for pair in sides if set(pair) <= set(systems)), sides[0])
         return self._named(one, other, systems), None
@@ -120,10 +135,33 @@ class Until:
             if name not in systems:
                 known = ", ".join(map(visible, systems[:10]))
                 hint = suggestion(name, systems) or f"; expected one of {known}"
-                raise UsageError(f"--until: there is no system {visible(name)!r}{hint}")
+                raise UsageError(f"until: there is no system {visible(name)!r}{hint}")
         if one.strip() == other.strip():
-            raise UsageError(f"--until {self.words!r}: expected two systems")
+            raise UsageError(f"until={self.words!r}: expected two systems")
         return one.strip(), other.strip()
+
+
+def until_of(
+    words: str,
+    measures: Sequence[object],
+    claim: Claimed = "kind",
+    looks: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Until:
+    """Return what is to be decided, by one measure; `looks` is a number, `anytime`, or None: as is usual."""
+    if len(measures) != 1 or not isinstance(measures[0], Measure):
+        raise UsageError(
+            f"until: decides by one measure of rageval's: expected -m MEASURE, found {len(measures)}"
+        )
+    if looks not in (None, "anytime") and not (looks.isdecimal() and 1 <= int(looks) <= _MOST_LOOKS):
+        raise UsageError(f"looks={looks}: expected a number from 1 to {_MOST_LOOKS}, or 'anytime'")
+    every = words.strip() == BEST or claim == "set"
+    if every and looks not in (None, "anytime"):
+        what = "claim=set" if claim == "set" else f"until={BEST}"
+        raise UsageError(f"looks={looks}: {what} looks after every question; leave it out")
+    number = None if every or looks == "anytime" else int(looks or _LOOKS)
+    return Until(words, measures[0], claim, number, alpha, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +314,7 @@ def judged_until(
     settings = settings or Settings()
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
+    plan.rule  # noqa: B018  # which refuses what would be none, before anybody is asked
     with Store(settings.store) as store:
         before = store.ledgers(plan.topic, but=plan.key)
         store.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
@@ -287,6 +326,80 @@ def judged_until(
         if not at:
             row["ledger"] = ledger.as_record()
     return rows, ledger, [str(record.get("said")) for record in before]
+
+
+def expected(
+    until: Until, rubric: Rubric, material: Material, pools: Pools | None = None, pilot: Pilot | None = None
+) -> Grid:
+    """Simulate what share of the calls each rule would make, and how often it would decide.
+
+    Parameters
+    ----------
+    until, rubric, material, pools
+        As for `judged_until`.
+    pilot
+        Values that two or more systems got before, by question, of which questions are drawn; without, two
+        of five questions tell the systems apart, and the first is better by a twentieth, a tenth, a fifth.
+
+    Returns
+    -------
+    list
+        The rows of a table.
+    """
+    job = _Job(until, rubric, material, pools)
+    total, number = len(job.order), len(job.systems)
+    worlds = (
+        _of_pilot(pilot, until.span) if pilot else {f"{d:g}": partial(_apart, d, number) for d in _EFFECTS}
+    )
+    head = ["difference" if not pilot else "", *_RULES]
+    return [head, *([name, *_shares(job, draw, total)] for name, draw in worlds.items())]
+
+
+def _shares(job: _Job, draw: _Draw, total: int) -> Iterator[str]:
+    """Yield for each rule the share of calls and of replays in which it decides."""
+    rng = np.random.default_rng(job.until.seed)
+    drawn = [draw(rng, total) for _ in range(_REPLAYS)]  # in units of the span
+    of_best = job.until.words.strip() == BEST
+    for claim, looks in _RULES.values():
+        if of_best and looks is not None:
+            yield "-"
+            continue
+        margin = None if job.margin is None else job.margin / job.until.span
+        rule = Rule(total, claim, looks, job.until.alpha, within=margin)
+        ends = [_end(values, rule, of_best) for values in drawn]
+        calls = math.fsum(share for share, _ in ends) / _REPLAYS
+        yield f"{calls:.0%} (decides {sum(done for _, done in ends) / _REPLAYS:.0%})"
+
+
+def _end(values: Float, rule: Rule, of_best: bool) -> tuple[float, bool]:
+    """Return what share of the calls was made, and whether it was decided."""
+    if not of_best:
+        stop = stopped(values[0] - values[1], rule)
+        return (1.0, False) if stop is None else (stop.questions / rule.total, True)
+    race = best_of(values, rule)
+    gone = dict(race.dropped)
+    last = max(gone.values()) if race.best is not None else rule.total
+    judged = sum(gone.get(system, last) for system in range(len(values)))
+    return judged / (len(values) * rule.total), race.best is not None
+
+
+def _apart(difference: float, systems: int, rng: np.random.Generator, total: int) -> Float:
+    """Draw right and wrong: the first is right more often; two of five questions tell systems apart."""
+    common = rng.random(total) < 0.5
+    own = rng.random((systems, total)) < (0.5 + difference * (np.arange(systems) == 0)[:, None] / _OWN)
+    found: Float = np.where(rng.random((systems, total)) < _OWN, own, common).astype(np.float64)
+    return found
+
+
+def _of_pilot(pilot: Pilot, span: float) -> dict[str, _Draw]:
+    """Draw questions of the pilot, with all that its systems got there."""
+    table = np.array(list(pilot.values()), np.float64) / span
+
+    def draw(rng: np.random.Generator, total: int) -> Float:
+        found: Float = table[:, rng.integers(0, table.shape[1], total)]
+        return found
+
+    return {"as the pilot": draw}
 
 
 def _decide(
@@ -357,16 +470,16 @@ class _Job:
 
     def __init__(self, until: Until, rubric: Rubric, material: Material, pools: Pools | None) -> None:
         self.until, self.rubric, self.material, self.pools = until, rubric, material, pools
-        self.answers: dict[str, dict[str, Answer]] = {}
+        self.answers: dict[str, dict[str, list[Answer]]] = {}  # to a query there may be several
         for answer in material.answers:
-            self.answers.setdefault(answer.run_id, {})[answer.query_id] = answer
+            self.answers.setdefault(answer.run_id, {}).setdefault(answer.query_id, []).append(answer)
         known: Mapping[str, Any] = self.answers if pools is None else pools
         self.systems, self.margin = until.of(list(known))
         if until.words.strip() == BEST and rubric.file.unit in ("pair", "list"):
-            raise UsageError(f"--until best: {rubric.name} compares answers; expected two systems, as 'A>B'")
+            raise UsageError(f"until=best: {rubric.name} compares answers; expected two systems, as 'A>B'")
         shared = set.intersection(*(set(known[system]) for system in self.systems))
         if len(shared) < 2:
-            raise UsageError(f"--until: the systems share {len(shared)} questions; expected two or more")
+            raise UsageError(f"until: the systems share {len(shared)} questions; expected two or more")
         self.digest = _digest(sorted(shared))
         self.order = sorted(shared, key=lambda query: (_digest([until.seed, query]), query))
 
@@ -393,7 +506,7 @@ class _Job:
     def part(self, block: Sequence[str], systems: Sequence[str]) -> Material:
         """Return what is to be judged of some questions."""
         if self.pools is None:
-            answers = [self.answers[system][query] for query in block for system in systems]
+            answers = [each for query in block for system in systems for each in self.answers[system][query]]
             return replace(self.material, answers=answers)
         pools = self.pools
         pooled = {
@@ -429,7 +542,7 @@ class _Job:
         self, rows: Sequence[dict[str, Any]], systems: Sequence[str], end: _End
     ) -> dict[str, dict[str, float]]:
         here = dict.fromkeys(str(row["query_id"]) for row in rows)
-        answers = [self.answers[system][query] for system in systems for query in here]
+        answers = [each for system in systems for query in here for each in self.answers[system][query]]
         found = evaluate_judged([self.until.measure], rows, answers, on_missing=end)
         return {system: scores.scores[0].by_query for system, scores in found.items()}
 
@@ -440,12 +553,15 @@ class _Job:
         failed = {str(row["query_id"]) for row in rows if row["status"] not in GRADED}
         qrels: dict[str, dict[str, dict[str, int]]] = {}
         for row in rows:
-            query, grade = str(row["query_id"]), row.get("grade")
+            query, grade = (
+                str(row["query_id"]),
+                row.get("grade", self.rubric.file.labels.get(row.get("label", ""))),
+            )
             by_doc = qrels.setdefault(query, {}).setdefault(str(row["aspect"]), {})
             if row["status"] in GRADED and (end == "worst" or query not in failed):
                 if grade is None or grade != int(grade):
                     raise UsageError(
-                        f"--until: {self.rubric.name} gives grades such as {grade}; expected whole ones"
+                        f"until: {self.rubric.name} gives grades such as {grade}; expected whole ones"
                     )
                 by_doc[str(row["item_id"])] = int(grade)
         pools = self.pools or {}

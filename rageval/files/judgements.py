@@ -33,14 +33,21 @@ from rageval.text import RULES, problem_of_id, visible
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 GRADED = ("ok", "repaired")
 FAILED = ("refused", "truncated", "filtered", "invalid", "error")
+STOPPED = "judging was to stop at a claim, so that nothing else is tested, and means lean to it"
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE = map(attrgetter, ("item_id", "aspect", "grade"))
-_SENTENCES, _SHOWN, _ANSWERABLE = map(attrgetter, ("sentences", "shown", "answerable"))
+_SENTENCES, _SHOWN, _ANSWERABLE, _CLAIM = map(attrgetter, ("sentences", "shown", "answerable", "claim"))
 _Text = str | int
+
+
+class _LedgerLine(msgspec.Struct, gc=False):
+    """What a job that stopped at a claim says of it."""
+
+    said: str = ""
 
 
 class JudgementLine(msgspec.Struct, gc=False):
@@ -61,6 +68,8 @@ class JudgementLine(msgspec.Struct, gc=False):
     answerable: bool | None = None  # whether the question can be answered
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
     repeat: _Text = ""  # which of several answers of the system to the query
+    claim: str | None = None  # for which judging was to stop
+    ledger: _LedgerLine | None = None  # once a job
 
 
 class Said(NamedTuple):
@@ -144,6 +153,7 @@ class JudgementTable:
         self.questions: Any = None  # who else can be asked
         self.remarks: list[str] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what others made of the rows
+        self.claims: dict[str, str] = {}  # for which judging was to stop: by their keys, what came of them
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
         self._grade: array[float] | None = None  # as soon as anybody gives one
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
@@ -183,6 +193,8 @@ class JudgementTable:
         self._begin_answers(first, records)
         if self._is_odd(first, limits):
             _refuse(source, lines, records, limits)
+        if list(map(_CLAIM, records)).count(None) < number:
+            self._note_claims(records, limits)
         counted = list(map(_SENTENCES, records))
         if counted.count(None) < number:
             for line, record in zip(lines, records, strict=True):
@@ -200,6 +212,19 @@ class JudgementTable:
                 f"{where}: found answerable={said} for query {visible(str(record.query_id))}, and"
                 " the opposite before; expected the same of all"
             )
+
+    def _note_claims(self, records: Sequence[JudgementLine], limits: Limits) -> None:
+        for record in records:
+            if record.claim is not None:
+                said = record.ledger.said if record.ledger else self.claims.get(record.claim, "")
+                self.claims[record.claim[: limits.id]] = said[: limits.id]
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """What the claims for which judging was to stop say: nothing else should be tested on these rows."""
+        return tuple(
+            said or f"(the line that says it is not there: {key})" for key, said in self.claims.items()
+        )
 
     def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
         """Note where the answer of a row is another one than that of the row before."""
@@ -258,6 +283,7 @@ class JudgementTable:
 
     def finish(self) -> JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
+        self.remarks += [f"{STOPPED}: {visible(said)}" for said in self.stopped]
         self.end = self.begin[1:]
         self.end.extend([len(self)] * bool(self.begin))
         order, apart = self._in_order()

@@ -296,7 +296,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
         if rules.compat == "crag":
             _refuse_others(found)
         scores = [_score(each, grades, number, rules) for each in found]
-        results.append(Scores(run, tuple(scores)))
+        results.append(Scores(run, tuple(scores), stopped=grades.stopped))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []

@@ -229,6 +229,11 @@ def beside_answers(
 
 def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
     """Refuse labels of which the judge is the author: they tell nothing of its errors."""
+    if judged.stopped:
+        raise UsageError(
+            f"{visible(judged.name)}: judging was to stop at a claim, so that the judge's means lean to it"
+            " and cannot be corrected; judge all questions (without --until)"
+        )
     _refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
     if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
         raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")

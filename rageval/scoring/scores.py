@@ -193,7 +193,8 @@ class Scores(Displayed, Mapping[Any, Score]):
     """The scores of one run: a mapping from measures, in any spelling, to `Score` objects.
 
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
-    grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only.
+    grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
+    are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -209,6 +210,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     scores: tuple[Score, ...]
     notes: Notes | None = field(default=None, repr=False, compare=False)
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
+    stopped: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def judged(self) -> int:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import UsageError
 from rageval.statistics.planning import look_bounds, look_sizes
-from rageval.statistics.samples import Float
+from rageval.statistics.samples import Float, Int
 
 Claimed = Literal["set", "kind"]
 Word = Literal["higher", "lower", "within", "apart", "equal"]
@@ -149,6 +149,30 @@ def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
     return found
 
 
+def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
+    """Return for many orders of judging (rows, of all questions each) what `stopped` would: a side, and when.
+
+    The side is 1, −1, or 0 where nothing is claimed after all questions.
+    """
+    total = differences.shape[1]
+    if rule.within is not None or total != rule.total:
+        raise UsageError("replays are of a claim without a margin, and of all questions each")
+    ends: Int
+    if rule.looks is None:
+        ends = np.arange(1, total + 1)
+        of_set = total if rule.claim == "set" else None
+        over = [e_values(sign * differences / rule.span, of_set) >= 2 / rule.alpha for sign in (1.0, -1.0)]
+    else:
+        ends = np.array(look_sizes(total, rule.looks))
+        bounds = np.array(look_bounds(rule.looks, 1 - rule.alpha))
+        over = [
+            2 * p_at_looks(sign * differences / rule.span, ends.tolist()) <= bounds for sign in (1.0, -1.0)
+        ]
+    up, down = (np.where(each.any(axis=1), ends[each.argmax(axis=1)], total + 1) for each in over)
+    side = np.where(np.minimum(up, down) > total, 0, np.where(up <= down, 1, -1)).astype(np.int8)
+    return side, np.minimum(np.minimum(up, down), total)
+
+
 def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
     """Return the e-value so far of what is nearest to being claimed, of a pair: how near a decision is."""
     values = np.asarray(differences, np.float64)
@@ -173,22 +197,20 @@ def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     for size in sizes:
         x = differences[..., :size]
         spread = x.var(axis=-1, ddof=1) if size > 1 else np.full(x.shape[:-1], np.inf)
-        coarse = _apart_from_commonest(x) < _COARSE
-        spread = np.where(coarse, np.maximum(spread, 1 / size), spread)
+        spread = np.where(_is_coarse(x), np.maximum(spread, 1 / size), spread)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = x.mean(axis=-1) / np.sqrt(spread / size)
         found.append(stdtr(max(size - 1, 1), -t))
     return np.stack(found, axis=-1)
 
 
-def _apart_from_commonest(x: Float) -> NDArray[np.int64]:
-    """Return how many values differ from the commonest one: the length less the longest run when sorted."""
+def _is_coarse(x: Float) -> NDArray[np.bool_]:
+    """Return where fewer than 6 values differ from the commonest: sorted, all but 5 are one stretch."""
+    size = x.shape[-1]
+    if size <= _COARSE:
+        return np.ones(x.shape[:-1], np.bool_)
     ordered = np.sort(x, axis=-1)
-    run = longest = np.ones(x.shape[:-1], np.int64)
-    for at in range(1, x.shape[-1]):
-        run = np.where(ordered[..., at] == ordered[..., at - 1], run + 1, 1)
-        longest = np.maximum(longest, run)
-    found: NDArray[np.int64] = x.shape[-1] - longest
+    found: NDArray[np.bool_] = (ordered[..., :_COARSE] == ordered[..., size - _COARSE :]).any(axis=-1)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 import re
@@ -223,7 +224,11 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path, plan: LabelP
         str(tmp_path / "l.jsonl"),
     ]
     command = [sys.executable, "-u", "-m", "rageval", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # who runs the tests in the background of a shell lets them ignore what a terminal's Ctrl-C sends
+    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{32,}/)", address)
@@ -235,7 +240,10 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path, plan: LabelP
             with connection.getresponse() as reply:
                 assert reply.status == 200
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        try:
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 0, said
     assert "1 labels in" in said
     assert found[2].strip("/") not in said

@@ -1,0 +1,409 @@
+"""Judging that stops when a claim is decided: what is asked, what is said, and what befalls the job."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rageval
+from rageval.cli import main
+from rageval.comparison.until import judged_until, until_of
+from rageval.errors import BudgetReached, UsageError
+from rageval.judges import Settings, gathered, rubric_named
+from rageval.judges.base import Reply, Request
+from rageval.judges.store import Store
+from rageval.measures.parsing import parse_measures
+
+QUESTIONS = 100
+RATES = {"ours": 0.85, "theirs": 0.45, "third": 0.4}
+
+
+class Paid:
+    """A judge who is right, counts what it was paid for, and may fail on some questions."""
+
+    name, endpoint = "paid:m", "http://provider"
+
+    def __init__(self, fails: Sequence[str] = ()) -> None:
+        self.paid: Counter[str] = Counter()
+        self.fails = fails
+        self._lock = threading.Lock()
+
+    async def ask(self, request: Request) -> Reply:
+        with self._lock:
+            self.paid[request.user.splitlines()[1]] += 1  # without the fence, which is drawn
+        if any(f'"{query}"' in request.user for query in self.fails):
+            return Reply("refused")
+        said = request.user.split('"answer": "')[1].split('"')[0]
+        label = "perfect" if "gold" in said else "incorrect"
+        return Reply("ok", json.dumps({"evidence": said, "reason": "as told", "label": label}))
+
+
+@pytest.fixture(scope="module")
+def material() -> Any:
+    return material_of(1)
+
+
+def material_of(seed: int, number: int = QUESTIONS) -> Any:
+    rng = random.Random(seed)
+    questions = [{"query_id": f"q{at}", "question": f"q{at}", "answer": f"gold {at}"} for at in range(number)]
+    answers = [
+        {"query_id": f"q{at}", "run_id": run, "answer": f"gold {run}" if rng.random() < rate else "blue"}
+        for at in range(number)
+        for run, rate in RATES.items()
+    ]
+    return answers, questions
+
+
+def job(
+    material: Any,
+    model: Paid,
+    folder: Path,
+    words: str = "ours>theirs",
+    claim: Any = "kind",
+    looks: str | None = None,
+    alpha: float = 0.05,
+    **options: Any,
+) -> Any:
+    answers, questions = material
+    known = gathered([lines(folder / "a.jsonl", answers)], lines(folder / "q.jsonl", questions))
+    until = until_of(words, parse_measures("crag_score"), claim, looks, alpha)
+    how = Settings(**{"store": str(folder / "s.sqlite"), "canaries": 0, **options})
+    return judged_until(until, [model], rubric_named("crag"), known, how)
+
+
+def lines(path: Path, rows: Sequence[Any]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "claim", "looks", "said"),
+    [
+        ("ours>theirs", "kind", None, "ours > theirs"),
+        ("theirs>ours", "kind", None, "ours > theirs"),
+        ("theirs > ours", "kind", "anytime", "ours > theirs"),
+        ("ours>theirs", "set", None, "ours > theirs"),
+        ("ours within 0.1 of theirs", "kind", None, "ours and theirs differ by more than 0.1"),
+        ("best", "kind", None, "ours is the best of 3"),
+        ("best", "set", None, "ours is the best of 3"),
+    ],
+)
+def test_it_stops_when_it_is_decided(
+    material: Any, tmp_path: Path, words: str, claim: str, looks: str | None, said: str
+) -> None:
+    model = Paid()
+    rows, ledger, before = job(material, model, tmp_path, words, claim, looks)
+    assert f": {said} (" in ledger.sentence()
+    assert ("these 100 questions" if claim == "set" else "questions like these") in ledger.sentence()
+    assert 10 <= ledger.judged < QUESTIONS
+    assert sum(model.paid.values()) <= len(rows) == ledger.calls < ledger.calls_at_most
+    assert set(model.paid.values()) == {1}
+    assert not before
+    # again, from the store alone, it ends where it ended
+    again = Paid()
+    assert job(material, again, tmp_path, words, claim, looks)[:2] == (rows, ledger)
+    assert not again.paid
+
+
+def test_all_systems_of_a_question_are_judged_together_in_an_order_that_the_seed_draws(
+    material: Any, tmp_path: Path
+) -> None:
+    rows, ledger, _ = job(material, Paid(), tmp_path)
+    queries = [row["query_id"] for row in rows]
+    assert queries[::2] == queries[1::2]
+    assert {row["run_id"] for row in rows} == {"ours", "theirs"}
+    assert queries[::2] != sorted(queries[::2])
+    answers, questions = material
+    turned = (answers[::-1], questions[::-1])
+    assert job(turned, Paid(), tmp_path)[1] == ledger
+
+
+def test_what_does_not_differ_is_judged_to_the_end_and_not_claimed(tmp_path: Path) -> None:
+    answers, questions = material_of(1, 40)
+    same = [{**answer, "answer": f"gold {answer['run_id']}"} for answer in answers]
+    rows, ledger, _ = job((same, questions), Paid(), tmp_path)
+    assert len(rows) == 80
+    assert not ledger.is_decided
+    assert "ours and theirs: undecided (after 40 of 40 questions" in ledger.sentence()
+    _, ledger, _ = job((same, questions), Paid(), tmp_path, claim="set")
+    assert "are equal" in ledger.sentence()
+    assert "certain" in ledger.sentence()
+
+
+def test_another_claim_on_the_same_is_another_and_both_are_said(material: Any, tmp_path: Path) -> None:
+    _, first, before = job(material, Paid(), tmp_path)
+    assert before == []
+    for number, change in enumerate(({"claim": "set"}, {"looks": "10"}, {"alpha": 0.01}), 1):
+        _, ledger, before = job(material, Paid(), tmp_path, **change)
+        assert ledger.plan.key != first.plan.key
+        assert len(before) == number
+        assert first.sentence() in before
+    other = material_of(2, 50)
+    assert job(other, Paid(), tmp_path)[2] == []  # other questions
+
+
+def test_the_claim_is_in_the_store_before_the_first_call(material: Any, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Curious(Paid):
+        async def ask(self, request: Request) -> Reply:
+            if not seen:
+                with (
+                    Store(str(tmp_path / "s.sqlite"), read_only=True) as store,
+                    store.reading() as connection,
+                ):
+                    seen.extend(connection.execute("SELECT ledger FROM ledgers").fetchall())
+            return await super().ask(request)
+
+    _, ledger, _ = job(material, Curious(), tmp_path)
+    (found,) = [json.loads(text) for (text,) in seen]
+    assert found["key"] == ledger.plan.key
+    assert found["stop"] is None
+    assert found["systems"] == ["ours", "theirs"]
+
+
+@pytest.mark.parametrize(
+    ("words", "claim"), [("ours>theirs", "kind"), ("ours>theirs", "set"), ("best", "kind")]
+)
+def test_failures_delay_and_never_help(material: Any, tmp_path: Path, words: str, claim: str) -> None:
+    _, whole, _ = job(material, Paid(), tmp_path, words, claim, "anytime" if words != "best" else None)
+    for number in (3, 12):
+        failing = Paid([f"q{at}" for at in range(0, 100, 100 // number)])
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        rows, ledger, _ = job(material, failing, folder, words, claim, "anytime" if words != "best" else None)
+        assert ledger.judged >= whole.judged
+        lost = {row["query_id"] for row in rows if row["status"] != "ok"}
+        assert ledger.valueless == len(lost)
+        if lost:
+            assert f"{len(lost)} without a value" in ledger.sentence()
+
+
+EVENTS = st.lists(
+    st.tuples(st.integers(1, 40), st.sampled_from([None, "1/2", "2/2", "3/3"]), st.sampled_from([1, 4, 16])),
+    max_size=5,
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(EVENTS, st.sampled_from(["ours>theirs", "best"]), st.sampled_from(["kind", "set"]))
+def test_however_often_it_is_stopped_it_ends_at_the_same_question_for_the_same_calls(
+    tmp_path_factory: pytest.TempPathFactory, events: Any, words: str, claim: str
+) -> None:
+    """Each event is a job that may make so many calls, as a share or whole, so many at a time."""
+    material = material_of(3)
+    reference, folder = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("parts")
+    whole, model = Paid(), Paid()
+    expected = job(material, whole, reference, words, claim)
+    for calls, shard, concurrency in events:
+        try:
+            found = job(
+                material, model, folder, words, claim, max_calls=calls, shard=shard, concurrency=concurrency
+            )
+        except BudgetReached:
+            continue
+        assert found[:2] == expected[:2]
+    assert job(material, model, folder, words, claim)[:2] == expected[:2]
+    assert model.paid == whole.paid
+
+
+def test_shares_of_one_store_at_the_same_time_end_alike_and_pay_once(material: Any, tmp_path: Path) -> None:
+    whole, model = Paid(), Paid()
+    (tmp_path / "whole").mkdir()
+    expected = job(material, whole, tmp_path / "whole")
+    job(material, Paid(), tmp_path, looks="20", max_calls=1000, alpha=0.5)  # makes the store
+    (tmp_path / "s.sqlite").unlink()
+    with Store(str(tmp_path / "s.sqlite")):
+        pass
+    found: dict[str, Any] = {}
+
+    def share(name: str) -> None:
+        found[name] = job(material, model, tmp_path, shard=name)
+
+    threads = [threading.Thread(target=share, args=(name,)) for name in ("1/2", "2/2")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert [each[:2] for each in found.values()] == [expected[:2]] * 2
+    assert model.paid == whole.paid
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "said"),
+    [
+        ("ours>nobody", {}, "no system 'nobody'"),
+        ("ours>ours", {}, "two systems"),
+        ("ours", {}, "expected 'A>B'"),
+        ("ours within x of theirs", {}, "expected 'A>B'"),
+        ("ours within 9 of theirs", {}, "within=9"),
+        ("best", {"looks": "5"}, "after every question"),
+        ("ours>theirs", {"claim": "set", "looks": "5"}, "after every question"),
+        ("ours>theirs", {"looks": "0"}, "from 1 to 20"),
+        ("ours>theirs", {"looks": "often"}, "from 1 to 20"),
+        ("ours>theirs", {"alpha": 1.0}, "between 0 and 1"),
+        ("ours>theirs", {"alpha": math.nan}, "between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_before_anybody_is_asked(
+    material: Any, tmp_path: Path, words: str, more: Any, said: str
+) -> None:
+    model = Paid()
+    with pytest.raises(UsageError) as error:
+        job(material, model, tmp_path, words, **more)
+    assert said in str(error.value)
+    assert not model.paid
+
+
+def test_names_may_hold_the_sign(tmp_path: Path) -> None:
+    answers, questions = material_of(1)
+    named = [{**a, "run_id": {"ours": "a>b", "theirs": "c"}.get(a["run_id"], "d")} for a in answers]
+    _, ledger, _ = job((named, questions), Paid(), tmp_path, "a>b>c")
+    assert ledger.plan.systems == ("a>b", "c")
+
+
+def test_measures_of_which_nothing_is_known_are_refused() -> None:
+    for measure, said in (("win_rate(over=pool)", "plain mean"), ("nugget_density", "greatest value")):
+        with pytest.raises(UsageError, match=said):
+            until_of("a>b", parse_measures(measure))
+    with pytest.raises(UsageError, match="one measure"):
+        until_of("a>b", parse_measures("crag_score crag_accuracy"))
+
+
+def run(*words: object, code: int = 0) -> Any:
+    done = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture
+def files(material: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    answers, questions = material
+    lines(tmp_path / "a.jsonl", answers)
+    lines(tmp_path / "q.jsonl", questions)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "s.sqlite"))
+    full = [
+        {**a, "label": "perfect" if "gold" in a["answer"] else "incorrect", "rubric": "crag"} for a in answers
+    ]
+    lines(tmp_path / "full.jsonl", [{k: v for k, v in row.items() if k != "answer"} for row in full])
+    return tmp_path
+
+
+COMMAND = (
+    "judge",
+    "crag",
+    "a.jsonl",
+    "--questions",
+    "q.jsonl",
+    "--judge",
+    "frozen:full.jsonl",
+    "-m",
+    "crag_score",
+)
+
+
+def test_every_door_repeats_the_claim_and_tests_nothing_else(files: Path) -> None:
+    done = run(*COMMAND, "--until", "ours>theirs", "-o", "judged.jsonl")
+    claim = done.stdout.strip()
+    assert claim.startswith("crag_score, on questions like these, by this judge: ours > theirs (after ")
+    assert "questions judged" in done.stderr
+    shown = run("compare", "judged.jsonl", "-m", "crag_score", "--format", "json")
+    found = json.loads(shown.stdout)
+    (pair,) = found["pairs"]
+    assert pair["verdict"] == "refused"
+    assert claim in pair["why"]
+    assert pair["p"] is pair["low"] is pair["high"] is None
+    assert claim in shown.stderr
+    assert claim in run("judged.jsonl", "-m", "crag_score").stderr
+    assert claim in run("report", "judged.jsonl", "-m", "crag_score", "-o", "r.html").stderr
+    assert claim.replace(">", "&gt;") in (files / "r.html").read_text()
+    rows = [json.loads(line) for line in (files / "judged.jsonl").read_text().splitlines()]
+    refused = run("compare", "judged.jsonl", "-m", "crag_score", "--gold", "full.jsonl", code=2)
+    assert "stop at a claim" in refused.output
+    # without the line that has the ledger it is seen, too
+    lines(files / "cut.jsonl", rows[1:])
+    cut = run("compare", "cut.jsonl", "-m", "crag_score", "--on-missing", "skip", "--format", "json")
+    assert json.loads(cut.stdout)["pairs"][0]["verdict"] == "refused"
+    # and in Python
+    scores = rageval.evaluate_answers("crag_score", rows)
+    assert rageval.compare(scores).pairs[0].verdict == "refused"
+
+
+def test_lines_on_stdout_and_the_claim_beside_them(files: Path) -> None:
+    done = run(*COMMAND, "--until", "best", "--quiet")
+    assert all(json.loads(line)["claim"] for line in done.stdout.splitlines())
+    assert "ours is the best of 3" in done.stderr
+    assert "questions judged" not in done.stderr
+
+
+def test_a_dry_run_says_what_each_rule_would_need(files: Path) -> None:
+    done = run(*COMMAND, "--until", "ours>theirs", "--dry-run")
+    table = done.stdout[done.stdout.index("Simulated") :]
+    assert table.split()[table.split().index("0.2") :][1:3] == ["100%", "(decides"]
+    assert not (files / "s.sqlite").exists()
+    done = run(*COMMAND, "--until", "best", "--dry-run", "--pilot", "full.jsonl")
+    assert "as the pilot" in done.stdout
+    assert "expected" in run(*COMMAND, "--pilot", "full.jsonl", code=2).output
+
+
+@pytest.mark.parametrize("more", [("--against", "crag-auto"), ("--disagreements", "d.jsonl")])
+def test_options_that_want_all_are_refused(files: Path, more: tuple[str, str]) -> None:
+    assert "ends early" in run(*COMMAND, "--until", "best", *more, code=2).output
+
+
+def test_runs_are_judged_by_question_until_it_is_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "s.sqlite"))
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(4)
+    queries = [f"q{at}" for at in range(60)]
+    relevant = {(query, f"d{doc}") for query in queries for doc in rng.sample(range(20), 3)}
+    judged = [
+        {"query_id": query, "run_id": "documents", "item_id": f"d{doc}", "rubric": "relevance",
+         "label": "perfectly_relevant" if (query, f"d{doc}") in relevant else "unrelated"}
+        for query in queries for doc in range(20)
+    ]  # fmt: skip
+    lines(tmp_path / "all.jsonl", judged)
+    for name, luck in (("good.trec", 0.6), ("bad.trec", 0.1)):
+        rows = []
+        for query in queries:
+            docs = [f"d{doc}" for doc in range(20)]
+            docs.sort(key=lambda doc: -(rng.random() + ((query, doc) in relevant) * luck))
+            rows += [f"{query} Q0 {doc} {at} {-at} x" for at, doc in enumerate(docs[:10], 1)]
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+    lines(tmp_path / "q.jsonl", [{"query_id": query, "question": query} for query in queries])
+    lines(tmp_path / "p.jsonl", [{"id": f"d{doc}", "text": f"text {doc}"} for doc in range(20)])
+    command = ("judge", "relevance", "--run", "good.trec", "--run", "bad.trec", "--questions", "q.jsonl")
+    more = ("--passages", "p.jsonl", "--judge", "frozen:all.jsonl", "-m", "ndcg@5", "--depth", "5")
+    done = run(*command, *more, "--until", "good.trec>bad.trec", "-o", "judged.jsonl")
+    assert "by this judge: good.trec > bad.trec (after " in done.stdout
+    assert 0 < len((tmp_path / "judged.jsonl").read_text().splitlines()) < 60 * 10
+
+
+def test_the_verb_stops_too(material: Any, tmp_path: Path) -> None:
+    answers, questions = material
+    found = rageval.judge(
+        "crag",
+        answers,
+        Paid(),
+        "crag_score",
+        questions=questions,
+        until="best",
+        store=str(tmp_path / "s"),
+        canaries=0,
+    )
+    assert "on questions like these" in found.claim
+    assert len(found) < len(answers)
