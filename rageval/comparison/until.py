@@ -23,7 +23,7 @@ import numpy as np
 from rageval.errors import UsageError
 from rageval.judges.base import Model
 from rageval.judges.material import Material, tasks
-from rageval.judges.panel import Settings, budget_of, said_by_all
+from rageval.judges.panel import Settings, said_by_all
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
 from rageval.judges.voting import GRADED, voted
@@ -405,7 +405,7 @@ def _of_pilot(pilot: Pilot, span: float) -> dict[str, _Draw]:
 def _decide(
     job: _Job, plan: ClaimPlan, judges: Sequence[str | Model], settings: Settings, say: Say
 ) -> tuple[Ledger, list[dict[str, Any]]]:
-    budget = budget_of(settings)
+    budget = settings.budget()
     systems = list(plan.systems)
     values = {system: list[float]() for system in systems}
     rows: list[dict[str, Any]] = []
