@@ -15,41 +15,44 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval.checking.findings import Finding, Findings, Validation, counted
+from rageval.errors import UsageError
 
 if TYPE_CHECKING:
     from rageval.checking.tracks import Track
     from rageval.files.trec import Reading
+    from rageval.records import Question
     from rageval.typing import FileLike
 
 __all__ = ["Finding", "Findings", "diagnose", "validate"]
 
 
 def validate(
-    source: FileLike, track: str | Track, topics: FileLike | Mapping[str, str] | None = None
+    source: FileLike,
+    track: str | Track,
+    topics: FileLike | Mapping[str, str] | None = None,
+    strict_length: bool = False,
 ) -> Findings:
     """Return what the track (such as `rag25`, or `run` for runs) would refuse in a file.
 
     `topics` are the questions, a file or `{id: text}`: answers to others are findings, and so are those that
-    lack one.
+    lack one. Reports that are longer than their topic allows are warned of, or with `strict_length` errors.
 
     >>> import io
     >>> validate(io.BytesIO(b"q1 Q0 d1 1 0.9 r\\nq1 Q0 d1 2 0.8 r\\n"), "run").errors
     1
     """
     from rageval.files.opening import name_of
-    from rageval.files.questions import read_questions
 
-    if topics is not None and not isinstance(topics, Mapping):
-        topics = {each.query_id: each.text for each in read_questions(topics)}
-    found, name = validation(source, track, topics), name_of(source)
+    found, name = validation(source, track, topics, strict_length=strict_length), name_of(source)
     return Findings([each._replace(source=name) for each in found], str(found.tally))
 
 
 def validation(
     source: FileLike,
     track: str | Track,
-    topics: Mapping[str, str] | None = None,
+    topics: FileLike | Mapping[str, str] | None = None,
     reading: Reading | None = None,
+    strict_length: bool = False,
 ) -> Validation:
     """Return the findings of `validate` one by one, however many there are."""
     from rageval.checking._answers import validate_answers
@@ -58,9 +61,24 @@ def validation(
     from rageval.files.trec import PLAIN
 
     how = reading or PLAIN
-    if track == "run":
-        return validate_run(source, topics, how)
-    return validate_answers(source, track_named(track), topics, how.limits)
+    known = None if topics is None else _by_id(topics, how)
+    rules = None if track == "run" else track_named(track)
+    if strict_length and (rules is None or rules.limit is None):
+        name = "run" if rules is None else rules.name
+        raise UsageError(f"--strict-length: topics of {name} have no length of their own; leave it out")
+    if rules is None:
+        return validate_run(source, known, how)
+    return validate_answers(source, rules, known, how.limits, strict_length)
+
+
+def _by_id(topics: FileLike | Mapping[str, str], reading: Reading) -> dict[str, Question]:
+    """Return topics by their ids, with their limits where a file says them."""
+    from rageval.files.questions import read_questions
+    from rageval.records import Question
+
+    if isinstance(topics, Mapping):
+        return {name: Question(name, text) for name, text in topics.items()}
+    return {question.query_id: question for question in read_questions(topics, reading.limits)}
 
 
 def diagnose(

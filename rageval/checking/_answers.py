@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from rageval.checking._report_rules import WithinLimit
 from rageval.checking._rows import Known, in_query, once
-from rageval.checking._rules import Record, Topics, error, shown
+from rageval.checking._rules import Record, Topics, Watch, error, shown
 from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
 from rageval.checking.tracks import Track
 from rageval.files.answers import FORMS, answer_forms
@@ -20,11 +21,18 @@ _Lines = Iterator[tuple[int, bytes]]
 
 
 def validate_answers(
-    source: Source, track: Track, topics: Topics | None = None, limits: Limits = DEFAULT
+    source: Source,
+    track: Track,
+    topics: Topics | None = None,
+    limits: Limits = DEFAULT,
+    strict_length: bool = False,
 ) -> Validation:
     """Return the findings of a file of answers; memory grows with the topics, not with the file."""
-    tally = Tally("answer")
-    return Validation(_findings_of_answers(source, track, topics, limits, tally), tally)
+    watches = track.watches(topics)
+    if track.limit is not None:
+        watches += (WithinLimit(track.topic, track.limit, topics, strict_length),)
+    tally = Tally("question" if track.columns else "answer")
+    return Validation(_findings_of_answers(source, track, watches, limits, tally), tally)
 
 
 def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines") -> _Lines:
@@ -37,15 +45,14 @@ def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines")
 
 
 def _findings_of_answers(
-    source: Source, track: Track, topics: Topics | None, limits: Limits, tally: Tally
+    source: Source, track: Track, watches: tuple[Watch, ...], limits: Limits, tally: Tally
 ) -> Iterator[Finding]:
-    watches = track.watches(topics)
     number = 0
     for number, line in numbered_lines(source, limits):
         if not line.strip():
             continue
         tally.count += 1
-        record = _record(line, track)
+        record = _row(line, track) if track.columns else _record(line, track)
         if isinstance(record, str):
             yield Finding(number, *error(record))
             continue
@@ -67,11 +74,23 @@ def _record(line: bytes, track: Track) -> Record | str:
         return REPEATED.format(key)
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
-    if not FORMS[track.form].fits(record):
+    if not FORMS[track.form].fits(record) and ("answer" in record or "responses" in record):
         other = next((form.name for form in FORMS.values() if form.fits(record)), None)
         if other:
             return f"expected {track.title}, found {other}; validate them with a --track of their own"
     return record
+
+
+def _row(line: bytes, track: Track) -> Record | str:
+    """Return the columns by name, or what is wrong with the line."""
+    try:
+        columns = line.removesuffix(b"\r").decode().split("\t")
+    except UnicodeDecodeError as error:
+        return explained(error, line, track.title)
+    if len(columns) != len(track.columns):
+        names = " ".join(track.columns)
+        return f"expected {len(track.columns)} columns with tabs between ({names}), found {len(columns)}"
+    return {name: column.strip() for name, column in zip(track.columns, columns, strict=True)}
 
 
 def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:

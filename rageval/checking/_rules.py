@@ -12,6 +12,7 @@ import msgspec
 
 from rageval.checking.findings import ERROR, WARNING, counted
 from rageval.files.opening import quoted
+from rageval.records import Question
 from rageval.text import RULES
 
 Record = dict[str, Any]
@@ -153,7 +154,7 @@ def no_blanks(path: str) -> Rule:
     return rule
 
 
-def _references_of(record: Record) -> list[Any]:
+def references_of(record: Record) -> list[Any]:
     """Return the list as it is; empty if there is none."""
     found = record.get("references")
     return found if isinstance(found, list) else []
@@ -161,7 +162,7 @@ def _references_of(record: Record) -> list[Any]:
 
 def references_are_texts(record: Record) -> Iterator[Remark]:
     """Require that every reference is an id in a text."""
-    for at, reference in enumerate(_references_of(record)):
+    for at, reference in enumerate(references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
             yield error(f"expected the id of a document as references[{at}], found {shown(reference)}")
 
@@ -170,7 +171,7 @@ def at_most_references(limit: int) -> Rule:
     """Require no more references than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        count = len(_references_of(record))
+        count = len(references_of(record))
         if count > limit:
             yield error(f"expected at most {limit} references, found {count:,}")
 
@@ -182,7 +183,7 @@ def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
     fits = re.compile(pattern).fullmatch
 
     def rule(record: Record) -> Iterator[Remark]:
-        odd = [found for found in _references_of(record) if isinstance(found, str) and not fits(found)]
+        odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
         if odd:
             more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
             yield Remark(level, f"expected {what} as references, found {shown(odd[0])}{more}")
@@ -193,7 +194,7 @@ def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
 def no_reference_twice(record: Record) -> Iterator[Remark]:
     """Require that no document stands in the list twice."""
     first: dict[str, int] = {}
-    for at, reference in enumerate(_references_of(record)):
+    for at, reference in enumerate(references_of(record)):
         if isinstance(reference, str) and first.setdefault(reference, at) != at:
             yield error(
                 f"references[{at}] is references[{first[reference]}] again: {shown(reference)};"
@@ -204,26 +205,32 @@ def no_reference_twice(record: Record) -> Iterator[Remark]:
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def _sentences_of(record: Record) -> Iterator[tuple[int, Record]]:
+def parts_of(record: Record) -> tuple[str, Any]:
+    """Return what the sentences of a record are called, and what stands there."""
+    key = "responses" if "responses" in record and "answer" not in record else "answer"
+    return key, record.get(key)
+
+
+def sentences_of(record: Record) -> Iterator[tuple[str, Record]]:
     """Yield (place, sentence) of every sentence that is one."""
-    found = record.get("answer")
+    key, found = parts_of(record)
     for at, sentence in enumerate(found if isinstance(found, list) else []):
         if isinstance(sentence, dict):
-            yield at, sentence
+            yield f"{key}[{at}]", sentence
 
 
-def _texts_of(record: Record) -> Iterator[tuple[int, str]]:
+def texts_of(record: Record) -> Iterator[tuple[str, str]]:
     """Yield (place, text) of every sentence that has a text."""
-    for at, sentence in _sentences_of(record):
+    for at, sentence in sentences_of(record):
         if isinstance(sentence.get("text"), str):
             yield at, sentence["text"]
 
 
-def _citations_of(record: Record) -> Iterator[tuple[int, list[Any]]]:
-    """Yield (place, citations) of every sentence that has a list of them."""
-    for at, sentence in _sentences_of(record):
-        if isinstance(sentence.get("citations"), list):
-            yield at, sentence["citations"]
+def citations_of(record: Record) -> Iterator[tuple[str, list[Any]]]:
+    """Yield (place, citations) of every sentence that has a list of them, or a dictionary with numbers."""
+    for at, sentence in sentences_of(record):
+        if isinstance(sentence.get("citations"), list | dict):
+            yield at, list(sentence["citations"])
 
 
 def are_sentences(record: Record) -> Iterator[Remark]:
@@ -242,20 +249,20 @@ def are_sentences(record: Record) -> Iterator[Remark]:
 
 def says_something(record: Record) -> Iterator[Remark]:
     """Require that the answer is not empty, and no sentence of it."""
-    if not isinstance(record.get("answer"), list):
+    if not isinstance(parts_of(record)[1], list):
         return
-    texts = list(_texts_of(record))
+    texts = list(texts_of(record))
     if not any(text.strip() for _, text in texts):
         yield error("the answer is empty")
         return
     for at, text in texts:
         if not text.strip():
-            yield warning(f"answer[{at}].text is empty")
+            yield warning(f"{at}.text is empty")
 
 
 def _length_of(record: Record, counting: str) -> int:
     """Count the words of the answer, by the rule of the track."""
-    return sum(RULES[counting](text) for _, text in _texts_of(record))
+    return sum(RULES[counting](text) for _, text in texts_of(record))
 
 
 def within_length(limit: int, counting: str) -> Rule:
@@ -282,10 +289,10 @@ def response_length_agrees(counting: str) -> Rule:
 
 def no_control_characters(record: Record) -> Iterator[Remark]:
     """Warn of characters that only a terminal obeys: they do not belong in an answer."""
-    for at, text in _texts_of(record):
+    for at, text in texts_of(record):
         found = _CONTROL.search(text)
         if found:
-            yield warning(f"answer[{at}].text holds the control character U+{ord(found.group()):04X}")
+            yield warning(f"{at}.text holds the control character U+{ord(found.group()):04X}")
 
 
 def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
@@ -303,12 +310,10 @@ def known_documents(references: list[Any]) -> frozenset[str]:
 
 def _cited_documents(record: Record) -> set[str]:
     """Return every document that some sentence cites."""
-    references = _references_of(record)
+    references = references_of(record)
     known = known_documents(references)
     found = (
-        document_cited(citation, references, known)
-        for _, cited in _citations_of(record)
-        for citation in cited
+        document_cited(citation, references, known) for _, cited in citations_of(record) for citation in cited
     )
     return {doc for doc in found if doc is not None}
 
@@ -317,13 +322,13 @@ def citations_lead_somewhere(ids: bool) -> Rule:
     """Require that each citation is a position in the references, or (with `ids`) one of them."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        references = _references_of(record)
+        references = references_of(record)
         known = known_documents(references)
-        for at, cited in _citations_of(record):
+        for at, cited in citations_of(record):
             for citation in cited:
                 problem = _nowhere(citation, references, known, ids)
                 if problem:
-                    yield error(f"answer[{at}] cites {shown(citation)}, {problem}")
+                    yield error(f"{at} cites {shown(citation)}, {problem}")
 
     return rule
 
@@ -344,14 +349,14 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
     """Require that no sentence cites a document twice."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        references = _references_of(record)
+        references = references_of(record)
         known = known_documents(references)
-        for at, cited in _citations_of(record):
+        for at, cited in citations_of(record):
             seen: set[str] = set()
             for citation in cited:
                 doc = document_cited(citation, references, known)
                 if doc in seen:
-                    yield Remark(level, f"answer[{at}] cites {shown(doc)} more than once")
+                    yield Remark(level, f"{at} cites {shown(doc)} more than once")
                     break
                 seen |= {doc} if doc is not None else set()
 
@@ -362,22 +367,22 @@ def at_most_citations(limit: int) -> Rule:
     """Require that no sentence cites more documents than the track takes."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        for at, cited in _citations_of(record):
+        for at, cited in citations_of(record):
             if len(cited) > limit:
-                yield error(f"answer[{at}] has {len(cited):,} citations, expected at most {limit}")
+                yield error(f"{at} has {len(cited):,} citations, expected at most {limit}")
 
     return rule
 
 
 def use_all_references(record: Record) -> Iterator[Remark]:
     """Warn of references that no sentence cites."""
-    references = known_documents(_references_of(record))
+    references = known_documents(references_of(record))
     idle = len(references - _cited_documents(record))
     if idle:
         yield warning(f"{idle:,} of {len(references):,} references are cited by no sentence")
 
 
-Topics = Mapping[str, str]
+Topics = Mapping[str, Question]
 _LISTED = 10
 
 
@@ -393,13 +398,17 @@ class Watch(Protocol):
 
 @dataclass
 class OneAnswerATopic:
-    """Every topic is a known one and is answered once; `text` is where a record repeats the topic's text."""
+    """Every topic is a known one and is answered once; `text` is where records repeat the topic's text.
+
+    `level` is that of another text than the topic's, `again` that of a second answer.
+    """
 
     topic: Path
     text: Path
     topics: Topics | None
     expected: int | None
     level: str = WARNING
+    again: str = ERROR
     first: dict[str, int] = of_its_own(default_factory=dict)
 
     def see(self, line: int, record: Record) -> Iterator[Remark]:
@@ -409,9 +418,10 @@ class OneAnswerATopic:
         if self.topics is not None and topic not in self.topics:
             yield error(f"unknown topic {shown(topic)}")
         elif self.first.setdefault(topic, line) != line:
-            yield error(f"a second answer to topic {shown(topic)}, the first is in line {self.first[topic]}")
+            where = f"the first is in line {self.first[topic]}"
+            yield Remark(self.again, f"a second answer to topic {shown(topic)}, {where}")
         elif self.topics is not None:
-            yield from self._text(self.topics[topic], record)
+            yield from self._text(self.topics[topic].text, record)
 
     def _text(self, expected: str, record: Record) -> Iterator[Remark]:
         found = value_at(record, self.text)
@@ -465,7 +475,7 @@ class OneWayToCite:
     said: bool = False
 
     def see(self, line: int, record: Record) -> Iterator[Remark]:
-        for _, cited in _citations_of(record):
+        for _, cited in citations_of(record):
             for citation in cited:
                 if not is_number(citation) and not isinstance(citation, str):
                     continue

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from rageval.checking._answers import numbered_lines
-from rageval.checking._rules import document_cited, known_documents, shown
+from rageval.checking._report_rules import is_confidence
+from rageval.checking._rules import document_cited, is_number, known_documents, shown
 from rageval.checking.findings import FIXED, Finding
-from rageval.checking.tracks import Allowed, Track, track_named
+from rageval.checking.tracks import Allowed, AllowedInReports, Track, track_named
 from rageval.errors import UsageError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
@@ -148,6 +149,99 @@ def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
     return changed
 
 
+class _ReportDraft:
+    """A report under repair, what of it has changed, and what was done to it.
+
+    `ValueError` or `KeyError` where it is of another shape.
+    """
+
+    def __init__(self, record: _Fields) -> None:
+        self.key = "responses" if "responses" in record else "answer"
+        self.parts = msgspec.json.decode(record[self.key], type=list[dict[str, Any]])
+        self.metadata = msgspec.json.decode(record["metadata"], type=dict[str, Any])
+        self.has_references = "references" in record
+        self.references = msgspec.json.decode(record.get("references", b"[]"), type=list[str])
+        self.changed: dict[str, Any] = {}
+        self.done: list[str] = []
+        for part in self.parts:
+            cited = part["citations"]
+            numbers = cited.values() if isinstance(cited, dict) else ()
+            is_list = isinstance(cited, list | dict) and all(map(is_confidence, numbers))
+            if not is_list or not isinstance(part["text"], str):
+                raise ValueError
+
+    def name_topic(self) -> None:
+        """Call the topic by a text."""
+        if is_number(topic := self.metadata.get("topic_id")):
+            self.changed["metadata"] = self.metadata | {"topic_id": str(topic)}
+            self.done.append(f"wrote the topic {topic} as a text")
+
+    def cite(self, most: int | None) -> None:
+        """Make positions ids; let go what leads nowhere, stands twice, or is weaker than the most allowed."""
+        for at, part in enumerate(self.parts):
+            cited = part["citations"]
+            kept = self._strongest(cited, most) if isinstance(cited, dict) else self._led(cited, most)
+            if kept == cited:
+                continue
+            part["citations"] = kept
+            self.changed[self.key] = self.parts
+            turned = sum(map(is_number, cited)) if isinstance(cited, list) else 0
+            how = f", {turned} positions as ids" if turned else ""
+            self.done.append(f"{self.key}[{at}]: kept {len(kept):,} of {len(cited):,} citations{how}")
+
+    def _strongest(self, cited: dict[str, float], most: int | None) -> dict[str, float]:
+        strongest = set(sorted(cited, key=cited.__getitem__, reverse=True)[:most])
+        return {doc: number for doc, number in cited.items() if doc in strongest}
+
+    def _led(self, cited: list[Any], most: int | None) -> list[str]:
+        found = [doc if isinstance(doc, str) else self._at(doc) for doc in cited]
+        return list(dict.fromkeys(doc for doc in found if doc is not None))[:most]
+
+    def _at(self, position: Any) -> str | None:
+        return document_cited(position, self.references, frozenset())
+
+    def trim(self, most: int | None) -> None:
+        """Let whole sentences go from the end, until the report is short enough; empty none for it."""
+        words = [len(part["text"].split()) for part in self.parts]
+        if most is None or not words or words[0] > most:
+            return
+        total = sum(words)
+        while total > most:
+            text = self.parts.pop()["text"]
+            total -= words.pop()
+            self.changed[self.key] = self.parts
+            self.done.append(f"dropped {self.key}[{len(words)}], {total:,} words are left: {shown(text)}")
+
+    def refer(self, aim: str) -> None:
+        """Let the references be there, or be what is cited."""
+        cited = dict.fromkeys(doc for part in self.parts for doc in part["citations"])
+        listed = frozenset(self.references)
+        kept = [doc for doc in dict.fromkeys(self.references) if doc in cited]
+        equal = [*kept, *(doc for doc in cited if doc not in listed)]
+        if (aim and not self.has_references) or (aim == "cited" and equal != self.references):
+            self.changed["references"] = equal
+            self.done.append(f"made the {len(equal):,} cited documents the `references`")
+
+
+def _repaired_report(line: bytes, bounds: AllowedInReports) -> tuple[bytes, list[str]]:
+    """Return the line after repair, and what was changed; leave a line of another shape to the validator."""
+    try:
+        record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        draft = _ReportDraft(record)
+    except (ValueError, KeyError, RecursionError):
+        return line, []
+    draft.name_topic()
+    draft.cite(bounds.citations)
+    draft.trim(bounds.words)
+    draft.refer(bounds.references)
+    return (msgspec.json.encode(record | draft.changed) if draft.changed else line), draft.done
+
+
+def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, list[str]]:
+    """Return the line after repair, and what was changed."""
+    return _repaired(line, bounds) if isinstance(bounds, Allowed) else _repaired_report(line, bounds)
+
+
 def write_repaired(
     source: Source, out: Path, track: str | Track, limits: Limits = DEFAULT
 ) -> Iterator[Finding]:
@@ -157,6 +251,6 @@ def write_repaired(
         raise UsageError(f"--fix: nothing of {rules.title} can be repaired without inventing something")
     with whole_file(out) as stream:
         for number, line in numbered_lines(source, limits):
-            content, changes = _repaired(line, rules.bounds) if line.strip() else (line, [])
+            content, changes = repaired(line, rules.bounds) if line.strip() else (line, [])
             stream.write(content + b"\n")
             yield from (Finding(number, FIXED, change) for change in changes)

@@ -18,13 +18,27 @@ if TYPE_CHECKING:
     from rageval.checking.findings import Finding
     from rageval.files.trec import Reading
 
-_ANSWERS = ("rag24", "rag25", "rag26", "liverag")
+_ANSWERS = (
+    *("rag24", "rag25", "rag26", "liverag", "report", "ragtime25", "dragun25", "dragun25-questions"),
+    *("biogen25-a", "biogen25-b"),
+)
 
 
 @click.command(cls=Command)
 @click.argument("file", metavar="FILE")
-@click.option("--track", type=click.Choice((*_ANSWERS, "run")), required=True, help="Whose rules.")
+@click.option(
+    "--track",
+    type=click.Choice((*_ANSWERS, "run")),
+    metavar="TRACK",
+    required=True,
+    help=f"Whose rules: {', '.join(_ANSWERS)}, run.",
+)
 @shared("--topics", help="The topics that must be answered (id<TAB>text, or JSON lines).")
+@click.option(
+    "--strict-length",
+    is_flag=True,
+    help="Reports longer than their topic allows are errors (default: warnings).",
+)
 @output_option("--fix", "out", metavar="OUT", help="Write a repaired copy to OUT, and validate that.")
 @shared("--comments", help="Lines of a run that begin with '#'.")
 @shared("--limit", help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).")
@@ -39,17 +53,17 @@ def validate(
     \b
     rageval validate answers.jsonl --track rag25 --topics topics.jsonl
     rageval validate answers.jsonl --track rag24 --fix repaired.jsonl
+    rageval validate reports.jsonl --track ragtime25 --topics topics.jsonl
     rageval validate run.trec --track run
     """
 
     from rageval.checking import validation
 
     reading = reading_of(options["comments"], options["limits"])
-    known = _topics(topics, reading) if topics else None
     if out is not None:
         _fix(file, out, track, reading)
         file = str(out)
-    found = validation(file, track, known, reading)
+    found = validation(file, track, topics or None, reading, options["strict_length"])
     print_lines(_lines(found, file))
     for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
         pass
@@ -71,12 +85,6 @@ def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
     print_lines(_lines(changes, file))
     for _ in changes:  # the copy is whole only after the last of them
         pass
-
-
-def _topics(source: Any, reading: Reading) -> dict[str, str]:
-    from rageval.files.questions import read_questions
-
-    return {question.query_id: question.text for question in read_questions(source, reading.limits)}
 
 
 def _lines(findings: Iterable[Finding], file: str) -> Iterator[str]:
