@@ -153,7 +153,12 @@ def _sha(lines: Iterable[str]) -> str:
 
 
 def _sha_of_judgements(qrels: Qrels) -> str:
-    """Return the hash of the judgements as sorted lines, whatever file, order or packing they came in."""
+    """Return the hash of the judgements as sorted lines, whatever file, order or packing they came in.
+
+    Of spans it is theirs, whatever the chunks.
+    """
+    if qrels.spans is not None:
+        return qrels.spans.sha
     return _sha(
         sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in whole_qrels(qrels))
     )

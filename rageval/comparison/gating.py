@@ -120,7 +120,7 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             f" {', '.join(map(visible, theirs.measures))}: save it again, with all measures"
         )
     for name, signature in ours.measures.items():
-        if _without_judge(signature) != _without_judge(theirs.measures[name]):
+        if _rules_in(signature) != _rules_in(theirs.measures[name]):
             raise InputError(
                 f"{name}: the baseline was scored by other rules: {visible(theirs.measures[name])}; the"
                 f" candidate by {signature}; save the baseline again"
@@ -143,8 +143,9 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
         )
 
 
-def _without_judge(signature: str) -> list[str]:
-    return [part for part in signature.split("|") if not part.startswith("judge:")]
+def _rules_in(signature: str) -> list[str]:
+    """Return a signature without its judge, and the chunks, which gold at spans outlives."""
+    return [part for part in signature.split("|") if not part.startswith(("judge:", "chunks:"))]
 
 
 def _has_other_judge(ours: BaselineHeader, theirs: BaselineHeader) -> bool:

@@ -296,7 +296,9 @@ class Qrels:
         return weighed
 
     def share_below(self, rel: int) -> float:
-        """Return the share of judgements that say a document is not relevant."""
+        """Return the share of judgements that say a document is not relevant; 0 of spans, which say all."""
+        if self.spans is not None:
+            return 0.0
         kept = self._columns.grade
         dropped = self._columns.rows - len(kept)
         below = dropped if self.floor >= rel else dropped + sum(grade < rel for grade in kept)

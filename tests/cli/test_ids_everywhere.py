@@ -34,6 +34,9 @@ OUTPUTS = {"output", "plot", "out", "disagreements"}
 NO_IDS = {
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
+    "chunks": "how a retriever cuts texts, which no data set has",
+    "sources": "the texts before they are cut, which no data set has",
+    "quotes": "judgements with quotes, which a judge made",
     "evidence": "judgements with quotes, which a judge made",
     "store": "the store of replies",
     "rubric": "a rubric is not data",

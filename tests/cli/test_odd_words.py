@@ -12,7 +12,7 @@ import pytest
 
 from rageval.cli import COMMANDS, main
 from test_bad_input import command
-from test_outputs import JOBS, KNOWN, MODEL, NO_FILES, RUNS, _files, _server, commands  # noqa: F401
+from test_outputs import CUT, JOBS, KNOWN, MODEL, NO_FILES, RUNS, _files, _server, commands  # noqa: F401
 
 CODES = {0, 1, 2, 3, 4, 5}
 # A line of every command that works; each of its words is replaced by odd ones.
@@ -33,6 +33,8 @@ LINES: dict[str, tuple[str, ...]] = {
         "gold",
     ),
     "score groups": (*RUNS, "-m", "recall@5", "--group-by", "groups", "--weights", "groups"),
+    "score spans": ("runs/one", "spans.jsonl", *CUT, "-m", "span_recall", "--overlap", "share>=0.5"),
+    "anchor quotes": ("anchor", "qrels", *CUT, "--quotes", "quotes.jsonl", "-o", "out/x"),
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
     "gate": (

@@ -28,6 +28,7 @@ from test_validate import record
 
 MEASURE = ("-m", "recall@5")
 RUNS = ("runs/one", "runs/two", "qrels")
+CUT = ("--chunks", "chunks.jsonl", "--sources", "sources.jsonl")
 JUDGED = ("judge", "crag", "answers", "--questions", "gold", "--quiet")
 MODEL = ("--judge", "openai:m", "--quiet")
 KNOWN = ("--questions", "questions.jsonl", "--nuggets", "nuggets")
@@ -47,6 +48,8 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         }.items()
     },
     ("report", "--output"): (("report", *RUNS, *MEASURE, "-o", "OUT"), ".html"),
+    ("anchor", "--output"): (("anchor", "qrels", *CUT, "--nuggets", "nuggets", "-o", "OUT"), ""),
+    ("project", "--output"): (("project", "spans.jsonl", *CUT, "--overlap", "any", "-o", "OUT"), ""),
     ("judge", "--output"): ((*JUDGED, "--judge", "exact", "-o", "OUT"), ""),
     ("judge", "--disagreements"): (
         (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "--disagreements", "OUT", "-o", "beside"),
@@ -89,6 +92,7 @@ READ = {
         "--nuggets",
     ),
     *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
+    *("--chunks", "--sources", "--quotes", "spans", "qrels"),
     *("--qrels", "--examples", "--tokenizer", "--gold-chosen", "--pilot"),
     *("--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
 }
@@ -96,6 +100,7 @@ NO_FILES = {
     *(
         "--baseline",
         "--until-labelled",
+        "--overlap",
         "--by",
         "--compat",
         "--system",
@@ -151,6 +156,17 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("answers").write_text(json.dumps(answer) + "\n")
     verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
     Path("other").write_text(json.dumps(verdict) + "\n")
+    texts, cut = [], []
+    for at in range(3):
+        texts.append({"id": f"s{at}", "text": "There are records."})
+        cut.append({"id": f"docs/d{at}.md", "doc_id": f"s{at}", "start": 0, "end": 18})
+    Path("sources.jsonl").write_text("\n".join(map(json.dumps, texts)))
+    Path("chunks.jsonl").write_text("\n".join(map(json.dumps, cut)))
+    span = {"query_id": "q0", "nugget_id": "n1", "doc_id": "s1", "start": 10, "end": 17, "quote": "records"}
+    Path("spans.jsonl").write_text(json.dumps(span))
+    Path("quotes.jsonl").write_text(
+        '{"query_id": "q0", "item_id": "docs/d1.md", "aspect": "n1", "evidence": "records"}'
+    )
     Path("track").write_text(json.dumps(record("rag24", response_length=9)) + "\n")
     assert command("gate", *RUNS[1:], *MEASURE, "--save-baseline", "held.jsonl").code == 0
     Path("pooled").write_text('{"query_id": "q0", "doc_id": "docs/d0.md", "from": {"r": 1}}\n')

@@ -125,6 +125,24 @@ def test_a_run_over_other_chunks_is_refused_and_so_are_spans_without_chunks(tmp_
     assert (done.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in done.stderr) == (2, True)
 
 
+def test_a_gate_holds_a_new_chunking_against_a_baseline_on_the_old_one(tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline.jsonl"
+    for size, more in (
+        (256, ("--save-baseline", baseline)),
+        (512, ("--baseline", baseline, "--margin", "0.05")),
+    ):
+        spans, chunks, docs = write(tmp_path, cut(size))
+        lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(size).items() for c, s in found.items()]
+        (tmp_path / "run").write_text("\n".join(lines))
+        given = (tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "alpha_ndcg@10", *more)
+        done = run("gate", *given)
+        assert done.exit_code == 0, done.output
+    assert run("gate", *given, "--overlap", "whole").exit_code == 2  # another gold
+    other = [span._replace(nugget_id=f"n{span.nugget_id}") for span in SPANS]
+    write(tmp_path, cut(512), other)
+    assert "scored by other rules" in run("gate", *given).stderr
+
+
 def without_some_words(text: str, share: float, rng: random.Random) -> str:
     return " ".join(word for word in text.split() if rng.random() >= share)
 
