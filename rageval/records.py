@@ -98,6 +98,19 @@ class Nugget(NamedTuple):
     sub_nuggets: tuple[Nugget, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def statement(self) -> str:
+        """What an answer must say, as a judge is told it: the text, with the answers to what it asks.
+
+        >>> answers = NuggetAnswer("in 1450"), NuggetAnswer("in the 15th century")
+        >>> Nugget("q", "n", "When was it built?", answers=answers).statement
+        'When was it built? (one of: in 1450; in the 15th century)'
+        """
+        if not self.answers:
+            return self.text
+        how = "all of" if self.aggregator == "AND" else "one of"
+        return f"{self.text} ({how}: {'; '.join(answer.text for answer in self.answers)})"
+
 
 class Question(NamedTuple):
     """A question, the answers that are right, and what is known about it (domain, type, …).

@@ -274,7 +274,11 @@ def _weights_of_nuggets(source: Source, limits: Limits) -> Iterator[tuple[str, s
         where = f"{name_of(source)}: nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
         if nugget.weight is None and nugget.importance is None:
             raise InputError(f"{where}: expected a weight, or an importance (vital, okay), found neither")
-        said = _BY_IMPORTANCE[nugget.importance or ""] if nugget.weight is None else nugget.weight
+        said = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
+        if said is None:
+            raise InputError(
+                f"{where}: expected it to be vital or okay, found {visible(str(nugget.importance))!r:.80}"
+            )
         yield where, nugget.query_id, nugget.nugget_id, said
 
 

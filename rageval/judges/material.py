@@ -156,7 +156,7 @@ def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
                 name: (VerdictRow(query, _NUGGETS, item=nugget.nugget_id, aspect="importance"),)
                 for name, nugget in zip(names, window, strict=True)
             }
-            yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
+            yield Task(data | {"nuggets": _listed(names, [n.statement for n in window])}, rows, names)
 
 
 def repeat_of(answer: Answer) -> dict[str, Any]:
@@ -168,14 +168,16 @@ def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], answer: Answe
     names = _short("n", window)
     query, run, repeat = answer.query_id, answer.run_id, repeat_of(answer)
     rows = {
-        name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=repeat | _weight(nugget)),)
+        name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=repeat | weight_of(nugget)),)
         for name, nugget in zip(names, window, strict=True)
     }
-    return Task({**data, "nuggets": _listed(names, [n.text for n in window])}, rows, names)
+    return Task({**data, "nuggets": _listed(names, [n.statement for n in window])}, rows, names)
 
 
-def _weight(nugget: Nugget) -> dict[str, Any]:
-    also = {"importance": nugget.importance, "weight": nugget.weight}
+def weight_of(nugget: Nugget) -> dict[str, Any]:
+    """Return what a judgement repeats of its nugget; DRAGUN's A, B and C stay in the rubric."""
+    importance = nugget.importance if nugget.importance in ("vital", "okay") else None
+    also = {"importance": importance, "weight": nugget.weight}
     return {key: value for key, value in also.items() if value is not None}
 
 
@@ -192,7 +194,7 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
             }
             data = {
                 "question": material.question(query).text,
-                "nuggets": _listed(nuggets, [nugget.text for nugget in bank]),
+                "nuggets": _listed(nuggets, [nugget.statement for nugget in bank]),
                 "documents": _listed(names, map(material.passage, window)),
             }
             yield Task(data, rows, (*names, "", *nuggets))

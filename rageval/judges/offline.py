@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
-from rageval.judges.material import Material, gold_of, repeat_of, tasks
+from rageval.judges.material import Material, gold_of, repeat_of, tasks, weight_of
 from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
-from rageval.records import Answer, Question
+from rageval.records import Answer, Nugget, Question
 from rageval.text import compatible
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
@@ -155,11 +155,20 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
         raise UsageError(f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}")
     for answer in material.answers:
         for nugget in material.bank(answer.query_id):
-            grade, evidence = _lexical_evidence(nugget.text, answer.text)
-            also = {"importance": nugget.importance, "weight": nugget.weight, "evidence": evidence or None}
-            said: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC}
-            said |= {name: value for name, value in also.items() if value is not None}
+            grade, evidence = _of_nugget(nugget, answer.text)
+            said: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
+            said |= {"evidence": evidence} if evidence else {}
             yield _row(answer, nugget.nugget_id, "lexical", said)
+
+
+def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
+    """Return the support of a nugget; of a question by its best answer, or by the mean of all."""
+    wanted = [answer.text for answer in nugget.answers] or [nugget.text]
+    found = [_lexical_evidence(each, text) for each in wanted]
+    grade, evidence = max(found, key=lambda pair: pair[0])
+    if nugget.aggregator == "AND":
+        grade = math.fsum(share for share, _ in found) / len(found)
+    return grade, evidence
 
 
 def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> _Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.checking import diagnose
-from rageval.errors import InputError
+from rageval.errors import InputError, UsageError
 from rageval.files.limits import DEFAULT
-from rageval.files.nuggets import read_banks, read_nuggets, write_banks
-from rageval.records import Nugget, Reference
+from rageval.files.nuggets import read_banks, read_intent_weights, read_nuggets, write_banks
+from rageval.judges.material import Material, tasks
+from rageval.judges.rubric import rubric_named
+from rageval.records import Answer, Nugget, Question, Reference, Sentence
 from test_answers_files import stream
 
 GOLDEN = Path(__file__).parents[1] / "golden/trec"
@@ -211,6 +214,24 @@ def test_what_says_not_is_read_and_never_scored(tmp_path: Path) -> None:
     assert "say NOT or SUM" in diagnose(path)[0].message
 
 
+def test_judges_are_told_the_answers_to_a_question() -> None:
+    built, protects = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl", remarks=[]))[:2]
+    assert built.statement == "When was it built? (one of: 15th century; about 1450)"
+    assert protects.statement == "What protects it? (all of: UNESCO rules; fewer visitors)"
+    said = [{"query_id": "1", "run_id": "r", "answer": "UNESCO rules, about 1450."}]
+    asked = [{"query_id": "1", "question": "What is known?"}]
+    with pytest.warns(UserWarning, match="2 answers without a reference"):
+        judged = rageval.judge(
+            "nugget-assignment", said, "lexical", questions=asked, nuggets=GOLDEN / "synthetic.v3.jsonl"
+        )
+    grades = {each["aspect"]: each["grade"] for each in judged}
+    assert grades == {built.nugget_id: 1.0, protects.nugget_id: 0.5, "c1": 0.0}
+    material = Material([Answer("t1", "r", (Sentence("x"),))], {"t1": Question("t1", "?")})
+    material = replace(material, nuggets={"t1": list(read_nuggets(GOLDEN / "dragun.rubric.json"))})
+    (task,) = tasks(rubric_named("nugget-assignment"), material)
+    assert [row.also for rows in task.rows.values() for row in rows] == [{}, {}, {}]
+
+
 def test_importance_of_another_kind_is_not_weighed() -> None:
     judged = [{"query_id": "t1", "run_id": "r", "aspect": "t1-1", "label": "support"}]
     rubric = GOLDEN / "dragun.rubric.json"
@@ -219,9 +240,15 @@ def test_importance_of_another_kind_is_not_weighed() -> None:
     assert scores["r"]["nugget_recall"].value == 1
     with (
         pytest.warns(UserWarning, match="were not judged"),
-        pytest.raises(InputError, match="'t1-1' has the importance 'A'"),
+        pytest.raises(UsageError, match="which nuggets are vital and which okay"),
     ):
         rageval.evaluate_answers("v_strict", judged, nuggets=rubric)
+    high = stream(bank(question("a?", [1], question_id="t1-1", importance="high")))
+    judged[0]["query_id"] = "300"
+    with pytest.raises(InputError, match="'t1-1' has the importance 'high', which cannot be weighed here"):
+        rageval.evaluate_answers("v_strict", judged, nuggets=high)
+    with pytest.raises(InputError, match="expected it to be vital or okay, found 'A'"):
+        read_intent_weights(rubric)
 
 
 def test_doctor_knows_banks(tmp_path: Path) -> None:
