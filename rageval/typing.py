@@ -142,7 +142,7 @@ class AnswerOptions(TypedDict, total=False):
     on_missing: Literal["error", "skip", "worst", "best"]
     groups: Mapping[str, str] | None
     weights: Mapping[str, float] | None
-    compat: Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa"] | None
+    compat: Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"] | None
     intersection: bool
 
 

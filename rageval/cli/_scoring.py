@@ -240,7 +240,7 @@ def answer_scores(
     return results, said, grades.queries.words, []
 
 
-OF_ANSWERS = ("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa")  # of --compat
+OF_ANSWERS = ("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker")  # of --compat
 _OF_THE_ANSWERS = ("nuggetizer", "crag", "ragdoll")  # their means are over the answers that are there
 
 

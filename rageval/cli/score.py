@@ -28,7 +28,7 @@ _FORMATS = (
 )
 _COMPAT = (
     *("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"),
-    *("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa"),
+    *("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"),
 )
 _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 

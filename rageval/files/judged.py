@@ -1,7 +1,8 @@
 """Judgements of answers as tracks and other tools write them, turned into rows of ours.
 
-RAGDoll's and TREC's support, DRAGUN's stances and similar questions, MedAESQA's (BioGen's) sentences. A file
-is known by its content. What nobody could judge becomes a row that failed, never a grade.
+RAGDoll's and TREC's support, DRAGUN's stances and similar questions, MedAESQA's (BioGen's) sentences,
+RAGChecker's claims. A file is known by its content. What nobody could judge becomes a row that failed, never
+a grade.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -37,11 +39,12 @@ _AT_ONCE = 10_000  # rows
 class Judged(NamedTuple):
     """Rows of one stretch of a file, and of answers that stand there whole what each sentence cites.
 
-    `cited` is by run and query.
+    `cited` is by run and query; `known` are answers of which there is a record, and be it that it is empty.
     """
 
     rows: list[Row]
     cited: Mapping[tuple[str, str], _Cited] = {}
+    known: Sequence[tuple[str, str]] = ()
 
 
 class _Supported(msgspec.Struct):
@@ -173,6 +176,70 @@ def _known(labels: Mapping[str, str], said: str, what: str) -> Row:
     return _verdict(labels, said)
 
 
+class _Retrieved(msgspec.Struct):
+    """A passage of RAGChecker's."""
+
+    doc_id: Id | None = None
+
+
+class _Checked(msgspec.Struct):
+    """What RAGChecker says of an answer: lists of labels by claim, and of these by passage."""
+
+    query_id: Id
+    answer2response: list[str | None] | None = None
+    response2answer: list[str | None] | None = None
+    retrieved2response: list[list[str | None]] | None = None
+    retrieved2answer: list[list[str | None]] | None = None
+    retrieved_context: list[_Retrieved] = []
+    run_id: Id = "run"
+
+
+class _CheckedFile(msgspec.Struct):
+    """RAGChecker's results, one object a file."""
+
+    results: list[_Checked]
+
+
+_ENTAILMENTS = {name: name for name in ("entailment", "neutral", "contradiction")}
+_OF_CLAIMS = (
+    "RAGChecker's results {results: [{query_id, answer2response, response2answer, retrieved2response, …}]}"
+)
+
+
+def _from_ragchecker(line: _Checked, limits: Limits) -> Judged:
+    query, run = identifier(line.query_id, "query_id", limits), identifier(line.run_id, "run_id", limits)
+    place = {"query_id": query, "run_id": run, "rubric": "entailment"}
+    rows: list[Row] = []
+    for name, claim, item in (("answer2response", "response", "gold"), ("response2answer", "gold", "answer")):
+        labels = getattr(line, name)
+        if labels is None:
+            raise Unfit(f"Object missing required field `{name}`: expected results that were checked")
+        for number, label in enumerate(labels):
+            rows.append(place | {"item_id": item, "aspect": f"{claim}:{number}"} | _entailment(label))
+    for name, claim in (("retrieved2response", "response"), ("retrieved2answer", "gold")):
+        for number, by_passage in enumerate(getattr(line, name) or ()):
+            for passage, label in zip(_passages(line, len(by_passage), limits), by_passage, strict=True):
+                rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | _entailment(label))
+    return Judged(rows, known=[(run, query)])
+
+
+def _entailment(label: str | None) -> Row:
+    return _known(_ENTAILMENTS, (label or "").lower(), "label")
+
+
+def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
+    """Return the ids of the passages, their places where there are none."""
+    given = [passage.doc_id for passage in line.retrieved_context]
+    if given and len(given) != number:
+        raise Unfit(f"expected {len(given)} labels, one a passage, found {number}")
+    if not given or None in given or len(set(given)) < len(given):
+        return [f"passage:{at}" for at in range(number)]
+    names = [identifier(name, "doc_id", limits) for name in given if name is not None]
+    if {"gold", "answer"} & set(names):
+        raise Unfit("expected ids of passages other than 'gold' and 'answer', which are the answers")
+    return names
+
+
 _OF_SUPPORT: RecordForm[Judged] = RecordForm(
     "labels of support",
     "{topic_id or narrative_id, run_id, sentences: [{citations: [{support, reference}]}]}",
@@ -241,6 +308,8 @@ def is_judged(start: bytes) -> bool:
     text = start.removeprefix(BOM).lstrip()
     if text.startswith(b"["):
         return b'"machine_generated_answers"' in text
+    if _is_of_claims(text):
+        return True
     line = text.partition(b"\n")[0]
     if not line.startswith(b"{"):
         return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
@@ -251,12 +320,21 @@ def is_judged(start: bytes) -> bool:
     return any(form.fits(record) for form in _FORMS)
 
 
+def _is_of_claims(text: bytes) -> bool:
+    """Return whether a text begins as RAGChecker's results do: one object, over many lines or in one."""
+    keys = (b'"answer2response"', b'"retrieved2response"', b'"gt_answer"')
+    return text.startswith(b"{") and b'"results"' in text[:200] and any(key in text for key in keys)
+
+
 def read_judged(
     source: Source, start: bytes, limits: Limits = DEFAULT
 ) -> Iterator[tuple[Sequence[int], Judged]]:
     """Read (the line of each row, rows) of a file that begins with `start`; see `is_judged`."""
     text = start.removeprefix(BOM).lstrip()
-    if text.startswith(b"{"):
+    if _is_of_claims(text):
+        for judged in _of_object(source, limits):
+            yield [1] * len(judged.rows), judged
+    elif text.startswith(b"{"):
         for line, judged in read_forms(source, _FORMS, "judgements", limits):
             yield [line] * len(judged.rows), judged
     elif text.startswith(b"["):
@@ -281,14 +359,44 @@ def _whole(source: Source, limits: Limits) -> bytes:
 
 
 def _of_array(source: Source, limits: Limits) -> Iterator[Judged]:
-    text, name = _whole(source, limits), name_of(source)
+    for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected, limits):
+        with _told(source):
+            judged = _from_medaesqa(question, limits)
+        yield judged
+
+
+def _of_object(source: Source, limits: Limits) -> Iterator[Judged]:
+    seen: set[tuple[str, str]] = set()
+    for result in _decoded(source, _CheckedFile, _OF_CLAIMS, limits).results:
+        with _told(source, f"query {result.query_id}: "):
+            judged = _from_ragchecker(result, limits)
+            if judged.known[0] in seen:
+                raise Unfit("expected each query once, found it twice")
+        seen.update(judged.known)
+        yield judged
+
+
+_T = TypeVar("_T")
+
+
+def _decoded(source: Source, kind: type[_T], expected: str, limits: Limits) -> _T:
+    """Return what a file of one JSON value holds."""
+    text = _whole(source, limits)
     if (key := repeated_in(text)) is not None:
-        raise InputError(f"{name}:1: {REPEATED.format(visible(key)[:80])}")
+        raise InputError(f"{name_of(source)}:1: {REPEATED.format(visible(key)[:80])}")
     try:
-        questions = msgspec.json.decode(text, type=list[_MedicalQuestion])
-        yield from (_from_medaesqa(question, limits) for question in questions)
+        return msgspec.json.decode(text, type=kind)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}:1: {explained(error, text, _MEDAESQA.expected)}") from None
+        raise InputError(f"{name_of(source)}:1: {explained(error, text, expected)}") from None
+
+
+@contextmanager
+def _told(source: Source, where: str = "") -> Iterator[None]:
+    """Make of what a form complains of an `InputError`."""
+    try:
+        yield
+    except Unfit as error:
+        raise InputError(f"{name_of(source)}:1: {visible(where)}{error}") from None
 
 
 def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], Judged]]:

@@ -577,6 +577,8 @@ class JudgementTable:
             for (run, query), cited in judged.cited.items():
                 facts = self.facts_of(run, query)
                 facts.cited, facts.sentences = cited, len(cited)
+            for run, query in judged.known:
+                self.facts_of(run, query).assigned = True
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:

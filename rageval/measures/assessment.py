@@ -20,7 +20,7 @@ from rageval.errors import UsageError
 from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
-Needs = Literal["importance", "weight", "answerable"]
+Needs = Literal["importance", "weight", "answerable", "open"]
 AnswerPlace = tuple[int, int]  # numbers of the query and of the repeat
 
 
@@ -152,8 +152,9 @@ class Assessment:
         """Return what was said on a scale, which may be told by its name, its rubric or its aspect.
 
         A measure that `needs` the importance or the weight of every judgement gets an error where nothing
-        says it; one that needs what is `answerable` takes the right decision for the best. With `failed` the
-        judgements that are left out are there, too, with NaN for a grade.
+        says it; one that needs what is `answerable` takes the right decision for the best, and with `open`
+        what is missing is NaN between worst and best, too, for the measure to find its ends. With `failed`
+        the judgements that are left out are there, too, with NaN for a grade.
         """
         scale = _scale_named(scale) if isinstance(scale, str) else scale
         seen = self._found.get((scale, needs))
@@ -203,6 +204,10 @@ class Assessment:
     def asker(self) -> object:
         """The measure that asks."""
         return self._asker
+
+    def stand_in(self) -> float:
+        """Return what stands for what a measure leaves open: 0 or 1, the worst or best; NaN leaves it out."""
+        return self._sight.stand_in()
 
     @property
     def skips(self) -> bool:

@@ -148,6 +148,12 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
         *("sentence_share(label=unnecessary)", "sentence_share(label=inappropriate)", "citation_coverage"),
         *("citation_share", "citation_share(label=contradicts)", "document_recall", "document_precision"),
     ),
+    # what RAGChecker prints: overall, of retrieval, of generation
+    "ragchecker": (
+        *("answer_precision", "answer_recall", "answer_f1", "claim_recall", "context_precision"),
+        *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination"),
+        *("self_knowledge", "claim_faithfulness"),
+    ),
     # the support task of TREC RAG
     "support": ("citation_precision", "citation_recall"),
 }

@@ -37,6 +37,9 @@ ALIASES = {
     "map_cut": "ap",
     "unj": "hole",
     "hit": "success",
+    "factscore": "claim_faithfulness",
+    "noise_sensitivity_in_relevant": "noise_relevant",
+    "noise_sensitivity_in_irrelevant": "noise_irrelevant",
     "hits": "success",
 }
 SETS = {"official": "trec_eval", "all_trec": "all_trec"}  # trec_eval's, without 'official:' before them

@@ -160,13 +160,21 @@ SENTENCE = Scale(
 )
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
+ENTAILMENT = Scale(
+    "entailment",
+    ("entailment",),
+    {"entailment": 1.0, "neutral": 0.0, "contradiction": 0.0},
+    worst="contradiction",
+    best="entailment",
+    nothing="neutral",
+)
 # What tools say of one of their own metrics beside a number of its own scale.
 PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0} | {
     **{"c": 1.0, "i": 0.0, "p": 0.0, "n": 0.0},
 }
 PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
-_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE)
+_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE, ENTAILMENT)
 ALL = (*_JUDGED, *_OF_TRACKS, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)

@@ -44,6 +44,7 @@ _ON_MISSING = ("error", "skip", "worst", "best")
 # What another tool takes a missing judgement for, and whether an undefined value is 0 there.
 _COMPATS = {"nuggetizer": ("worst", True), "crag": ("worst", False)}
 _COMPATS |= {"ragdoll": ("skip", True), "auto-argue": ("nothing", True), "medaesqa": ("nothing", True)}
+_COMPATS |= {"ragchecker": ("nothing", True)}
 COMPAT = tuple(_COMPATS)
 _SHOWN = 10
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
@@ -64,7 +65,8 @@ class AnswerRules:
         `{group: weight}` of that mean.
     compat
         Another tool's rules: `nuggetizer`; `crag`: what could not be judged is incorrect; `ragdoll`: what was
-        not judged is left out; and with these and `auto-argue` and `medaesqa` what is undefined is 0.
+        not judged is left out; and with these and `auto-argue`, `medaesqa` and `ragchecker` what is undefined
+        is 0.
     intersection
         Leave out the queries that a system has no answer to, where its answers are known; they score 0
         otherwise.

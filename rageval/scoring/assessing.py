@@ -347,7 +347,7 @@ class JudgeOfRun:
         if not own and self._lacks(scale, place):
             found = list(judged.bank(place[0]))
             failed = [(number, ABSENT) for number in range(len(found))]
-        if failed and not self.skips:
+        if failed and not self.skips and not (needs == "open" and self._missing in _OTHER_END):
             self._fill(found, failed, scale, needs, place)
         return Seen(found, Counter(status for _, status in failed) if failed else _NONE, own)
 

@@ -18,7 +18,7 @@ from rageval.measures.assessment import Assessment, Judgement, Place, Seen
 from rageval.measures.base import HIGHER, LOWER, NEITHER, POOL, Measure
 from rageval.measures.base import measure as declared
 from rageval.measures.parsing import parse_measure
-from rageval.measures.scales import ABSTENTION, ALL, OUTCOME, POSITION, SENTENCE, Scale
+from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, Scale
 from rageval.plugins import plugin_names
 from rageval.scoring.answers import evaluate_answers
 from rageval.scoring.scores import Scores
@@ -196,10 +196,23 @@ def _of_decisions(
         yield {"run_id": system, "aspect": "0", "answerable": answerable} | _said_or_failed(scale, rng)
 
 
+def _of_claims(
+    scale: Scale, systems: Sequence[str], query: str, answers: object, rng: random.Random
+) -> Iterator[Row]:
+    gold, passages = rng.randint(1, 2), _DOCS[: rng.randint(1, 2)]
+    for system in systems:
+        claims = [(f"response:{at}", "gold") for at in range(rng.randint(1, 3))]
+        claims += [(f"gold:{at}", "answer") for at in range(gold)]
+        for claim, other in claims:
+            for item in (other, *passages):
+                yield {"run_id": system, "aspect": claim, "item_id": item} | _said_or_failed(scale, rng)
+
+
 _DRAW: Mapping[Scale, Callable[..., Iterator[Row]]] = {
     **{scale: _of_citations for scale in ALL if scale.of_citations},
     SENTENCE: _of_sentences,
     ABSTENTION: _of_decisions,
+    ENTAILMENT: _of_claims,
     POSITION: _of_places,
     OUTCOME: _of_games,
 }

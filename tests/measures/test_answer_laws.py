@@ -27,8 +27,19 @@ from answers_oracle import Row, Rules, Table
 from rageval.cli import main
 from rageval.measures import answer_measures
 
-OF_SETS = {  # of the whole set: compared with oracles of their own, in test_abstention
+# Compared with oracles of their own: in test_abstention, what is of the whole set; in test_claims, of claims.
+OF_SETS = {
     *("answer_rate", "over_refusal", "false_answer_rate", "refusal_f1", "answerable_f1", "grounded_refusal"),
+    *(
+        "answer_precision",
+        "answer_recall",
+        "answer_f1",
+        "claim_recall",
+        "context_precision",
+        "self_knowledge",
+    ),
+    *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination", "all_supported"),
+    "claim_faithfulness",
 }
 DRAWS, SEEDS, SLACK = 2000, range(3), 1e-9
 CASES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" or os.environ.get("CI") else 15

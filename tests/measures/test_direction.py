@@ -60,9 +60,12 @@ RISING = {
         "pass_rate",
     ),
     *("refusal_f1", "answerable_f1", "grounded_refusal"),
+    *("answer_precision", "answer_recall", "answer_f1", "claim_recall", "context_precision"),
+    *("context_utilization", "claim_faithfulness", "all_supported"),
 }
 FALLING = {"hole", "over_refusal", "false_answer_rate"}
-NEITHER = {"length", "citations", "answer_rate"}
+FALLING |= {"noise_relevant", "noise_irrelevant", "claim_hallucination"}
+NEITHER = {"length", "citations", "answer_rate", "self_knowledge"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     "crag_share": (
         "label",
@@ -236,6 +239,23 @@ def rows_of(system: str) -> Iterator[dict[str, Any]]:
         yield {"aspect": "score", "grade": SHARE[system], "label": label, "rubric": "tool", "judge": f"j{at}"}
 
 
+# What entails each claim of an answer, and of gold: `g` the gold answer, `a` the answer, 1 to 3 a passage.
+CLAIMS = {
+    "good": (["g1", "g1", "g1", "g12", "g12", "g1"], ["a12", "a12", "a1", "a1"], "12"),
+    "middle": (["1", "2", "", "g1", "g1", "g1"], ["a1", "1", "a", ""], "12"),
+    "bad": (["1", "1", "2", "2", "", ""], ["1", "", "", ""], "123"),
+}
+
+
+def claimed(system: str) -> Iterator[dict[str, Any]]:
+    own, gold, passages = CLAIMS[system]
+    for kind, claims, other in (("response", own, "gold"), ("gold", gold, "answer")):
+        for at, by in enumerate(claims):
+            for item in (other, *passages):
+                label = "entailment" if item[0] in by else "neutral"
+                yield {"aspect": f"{kind}:{at}", "item_id": item, "label": label, "rubric": "entailment"}
+
+
 def supported(system: str) -> Iterator[dict[str, Any]]:
     for at, label in enumerate(SUPPORT[system]):
         importance = "vital" if at < 2 else "okay"
@@ -271,7 +291,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     """For each kind of data the words of the command line, and the measures that are tried on it."""
     folder = tmp_path_factory.mktemp("answers")
     answers = [{"query_id": q, "run_id": name, "answer": TEXTS[name]} for name in SYSTEMS for q in QUERIES]
-    judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name)])
+    judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name), *claimed(name)])
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
     citations = [measure for measure in averaged if measure.name.startswith("citation_")]

@@ -1,0 +1,407 @@
+"""Measures of claims: which of an answer's the gold answer and the passages entail, and the other way round.
+
+A judgement says whether a claim is entailed: a claim of the answer (aspect `response:3`) by the gold answer
+(item `gold`) or by a passage (its id), a claim of the gold answer (aspect `gold:2`) by the answer (item
+`answer`) or by a passage. What failed is neither entailed nor not: a claim is counted where the rest decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rageval.errors import InputError
+from rageval.measures._gains import share
+from rageval.measures.assessment import Assessment, Judgement
+from rageval.measures.base import LOWER, NEITHER, measure
+from rageval.measures.ranking import Blend, Share
+from rageval.measures.scales import ENTAILMENT
+from rageval.text import visible
+
+_Verdict = bool | None  # None where that is not known
+_By = dict[str, dict[str, _Verdict]]  # claim -> passage -> is it entailed
+_OWN, _GOLD, _ANSWER = "response", "gold", "answer"
+
+
+class _Entailed(NamedTuple):
+    """What is entailed: claims of the answer by gold, gold claims by the answer, and both by each passage."""
+
+    own: dict[str, _Verdict]
+    gold: dict[str, _Verdict]
+    own_by: _By
+    gold_by: _By
+
+
+@measure
+def answer_precision(answer: Assessment) -> Share:
+    """Share of the answer's claims that the gold answer entails (RAGChecker's precision; Ru et al., 2024).
+
+    Formula:
+        answer_precision = |claims of the answer that gold entails| / |claims of the answer|
+
+    Range: 0 to 1; undefined for an answer without claims.
+
+    Peers: RAGChecker has 0 for what is undefined, and takes any other label for not entailed (`--compat
+    ragchecker`).
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": "gold", "aspect": f"response:{at}",
+    ...            "label": label} for at, label in enumerate(["Entailment", "Neutral"])]
+    >>> rageval.evaluate_answers("answer_precision", judged)["r"]["answer_precision"].value
+    0.5
+    """
+    return _share(answer, _entailed(answer).own.values())
+
+
+@measure
+def answer_recall(answer: Assessment) -> Share:
+    """Share of the gold answer's claims that the answer entails (RAGChecker's recall; Ru et al., 2024).
+
+    Formula:
+        answer_recall = |claims of gold that the answer entails| / |claims of gold|
+
+    Range: 0 to 1; undefined where the gold answer has no claims.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": f"gold:{at}",
+    ...            "label": label} for at, label in enumerate(["Entailment", "Contradiction"])]
+    >>> rageval.evaluate_answers("answer_recall", judged)["r"]["answer_recall"].value
+    0.5
+    """
+    return _share(answer, _entailed(answer).gold.values())
+
+
+@measure
+def answer_f1(answer: Assessment) -> Blend:
+    """F1 of the claims that answer and gold answer share (RAGChecker's f1; Ru et al., 2024).
+
+    Formula:
+        answer_f1 = 2 · answer_precision · answer_recall / (answer_precision + answer_recall); 0 if both are 0
+
+    Range: 0 to 1; undefined where one of them is.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> rows = [("response:0", "gold", "Entailment"), ("response:1", "gold", "Neutral"),
+    ...         ("gold:0", "answer", "Entailment")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": item, "aspect": aspect, "label": label}
+    ...           for aspect, item, label in rows]
+    >>> round(rageval.evaluate_answers("answer_f1", judged)["r"]["answer_f1"].value, 4)
+    0.6667
+    """
+    found = _entailed(answer)
+    return Blend("f1", _share(answer, found.own.values()), _share(answer, found.gold.values()))
+
+
+@measure
+def claim_recall(answer: Assessment) -> Share:
+    """Share of the gold answer's claims that some passage entails: what retrieval made possible (RAGChecker).
+
+    Formula:
+        claim_recall = |claims of gold that some passage entails| / |claims of gold|
+
+    Range: 0 to 1; undefined without claims of gold, or passages.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": "d1", "aspect": f"gold:{at}",
+    ...            "label": label} for at, label in enumerate(["Entailment", "Neutral"])]
+    >>> rageval.evaluate_answers("claim_recall", judged)["r"]["claim_recall"].value
+    0.5
+    """
+    return _share(answer, map(_any, _rows(_entailed(answer).gold_by)))
+
+
+@measure
+def context_precision(answer: Assessment) -> Share:
+    """Share of the passages that entail some claim of the gold answer (RAGChecker).
+
+    Formula:
+        context_precision = |relevant passages| / |passages|; relevant: it entails some claim of gold
+
+    Range: 0 to 1; undefined without claims of gold, or passages.
+
+    Peers: as for `answer_precision`. Ragas has another measure of this name, by rank.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": doc, "aspect": "gold:0", "label": label}
+    ...           for doc, label in [("d1", "Entailment"), ("d2", "Neutral")]]
+    >>> rageval.evaluate_answers("context_precision", judged)["r"]["context_precision"].value
+    0.5
+    """
+    return _share(answer, _relevant(_entailed(answer)).values())
+
+
+@measure
+def context_utilization(answer: Assessment) -> Share:
+    """Share of the gold claims that the passages hold that the answer has, too (RAGChecker).
+
+    Formula:
+        context_utilization = |claims of gold that both a passage and the answer entail|
+                              / |claims of gold that a passage entails|
+
+    Range: 0 to 1; undefined where no passage entails any claim of gold.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> rows = [("gold:0", "d1", "Entailment"), ("gold:1", "d1", "Entailment"),
+    ...         ("gold:0", "answer", "Entailment"), ("gold:1", "answer", "Neutral")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": item, "aspect": aspect, "label": label}
+    ...           for aspect, item, label in rows]
+    >>> rageval.evaluate_answers("context_utilization", judged)["r"]["context_utilization"].value
+    0.5
+    """
+    found, end = _entailed(answer), answer.stand_in()
+    used: list[float] = []
+    for claim in found.gold_by if found.gold else ():
+        there = _any(found.gold_by[claim].values())
+        said = found.gold[claim] if claim in found.gold else _absent(answer, claim, _ANSWER)
+        value = end if said is None else float(said)
+        # Whether it was there to be used is decided, where it is open, as is best (or worst) for the whole.
+        if there or (there is None and value == end):
+            used.append(value)
+    known = [value for value in used if not math.isnan(value)]
+    return share(math.fsum(known), len(known))
+
+
+@measure(better=LOWER)
+def noise_relevant(answer: Assessment) -> Share:
+    """Share of the answer's claims that are wrong and come of relevant passages (RAGChecker).
+
+    Formula:
+        noise_relevant = |claims that gold does not entail and a relevant passage does|
+                         / |claims of the answer|
+
+    RAGChecker calls it noise_sensitivity_in_relevant. A passage is relevant as in `context_precision`.
+
+    Range: 0 to 1; undefined without claims, or passages.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> rows = [("response:0", "gold", "Neutral"), ("response:0", "d1", "Entailment"),
+    ...         ("gold:0", "d1", "Entailment")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": item, "aspect": aspect, "label": label}
+    ...           for aspect, item, label in rows]
+    >>> rageval.evaluate_answers("noise_relevant", judged)["r"]["noise_relevant"].value
+    1.0
+    """
+    return _share(answer, [relevant for relevant, _ in _noise(answer)], LOWER)
+
+
+@measure(better=LOWER)
+def noise_irrelevant(answer: Assessment) -> Share:
+    """Share of the answer's claims that are wrong and come of irrelevant passages alone (RAGChecker).
+
+    Formula:
+        noise_irrelevant = |claims that gold does not entail, an irrelevant passage does and no relevant one|
+                           / |claims of the answer|
+
+    RAGChecker calls it noise_sensitivity_in_irrelevant. A passage is relevant as in `context_precision`.
+
+    Range: 0 to 1; undefined without claims, or passages.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> rows = [("response:0", "gold", "Neutral"), ("response:0", "d1", "Entailment"),
+    ...         ("gold:0", "d1", "Neutral")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": item, "aspect": aspect, "label": label}
+    ...           for aspect, item, label in rows]
+    >>> rageval.evaluate_answers("noise_irrelevant", judged)["r"]["noise_irrelevant"].value
+    1.0
+    """
+    return _share(answer, [irrelevant for _, irrelevant in _noise(answer)], LOWER)
+
+
+@measure(better=LOWER)
+def claim_hallucination(answer: Assessment) -> Share:
+    """Share of the answer's claims that neither a passage nor the gold answer entails (RAGChecker).
+
+    Formula:
+        claim_hallucination = |claims that no passage entails, nor gold| / |claims of the answer|
+
+    Range: 0 to 1; undefined without claims, or passages.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> rows = [("response:0", "gold", "Neutral"), ("response:0", "d1", "Neutral")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": item, "aspect": aspect, "label": label}
+    ...           for aspect, item, label in rows]
+    >>> rageval.evaluate_answers("claim_hallucination", judged)["r"]["claim_hallucination"].value
+    1.0
+    """
+    return _share(answer, [_both(_not(held), _not(right)) for held, right in _held(answer)], LOWER)
+
+
+@measure(better=NEITHER)
+def self_knowledge(answer: Assessment) -> Share:
+    """Share of the answer's claims that are right and that no passage holds (RAGChecker).
+
+    Formula:
+        self_knowledge = |claims that gold entails and no passage| / |claims of the answer|
+
+    Range: 0 to 1; undefined without claims, or passages. Neither many nor few are good by themselves.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> rows = [("response:0", "gold", "Entailment"), ("response:0", "d1", "Neutral")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": item, "aspect": aspect, "label": label}
+    ...           for aspect, item, label in rows]
+    >>> rageval.evaluate_answers("self_knowledge", judged)["r"]["self_knowledge"].value
+    1.0
+    """
+    return _share(answer, [_both(_not(held), right) for held, right in _held(answer)])
+
+
+@measure
+def claim_faithfulness(answer: Assessment) -> Share:
+    """Share of the answer's claims that some passage entails (RAGChecker's faithfulness; FActScore).
+
+    Formula:
+        claim_faithfulness = |claims of the answer that some passage entails| / |claims of the answer|
+
+    FActScore (Min et al., 2023) is this, without its penalty for short answers.
+
+    Range: 0 to 1; undefined without claims, or passages.
+
+    Peers: as for `answer_precision`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": "d1", "aspect": f"response:{at}",
+    ...            "label": label} for at, label in enumerate(["Entailment", "Neutral"])]
+    >>> rageval.evaluate_answers("claim_faithfulness", judged)["r"]["claim_faithfulness"].value
+    0.5
+    """
+    return _share(answer, map(_any, _rows(_entailed(answer).own_by)))
+
+
+@measure
+def all_supported(answer: Assessment) -> Share:
+    """Share of the answers all of whose claims some passage entails.
+
+    Formula:
+        all_supported = |answers with claim_faithfulness = 1| / |answers|
+
+    Range: 0 to 1; undefined without claims, or passages.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "item_id": "d1", "aspect": f"response:{at}",
+    ...            "label": label} for at, label in enumerate(["Entailment", "Neutral"])]
+    >>> rageval.evaluate_answers("all_supported", judged)["r"]["all_supported"].value
+    0.0
+    """
+    found = [_any(row) for row in _rows(_entailed(answer).own_by)]
+    return _share(answer, [_not(_any(map(_not, found)))] if found else [])
+
+
+def _entailed(answer: Assessment) -> _Entailed:
+    """Return what the judgements say; `InputError` for one that is about nothing of that kind."""
+    found = _Entailed({}, {}, {}, {})
+    for said in answer.judged(ENTAILMENT, needs="open", failed=True):
+        verdict = None if math.isnan(said.grade) else said.grade == 1
+        kind, place = said.aspect.partition(":")[0], said.item
+        if (kind, place) == (_OWN, _GOLD):
+            found.own[said.aspect] = verdict
+        elif (kind, place) == (_GOLD, _ANSWER):
+            found.gold[said.aspect] = verdict
+        elif kind in (_OWN, _GOLD) and place not in (_GOLD, _ANSWER):
+            by = found.own_by if kind == _OWN else found.gold_by
+            by.setdefault(said.aspect, {})[place] = verdict
+        else:
+            raise _stranger(answer, said)
+    for by in (found.own_by, found.gold_by):
+        _complete(answer, by)
+    return found
+
+
+def _stranger(answer: Assessment, said: Judgement) -> InputError:
+    return InputError(
+        f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: found aspect"
+        f" {visible(said.aspect)[:80]!r} of item {visible(said.item)[:80]!r}; expected a claim of the answer"
+        " (response:0, …) and what may entail it (gold, or a passage's id), or a claim of gold (gold:0, …)"
+        " and answer, or a passage's id"
+    )
+
+
+def _complete(answer: Assessment, by: _By) -> None:
+    """Put in the passages beside which a claim was not judged, though others were."""
+    passages = dict.fromkeys(passage for row in by.values() for passage in row)
+    for claim, row in by.items():
+        for passage in passages:
+            if passage not in row:
+                row[passage] = _absent(answer, claim, passage)
+
+
+def _absent(answer: Assessment, claim: str, item: str) -> _Verdict:
+    """Count a judgement that is not there; return what it is taken for, None where that is left open."""
+    label = answer.absent(ENTAILMENT, claim, item).label
+    return None if label in (None, ENTAILMENT.worst, ENTAILMENT.best) else False
+
+
+def _rows(by: _By) -> Iterable[Iterable[_Verdict]]:
+    return [row.values() for row in by.values()]
+
+
+def _relevant(found: _Entailed) -> dict[str, _Verdict]:
+    """Return whether each passage entails some claim of gold."""
+    passages = dict.fromkeys(passage for row in found.gold_by.values() for passage in row)
+    return {passage: _any(row[passage] for row in found.gold_by.values()) for passage in passages}
+
+
+def _held(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
+    """Return of each claim of the answer whether some passage entails it, and whether gold does."""
+    found = _entailed(answer)
+    if not found.own:
+        return []
+    return [(_any(row.values()), _right(answer, found, claim)) for claim, row in found.own_by.items()]
+
+
+def _right(answer: Assessment, found: _Entailed, claim: str) -> _Verdict:
+    return found.own[claim] if claim in found.own else _absent(answer, claim, _GOLD)
+
+
+def _noise(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
+    """Return of each claim of the answer whether it is noise of relevant passages, and of irrelevant ones."""
+    found = _entailed(answer)
+    relevant = _relevant(found)
+    if not found.own or not relevant:
+        return []
+    noise = []
+    for claim, row in found.own_by.items():
+        wrong = _not(_right(answer, found, claim))
+        known = {passage: relevant.get(passage) for passage in row}
+        of_relevant = _any(_both(row[passage], known[passage]) for passage in row)
+        of_others = _any(_both(row[passage], _not(known[passage])) for passage in row)
+        noise.append((_both(wrong, of_relevant), _both(_both(wrong, of_others), _not(of_relevant))))
+    return noise
+
+
+def _share(answer: Assessment, verdicts: Iterable[_Verdict], better: str = "") -> Share:
+    """Return the share of claims of which it is so; one that is not known is left out, or is one end."""
+    end = 1 - answer.stand_in() if better == LOWER else answer.stand_in()
+    values = [end if verdict is None else float(verdict) for verdict in verdicts]
+    known = [value for value in values if not math.isnan(value)]
+    return share(math.fsum(known), len(known))
+
+
+def _any(verdicts: Iterable[_Verdict]) -> _Verdict:
+    """Return whether any is so; None where that hangs on one that is not known."""
+    found = set(verdicts)
+    return True if True in found else None if None in found else False
+
+
+def _both(one: _Verdict, other: _Verdict) -> _Verdict:
+    return False if one is False or other is False else None if one is None or other is None else True
+
+
+def _not(verdict: _Verdict) -> _Verdict:
+    return None if verdict is None else not verdict
