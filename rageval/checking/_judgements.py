@@ -79,11 +79,13 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         if version:
             versions.setdefault(name, {}).setdefault(version, line)
     for name, found in versions.items():
+        # The first version is the one that the others are further to.
         others = list(found.items())[1:]
         message = f"further versions of the rubric {named(name)}: {{n}}, first {{name}}"
         effect = "other prompts give other grades: a mean over both is of neither"
         yield from once(path, others, WARNING, message, effect)
         ours = _digests(name)
+        # Only of rubrics that are installed here can be said that it is another version.
         if ours and not ours & set(found):
             version, line = next(iter(found.items()))
             installed = " or ".join(sorted(ours))
@@ -110,6 +112,7 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     if not judges:
         return
     first, by = next(iter(judges.items()))
+    # As sets: several judges of each answer are fine as long as every system had the same ones.
     places = {run: lines_of[run] for run, found in judges.items() if found != by}
     message = f"systems judged by others than {named(first)}: {{n}}, first {{name}}"
     effect = "the difference between two systems may be that between two judges"
@@ -126,6 +129,7 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         if _is_of_nuggets(said):
             banks.setdefault(query, {}).setdefault(run, set()).add(str(said.aspect))
     different = {
+        # The place shown is the first answer whose bank is not that of the first system.
         query: answered[next(run for run, bank in of_run.items() if bank != next(iter(of_run.values())))][
             query
         ]
@@ -134,6 +138,7 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     }
     yield from once(path, different, WARNING, "queries whose nugget banks differ: {n}, first {name}", BANKS)
     everything = {query for found in answered.values() for query in found}
+    # Two systems that each lack another query have the same number and are both short of the whole.
     fewer = {run: min(found.values()) for run, found in answered.items() if len(found) < len(everything)}
     effect = "what others have and it lacks is a missing judgement: scoring wants --on-missing"
     yield from once(path, fewer, WARNING, "systems judged on fewer queries: {n}, first {name}", effect)
@@ -178,12 +183,15 @@ def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
     for line, nuggets in lines:
         seen: set[str] = set()
         for nugget in nuggets:
+            # Case and blanks do not make a second nugget.
             text = " ".join(nugget.text.casefold().split())
             if not text:
                 if not nugget.answers:  # rubrics were published without their questions
                     empty.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
             elif text in seen:
                 repeated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+            # A question with its answers is a nugget of the newer form; one without is a mistake of the
+            # writer's.
             elif text.endswith("?") and not nugget.answers:
                 questions.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
             seen.add(text)
@@ -202,6 +210,7 @@ def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
 def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
     """Where some nuggets are rated, those that are not, and queries that have no vital one."""
     rated = {nugget.importance for _, nuggets in lines for nugget in nuggets}
+    # Where no nugget is rated nobody meant to, and nothing is missing.
     if not rated & {"vital", "okay"}:
         return
     unrated: dict[str, int] = {}
@@ -229,6 +238,7 @@ def diagnose_assignments(path: str, limits: Limits) -> tuple[list[Finding], Know
         known.queries.setdefault(query, line)
         for text in texts:
             known.nuggets.setdefault((query, text), line)
+        # Nuggets are held against those of the first answer to the query, as texts: their order may differ.
         run, first = banks.setdefault(query, (str(answer.run_id), texts))
         if first != texts:
             different.setdefault(f"{query}' (runs '{run}' and '{answer.run_id}", line)

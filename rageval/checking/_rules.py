@@ -106,6 +106,7 @@ def fields(*expected: Field) -> Rule:
     def rule(record: Record) -> Iterator[Remark]:
         for one in expected:
             parent = value_at(record, one.path[:-1])
+            # A field within an object that is missing would be the same fault said twice.
             if isinstance(parent, dict):  # if not, the parent's own rule has said so
                 yield from _field(one, parent.get(one.path[-1], MISSING))
 
@@ -121,6 +122,7 @@ def _field(one: Field, value: Any) -> Iterator[Remark]:
     elif not is_kind(value):
         yield error(f"expected {kind} as {name}, found {shown(value)}")
     elif one.filled and isinstance(value, str) and not value.strip():
+        # Blanks alone say as little as nothing, and pass every parser.
         yield (error if one.required else warning)(f"{name} is empty")
     elif one.among and value not in one.among:
         yield error(f"expected {' or '.join(one.among)} as {name}, found {shown(value)}")
@@ -417,6 +419,7 @@ class OneAnswerATopic:
             return
         if self.topics is not None and topic not in self.topics:
             yield error(f"unknown topic {shown(topic)}")
+        # setdefault returns the line of the first answer, which is this one or is not.
         elif self.first.setdefault(topic, line) != line:
             where = f"the first is in line {self.first[topic]}"
             yield Remark(self.again, f"a second answer to topic {shown(topic)}, {where}")
@@ -431,6 +434,7 @@ class OneAnswerATopic:
 
     def end(self) -> Iterator[Remark]:
         if self.topics is None:
+            # Without topics their number alone is known: it can be told that some are missing, not which.
             if self.expected is not None and len(self.first) != self.expected:
                 yield warning(f"answers to {counted(len(self.first), 'topic')}, expected {self.expected}")
             return
@@ -453,6 +457,8 @@ class SameEverywhere:
         value = value_at(record, self.path)
         if value is MISSING:
             return
+        # The first record sets what the others are held against; it may be the wrong one, which its line
+        # number tells.
         if self.value is MISSING:
             self.value, self.line = value, line
         elif value != self.value:
@@ -482,6 +488,7 @@ class OneWayToCite:
                 is_id = isinstance(citation, str)
                 if self.ids is None:
                     self.ids, self.line = is_id, line
+                # Said once: a file that mixes them does so in most of its lines.
                 elif is_id != self.ids and not self.said:
                     self.said = True
                     before, now = ("ids", "positions") if self.ids else ("positions", "ids")

@@ -85,14 +85,17 @@ class Table(NamedTuple):
         """Return the pairs that were asked for; where they are with the best run, that comes second."""
         if settings.all_pairs or settings.baseline != BEST:
             return self
+        # All pairs were tested, as the best was found by looking at all; only those with it are shown.
         rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
         pairs = self.pairs[rows]
+        # The best stands second, so that a difference reads as "how far below the best".
         pairs = np.where(pairs[:, :1] == self.base, pairs[:, ::-1], pairs)
         kept = {name: getattr(self, name)[rows] for name in ("p", "adjusted", "at_floor", "draws")}
         return self._replace(pairs=pairs, **kept)
 
     def unresolved(self, level: float) -> NDArray[np.bool_]:
         """Return the pairs that no difference, however large, could show with so many queries or draws."""
+        # Written with ~ so that NaN, which is not below any level, counts as not shown.
         return self.at_floor & ~(self.adjusted <= 1 - level)
 
     def differences(self) -> Sample:
@@ -115,6 +118,7 @@ def tables(
     for at in range(len(results[0].scores)):
         scores = [result.scores[at] for result in results]
         values = _sample(scores, settings.clusters)
+        # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOWER else able
         found.append(_tested(scores, values, family, settings, lacks_nothing))
     return _with_tukey(found, runs, settings) if settings.adjust == "tukey" else found
@@ -128,6 +132,7 @@ def _tested(
     p = adjusted = tested.p
     if settings.adjust == "holm":
         adjusted = holm(p)
+    # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
     elif settings.adjust == "max_t":
         tested = max_t(*_flipped(values, pairs), settings.draws, settings.seed)
         adjusted = tested.p
@@ -151,6 +156,7 @@ def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
         return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
     gaps = differences(values, pairs)
     p = t_test(gaps) if settings.test == "t" else wilcoxon(gaps)
+    # These tests have a formula: nothing was drawn, and p has no floor.
     return Significance(p, np.zeros(len(p), bool), np.zeros(len(p), np.int64))
 
 
@@ -159,6 +165,7 @@ def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
     if values.is_complete:
         return values.sums(), pairs
     # a query that one of the two lacks adds 0, whatever its sign
+    # The second of each pair is then a column of zeros: its difference from it is the difference itself.
     padded = np.column_stack((differences(values, pairs).sums(), np.zeros(values.units)))
     return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
 
@@ -169,6 +176,7 @@ def _family(runs: list[str], settings: Settings) -> Int:
     The best run is picked by looking at all of them; so its p-values are adjusted for all pairs.
     """
     if settings.baseline == BEST:
+        # Every pair once: (0, 1), (0, 2), …
         return np.stack(np.triu_indices(len(runs), 1), axis=1)
     base = runs.index(settings.baseline)
     return np.array([(run, base) for run in range(len(runs)) if run != base])
@@ -182,12 +190,17 @@ def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[i
     those of the rest, unless it is so on the queries that all have, too, and these are half of them or more.
     """
     means = {at: mean(values.values[:, at]) for at in _of_half(values, able)}
+    # NaN is the one number that differs from itself.
     known = {at: value for at, value in means.items() if value == value}
     first = next(iter(known or means), 0)
     if not known or better == NEITHER:
         return frozenset(), first
+    # Which way is better is declared with the measure; a fixed maximum once made the worst system of an error
+    # rate the best.
     top = (min if better == LOWER else max)(known.values())
+    # Means that differ by rounding only are the same.
     best = [at for at, value in known.items() if abs(value - top) <= SLACK]
+    # If all are best, none is.
     shared = len(best) == len(known) > 1
     if shared or not _best_together(better, values, list(able), best):
         return frozenset(), best[0]
@@ -207,6 +220,7 @@ def _best_together(better: str, values: Sample, able: list[int], best: list[int]
     rows = np.flatnonzero(~np.isnan(known).any(axis=1))
     if len(rows) == len(known):
         return True
+    # The shared queries are too few to decide by; then nothing is called best.
     if 2 * len(rows) < len(known):
         return False
     means, ours = known[rows].mean(axis=0), values.values[rows][:, best].mean(axis=0)
@@ -225,6 +239,7 @@ def _with_tukey(found: list[Table], runs: list[str], settings: Settings) -> list
             adjusted = tukey(sums, part[0].pairs, base, settings.draws, settings.seed)
         else:
             adjusted = [np.full(len(part[0].pairs), np.nan)]
+        # With so many draws p is at least this; the last factor is for rounding.
         floor = 1 / (settings.draws + 1) * (1 + 1e-9)
         for table, p in zip(part, adjusted, strict=True):
             drawn = np.full(len(p), settings.draws)
@@ -247,6 +262,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
     columns, better = table.differences(), table.better
     low, high = _intervals(table, columns, runs, settings, known)
     error, effect = columns.standard_error(), columns.cohens_d()
+    # Units of the pair: queries on which both have a value, or clusters of such.
     units = (columns.sizes() > 0).sum(axis=0)
     differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
     found = []
@@ -254,11 +270,13 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
         won, tied, lost = outcomes(columns.values[:, at], better)
         gap = mean(columns.values[:, at])
         strength = float(error[at]), int(units[at]), settings.level, settings.power
+        # The t test takes ties for information; flipping signs and ranking do not.
         differ = None if settings.test == "t" else int(differing[at])
         is_reachable = differ is None or differ >= fewest(settings.level)
         least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
         ruled, why = _ruling(table, at, runs, settings, known)
         why = why or _beside(ruled, table, at, (float(low[at]), float(high[at])), settings)
+        # A pair has no order there.
         same = known.alike.get(frozenset((runs[first], runs[second])))
         basis = "" if same else table.scores[0].basis  # that rankings are the same is nobody's word
         verdict = worded(ruled, better, basis)
@@ -306,6 +324,7 @@ def _intervals(
     ]
     untold = ~(table.p <= 1 - settings.level)  # NaN tells nothing, either
     low[untold], high[untold] = np.minimum(low, 0.0)[untold], np.maximum(high, 0.0)[untold]
+    # After the line before, which may have moved them.
     low[same] = high[same] = 0.0
     return low, high
 
@@ -314,6 +333,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     """Return what may be claimed of one pair."""
     first, second = (int(run) for run in table.pairs[at])
     names = runs[first], runs[second]
+    # Whatever the numbers are, they rest on judgements that are not there.
     why = next((known.failed[name] for name in names if name in known.failed), "")
     if why:
         return refused(why)
@@ -327,6 +347,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     apart = unlike(*scores, names)
     by_others = said_of_unlike(scores[0], apart)
     doubt = by_others or doubt_of_losses(*scores, IDENTICAL)
+    # Queries on which exactly one of the two has a value.
     alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
     same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
     if same is not None:
@@ -334,11 +355,13 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     found = ruling(float(table.adjusted[at]), mean(gaps), settings.level)
     if found.verdict == UNDECIDED:
         return found._replace(why=_of_resolution(table, at, won + lost, settings))
+    # A query that only one run answers counts as 0 for the other: the claim must hold without such.
     missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
     if missing and not _holds_without(table, at, missing, settings):
         return refused(
             f"{len(missing):,} queries are in one run only, and on the others the difference is not shown"
         )
+    # Nor may it rest on queries that different judges judged.
     if apart and not _holds_without(table, at, apart, settings):
         return refused(f"{by_others}, and on the others the difference is not shown")
     doubt = doubt_of_losses(*scores, found.verdict)
@@ -348,6 +371,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
 def _beside(verdict: str, table: Table, at: int, ends: tuple[float, float], settings: Settings) -> str:
     """Return what is to be said where the test decides and the interval would not, or the other way round."""
     holds_none = ends[0] <= 0 <= ends[1]
+    # The interval is of this pair, p is adjusted for all: both can be right, and look like a contradiction.
     if verdict == UNDECIDED and not holds_none and table.adjusted[at] > table.p[at]:
         return (
             f"{ALONE}, where p is {table.p[at]:.2g};"
@@ -362,12 +386,14 @@ def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> st
     """Return why no difference, however large, could have been shown; empty where one could."""
     if not table.unresolved(settings.level)[at]:
         return ""
+    # These adjust by drawing, so that the floor is that of the adjusted p.
     by_family = settings.adjust in ("max_t", "tukey")
     p, draws = float((table.adjusted if by_family else table.p)[at]), int(table.draws[at])
     what = "queries"
     if table.sample.is_clustered:
         gaps = table.differences().sums()[:, at]
         differ, what = int((np.abs(gaps) > SLACK).sum()), "clusters"
+    # One sign to flip gives p = 1, always.
     if differ == 1:
         return f"only one of the {what} differs, of which no test can tell anything; more {what} can tell"
     if draws:
@@ -384,6 +410,7 @@ def _holds_without(table: Table, at: int, missing: set[str], settings: Settings)
     """Return whether the difference is shown, and has the same sign, on the queries that both runs answer."""
     pair = table.pairs[at : at + 1]
     kept = np.array([query not in missing for query in table.sample.queries])
+    # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
     return bool(whole * part > 0 and _p_values(shared, pair, settings)[0] <= 1 - settings.level)

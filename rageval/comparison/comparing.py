@@ -107,10 +107,13 @@ def compare(
     known = KnownOfRuns(failures(results), absent or {}, alike or {})
     found = tables(results, settings, known.failed, known.absent)
     check_gold(found, settings)
+    # A run whose judge failed has numbers, and they are no reason to call anything best.
     able = [run not in known.failed for run in runs]
     cells: list[Cell] = []
     pairs: list[Pair] = []
     for at, table in enumerate(found):
+        # By a judge alone, or people alone: the usual tests. Where people's labels correct a judge, other
+        # intervals and tests hold.
         if not is_corrected(table):
             pairs += pairs_of(table, runs, settings, known)
             cells += _cells(table, runs, settings)
@@ -123,6 +126,7 @@ def compare(
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
         return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")
+    # What corrected tables lack is said with them, in words of their own.
     uncorrected = [table for table in found if not is_corrected(table)]
     remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
     said = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
@@ -145,6 +149,7 @@ def _compared(
 def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
     if len(runs) < 2:
         raise UsageError(f"expected two or more runs to compare, found {len(runs)}")
+    # Everything below knows runs by their names.
     twice = next((run for at, run in enumerate(runs) if run in runs[:at]), None)
     if twice is not None:
         raise UsageError(f"{visible(twice)}: two runs have this name; expected a name for each")
@@ -159,6 +164,7 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
         raise UsageError("the runs were scored by different measures; expected the same for each")
     for score in results[0].scores:
         why = why_not(score)
+        # A mean of groups' means is the only thing that is said of a measure that can be averaged.
         if why and score.measure.aggregate == MEAN:
             raise UsageError(f"{score.measure} {why}; compare plain means")
         if why:
@@ -171,6 +177,7 @@ def why_not(score: Score) -> str:
     aggregate = score.measure.aggregate
     if aggregate == SUM:
         return "is added up over queries, not averaged"
+    # A pooled share divides two sums that both vary: differences of single queries are no differences of it.
     if aggregate == POOL:
         return "is pooled over queries, and no test of that is known"
     if aggregate != MEAN:
@@ -185,6 +192,7 @@ def cell_of(run: str, score: Score, settings: Settings) -> Cell:
     low = high = math.nan
     if score.groups is None and _has_interval(score.measure):
         drawn = _sample([score], settings.clusters)
+        # The range is the measure's own where it says one; what was seen may be narrower by chance.
         scale = ranges_of(drawn.values, score.measure.limits)
         ends = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
         low, high = (float(end[0]) for end in ends)
@@ -220,6 +228,7 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
                 f"{name}: neither high nor low is good, so no run is the best; the others are compared with"
                 f" {visible(runs[table.base])}"
             )
+        # Said, as the means then rest on more queries than the differences.
         partly = int(np.isnan(table.sample.values).any(axis=1).sum())
         if partly:
             yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"
@@ -232,6 +241,7 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
         yield "1 independent query or cluster: there is no interval, and no test can tell anything"
     elif first.units < _FEW:
         yield f"{first.units:,} independent queries or clusters are few; the intervals are rough"
+    # The word stands for the best run, and a run happens to bear it.
     if settings.baseline == BEST and not settings.all_pairs and BEST in runs:
         yield (
             f"the others are compared with the best run of each measure, not with the run called {BEST!r}; to"
@@ -253,8 +263,10 @@ def _limits(
             more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
             names = ", ".join(map(visible, few[:3])) + more
             yield f"{name}: coarse: fewer than {FEW} values of {names} differ from the commonest one"
+        # The pairs of all measures come in one list.
         of_measure = [pair for pair in pairs if pair.measure == name]
         differ = [(pair.wins + pair.losses, pair.ties) for pair in of_measure]
+        # Few that differ among many ties: resampling mostly draws zeros, and its interval is too short.
         gaps = sum(0 < number < min(FEW, ties) for number, ties in differ)
         if gaps:
             yield f"{name}: coarse: in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
@@ -273,6 +285,7 @@ def _limits(
 
 def _out_of_reach(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
     """Say where so few queries differ that no difference could be shown."""
+    # By unit: within a cluster differences may cancel out.
     differ = (np.abs(table.shown(settings).differences().sums()) > SLACK).sum(axis=0).tolist()
     far = [number for pair, number in zip(pairs, differ, strict=True)
            if pair.queries > 1 and math.isnan(pair.detectable)]  # fmt: skip
@@ -286,12 +299,14 @@ def _out_of_reach(table: Table, name: str, pairs: Sequence[Pair], settings: Sett
 
 def _skewed(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
     """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
+    # Only flipping signs supposes that differences are as likely one way as the other.
     if settings.test != "randomisation":
         return
     sums = table.shown(settings).differences().sums()
     lopsided = [
         pair
         for pair, column in zip(pairs, sums.T, strict=True)
+        # Zeros say nothing of the shape; with many queries the mean is near to normal all the same.
         if pair.is_significant and len(column) < _MANY and abs(skewness(column[column != 0])) > _SKEWED
     ]
     if lopsided:
@@ -347,8 +362,10 @@ def compare_runs(
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     sources = []
     for name, run in named:
+        # A copy, so that the name given here stays here.
         source = replace(run_source(run))
         source.name = source.name if name is None else name
+        # A stream can be read once, and both scoring and looking for likeness read it.
         if source.is_stream:
             source.run()
         sources.append(source)
@@ -372,6 +389,8 @@ def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) ->
     """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
     found = {}
     for one, other in combinations(sources, 2):
+        # As many documents and judged ones for each query: two runs that differ there need not be compared
+        # row by row.
         if one.outline == other.outline:
             likeness = _likeness_of(one.run(), other.run(), orders)
             if likeness is not None:
@@ -388,6 +407,7 @@ def _likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> 
     """
     if all(dict(one.ranked(order)) == dict(other.ranked(order)) for order in orders):
         return IDENTICAL
+    # By rank nothing is tied.
     if any(order.by_rank for order in orders):
         return None  # scores say nothing of the order
     scores = [_scores(run) for run in (one, other)]
@@ -408,6 +428,8 @@ def _agree(one: dict[str, float], other: dict[str, float]) -> bool:
     """Return whether no two documents stand one way round here and the other way round there."""
     if one.keys() != other.keys():
         return False
+    # Sorted by the one, and among its ties by the other: if the other still falls somewhere, the two
+    # contradict each other.
     ordered = sorted(one, key=lambda doc: (one[doc], other[doc]))
     scores = [other[doc] for doc in ordered]
     return all(low <= high for low, high in pairwise(scores))

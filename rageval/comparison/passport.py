@@ -98,6 +98,7 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     """
     found: dict[Place, Mapping[str, Any]] = {}
     for where, key, judgement in _checked(source, nuggets_in_qrels):
+        # Two judges under one name would be averaged away; whose the disagreement is could not be seen.
         if key in found:
             raise InputError(
                 f"{where}: judged before by {found[key].get('judge', '')!r}; expected one judge a file"
@@ -110,6 +111,7 @@ def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[st
     """Return the judgements of a file by whose they are; who judges the same twice is refused."""
     found: dict[str, dict[Place, Mapping[str, Any]]] = {}
     for where, key, judgement in _checked(source, nuggets_in_qrels):
+        # People may stand in one file, told apart by the field; without it they are one.
         own = found.setdefault(str(judgement.get("judge", "")), {})
         if key in own:
             raise InputError(f"{where}: was judged before by {visible(str(judgement.get('judge', '')))!r}")
@@ -120,6 +122,7 @@ def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[st
 def together(people: Mapping[str, Judged]) -> Judged:
     """Return what most of several people say of each thing; where no more than half do, nothing is said."""
     if len(people) == 1:
+        # One person needs no vote, and keeps grades that no vote could give.
         return next(iter(people.values()))
     said = (judgement for own in people.values() for judgement in own.values())
     return {place(judgement): judgement for judgement in voted(said, "majority")}
@@ -129,6 +132,7 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
     """Return how far each two people agree who judged the same: kappa, its interval, how many."""
     found = []
     for (one, mine), (other, theirs) in combinations(people.items(), 2):
+        # What failed for either is no disagreement.
         both = [key for key in mine if key in theirs and _is_graded(mine[key]) and _is_graded(theirs[key])]
         if not both:
             continue
@@ -145,12 +149,14 @@ def _checked(source: Source, nuggets_in_qrels: bool | None) -> Iterator[tuple[st
     ids: set[str] = set()  # those that were looked at: most come again and again
     for where, judgement in _judgements_in(source, nuggets_in_qrels):
         for name, usual in _USUAL:
+            # Files of other tools leave out what is the same everywhere.
             judgement.setdefault(name, usual)
         try:
             key = place(judgement)
         except KeyError:
             missing = [name for name in ("query_id", "run_id") if name not in judgement]
             raise InputError(f"{where}: expected a judgement, found no {' and no '.join(missing)}") from None
+        # The aspect may be a text, such as a nugget's; the other three are ids.
         for name in key[:3]:
             if name not in ids:
                 if problem := problem_of_id(name):
@@ -180,8 +186,10 @@ def passport(
         raise InputError(_nothing_in_both(judged, gold))
     both, *sides = map(list, zip(*compared, strict=True))
     one, other = (np.array(list(map(_grade_of, side))) for side in sides)
+    # Queries, not judgements: intervals are over queries.
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
+    # Columns and rows are all grades that either used, so that the table is square.
     levels, table = table_of(one, other)
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]

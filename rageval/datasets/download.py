@@ -106,12 +106,15 @@ class Transport:
             self._refuse_unsafe(url)
             answer = self._answer(url, {**(headers or {}), **_authorization(url)})
             for name in ("X-Linked-Etag", "X-Linked-Size"):
+                # The hub names hash and size on its own answer, before it sends us on to a store that knows
+                # neither; only the hub's word counts.
                 if name in answer.headers and _origin(url) == _origin(_endpoint()):
                     linked[name] = answer.headers[name]
             if answer.status in _REDIRECTS and "Location" in answer.headers:
                 answer.close()
                 url = urljoin(url, answer.headers["Location"])
                 continue
+            # 416 means that nothing is left to send: what arrived may be whole, which the caller checks.
             if answer.status in (200, 206, 416):
                 _refuse_encoded(answer.headers, url)
                 return _HttpAnswer(answer.status, answer.headers, answer, linked)
@@ -127,12 +130,14 @@ class Transport:
             )
 
     def _answer(self, url: str, headers: dict[str, str]) -> Any:
+        # Packed on the way, the bytes would not be those that the hash and the size are of.
         agent = {"User-Agent": f"rageval/{__version__}", "Accept-Encoding": "identity"}
         try:
             request = urllib.request.Request(url, headers={**agent, **headers})
             return urllib.request.build_opener(_AsIs).open(request, timeout=self.timeout)
         except (OSError, http.client.HTTPException, ValueError) as error:
             cause = error.reason if isinstance(error, urllib.error.URLError) else error
+            # What may be otherwise in a moment is tried again; what will not be ends here.
             if isinstance(cause, TimeoutError | ConnectionResetError | http.client.HTTPException):
                 raise _Again(_reason(error)) from error
             raise InputError(f"{_shown(url)}: cannot be reached: {_reason(error)}") from None
@@ -165,9 +170,11 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 def _authorization(url: str) -> dict[str, str]:
     """Return the hub's token, for the hub alone, and never in clear over a network."""
     token = os.environ.get("HF_TOKEN", "").strip()
+    # A token in clear can be read by whoever carries it.
     private = url.startswith("https://") or urlsplit(url).hostname in _LOOPBACK
     if not token or not private or _origin(url) != _origin(_endpoint()):
         return {}
+    # A line end in it would begin a header of somebody else's making.
     if not token.isascii() or not token.isprintable():
         raise InputError("HF_TOKEN: expected a token of printable ASCII characters")
     return {"Authorization": f"Bearer {token}"}
@@ -194,6 +201,7 @@ def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
     if status in (408, 425, 429) or status >= 500:
         return _Again(f"the server answers {status}", _retry_after(headers.get("Retry-After")))
     if status in (401, 403):
+        # Of the hub the way out is known; another server may refuse for any reason.
         way = "set HF_TOKEN, and accept its terms on its page" if _origin(url) == _origin(_endpoint()) else ""
         return InputError(f"{_shown(url)}: the server answers {status}, no permission{way and '; ' + way}")
     reason = {404: "there is no such file", 410: "the file is gone"}.get(status, "expected the file")
@@ -207,9 +215,11 @@ def _retry_after(text: str | None) -> float | None:
     seconds: float | None = _whole_number(text.strip())
     if seconds is None:
         try:
+            # Retry-After is a number of seconds or a date; both are allowed by the standard.
             seconds = parsedate_to_datetime(text).timestamp() - time.time()
         except (ValueError, OverflowError):
             return None
+    # A server may ask for a day, and nobody is to sit before a command that does nothing.
     return min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
@@ -247,6 +257,7 @@ def shards(source: Source, transport: Transport) -> list[Source]:
     folder = f"/{quote(source.folder)}" if source.folder else ""
     url = f"{HUB}/api/datasets/{source.repo}/tree/main{folder}"
     listed = _listing(url, transport)
+    # Paths come from a server: only the last part may become the name of a file here.
     names = {file.path.rpartition("/")[2]: file for file in listed if file.type == "file"}
     matching = sorted(name for name in names if fnmatchcase(name, source.match))
     if not matching:
@@ -260,6 +271,7 @@ def _source_at(source: Source, name: str, file: _Listed) -> Source:
     return Source(
         source.role,
         f"{HUB}/datasets/{source.repo}/resolve/main/{folder}{name}",
+        # Of a file in LFS the plain size is that of its pointer.
         size=file.lfs.size if file.lfs else file.size,
         sha256=file.lfs.oid if file.lfs else None,
     )
@@ -277,8 +289,10 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
         except _Again as again:
             if failures == transport.attempts:
                 raise InputError(f"{_shown(url)}: {again} ({failures} times)") from None
+            # Twice as long each time: many clients that come back at once would keep the server down.
             transport.pause(again.wait if again.wait is not None else 2.0**failures / 2)
         except ValueError as error:
+            # Our own errors are ValueErrors, too, and are right as they are.
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{_shown(url)}: expected the hub's list of files: {error}") from None
@@ -289,6 +303,7 @@ def _whole(read: Callable[[int], bytes], url: str) -> bytes:
     text = b""
     while block := read(2**16):
         text += block
+        # A list has no size known before, and must not fill the memory.
         if len(text) > _LONGEST_LISTING:
             raise InputError(f"{_shown(url)}: a list of files of more than {_LONGEST_LISTING:,} bytes")
     return text
@@ -328,6 +343,7 @@ class _PartialFile:
     """What has arrived of a file, beside its place, with its hash so far and what tells its version."""
 
     def __init__(self, target: Path) -> None:
+        # In the same folder: only there can it take its place in one step.
         self.path = target.with_name(f".{target.name}.part")
         self._version = target.with_name(f".{target.name}.etag")
         self.size = 0
@@ -336,8 +352,11 @@ class _PartialFile:
 
     def __enter__(self) -> _PartialFile:
         try:
+            # Appending, unbuffered: what is written is on its way to the disk, and is continued after a
+            # crash.
             self._stream = self.path.open("ab+", buffering=0)
             self._stream.seek(0)
+            # The hash goes on from what is there, which has to be read once for it.
             while block := self._stream.read(_BLOCK):
                 self.digest.update(block)
                 self.size += len(block)
@@ -349,6 +368,7 @@ class _PartialFile:
         if self._stream is not None:
             with suppress(OSError):
                 self._stream.close()
+        # An empty part is nothing to continue.
         if not self.size:
             self._remove()
 
@@ -375,6 +395,7 @@ class _PartialFile:
 
     def write(self, block: bytes) -> None:
         rest = memoryview(block)
+        # Unbuffered writes may take less than they were given.
         while rest:  # a disk that fills up takes a piece first
             try:
                 count = self._open().write(rest)
@@ -391,6 +412,7 @@ class _PartialFile:
 
     def require_room(self, total: int | None) -> None:
         free = shutil.disk_usage(self.path.parent).free
+        # Better said now than after hours, when the disk is full for everybody else as well.
         if total is not None and total - self.size > free:
             raise OutputError(
                 f"{self.path.parent}: {total - self.size:,} bytes are to come and {free:,} are free;"
@@ -400,6 +422,7 @@ class _PartialFile:
     def move_to(self, target: Path) -> None:
         stream = self._open()
         try:
+            # First the content, then the name: after a power cut there is the old file or the whole new one.
             os.fsync(stream.fileno())
             stream.close()
             self.path.replace(target)
@@ -459,6 +482,8 @@ class _Fetch:
                 self._connect()
                 return
             except _Again as again:
+                # A connection that brought something counts as success: a bad line may break a thousand times
+                # on a large file.
                 failures = 1 if self.part.size > before else failures + 1
                 if failures >= self.transport.attempts:
                     raise InputError(
@@ -471,15 +496,18 @@ class _Fetch:
     def _connect(self) -> None:
         """Ask for what is missing, and write it down."""
         etag = self.part.etag
+        # Without a hash or a version two pieces of different files could be joined and nobody would know.
         if self.part.size and not (self.sha256 or etag):
             self.part.clear()  # nothing would tell whether the pieces belong together
         headers = {}
         if self.part.size:
             headers["Range"] = f"bytes={self.part.size}-"
+            # If-Range makes the server send the whole of a changed file; with a hash we find out ourselves.
             if etag and not self.sha256:
                 headers["If-Range"] = etag
         reply = self.transport.open(self.url, headers)
         try:
+            # What we were told before goes before what the server says of itself.
             self.sha256 = self.sha256 or reply.linked_sha256
             total = self._begin(reply)
             if total is None or self.part.size < total:
@@ -489,6 +517,7 @@ class _Fetch:
 
     def _begin(self, reply: _HttpAnswer) -> int | None:
         """Make the part fit the reply; how large the file will be, if that is known."""
+        # The whole file, though a part may have been asked for: begin anew.
         if reply.status == 200:
             self.part.start(reply.etag)
             total = reply.length
@@ -496,6 +525,7 @@ class _Fetch:
             match = _RANGE.fullmatch(reply.headers.get("Content-Range", "").strip())
             start, total = (_whole_number(match[1]), _whole_number(match[2])) if match else (None, None)
             done = reply.status == 416 and total == self.part.size
+            # Another place than asked for: its bytes would be put in the wrong place.
             if not done and (reply.status == 416 or start != self.part.size):
                 self.part.clear()
                 raise _Again("the server does not continue where it broke off")
@@ -515,15 +545,18 @@ class _Fetch:
     def _take(self, reply: _HttpAnswer, total: int | None) -> None:
         most = total if total is not None else self.transport.limit
         while block := reply.read(_BLOCK):
+            # A server that does not stop must not fill the disk.
             if self.part.size + len(block) > most:
                 self.part.clear()
                 raise InputError(f"{_shown(self.url)}: sends more than the {most:,} bytes that were expected")
             self.part.write(block)
             self.watch(self.part.size, total)
+        # A connection that ends early looks like the end of a file, but for the size.
         if total is not None and self.part.size < total:
             raise _Again(f"broke off after {self.part.size:,} of {total:,} bytes")
 
     def _wrong_hash(self, found: str) -> InputError:
+        # A mirror without LFS serves a small text in place of each large file: the most common cause.
         pointer = self.part.head() == _LFS_POINTER
         hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
         self.part.clear()

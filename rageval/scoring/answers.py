@@ -81,6 +81,7 @@ class AnswerRules:
     def __post_init__(self) -> None:
         if self.on_missing not in _ON_MISSING:
             raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(_ON_MISSING)}")
+        # Weights without groups would be taken by nobody, and silently.
         if self.weights is not None and self.groups is None:
             raise UsageError("weights are of groups: expected groups={query: group}, too")
         if self.compat is not None and self.compat not in COMPAT:
@@ -91,6 +92,7 @@ class AnswerRules:
         """What stands in for a missing judgement while counting how many there are."""
         if self.compat is not None:
             return _COMPATS[self.compat][0]
+        # An error is raised at the end, when all that is missing has been counted; until then it is left out.
         return "skip" if self.on_missing == "error" else self.on_missing
 
 
@@ -149,12 +151,14 @@ def evaluate_answers(
         checked = AnswerRules(**rules)
     except TypeError:
         known = list(AnswerRules.__dataclass_fields__)
+        # Python's own message would name our dataclass; the user knows only the option.
         unknown = next(name for name in rules if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
     grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
     if nuggets is not None:
         for remark in grades.remarks:
             warnings.warn(remark, stacklevel=2)
+    # Before anything is computed: a query without a group would otherwise be found at the first mean.
     if checked.groups is not None:
         require_groups(checked.groups, grades.queries.words, "groups")
         if checked.weights is not None:
@@ -238,15 +242,18 @@ def read_judgements(
     JudgementTable
         What `evaluate_answers` takes, as often as you like.
     """
+    # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets, limits), questions)
     found = _listed(judgements)
     paths = [item for item in found if not isinstance(item, Mapping)]
+    # The name is what errors call the judgements by: the files, or just what they are.
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
     for path in paths:
         grades.add_file(path, limits)
     grades.add_dicts([item for item in found if isinstance(item, Mapping)])
     found = _listed(answers)
+    # Records go the way of a file, so that the same checks and messages hold for them.
     if any(isinstance(item, Mapping) for item in found):
         found = [in_memory(found, "answers")]
     for path in found:
@@ -261,6 +268,7 @@ def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
     if questions is not None:
         found = list(questions) if isinstance(questions, list | tuple) else questions
         grades.questions = in_memory(found, "questions") if isinstance(found, list) else found
+        # It was looked up without these questions.
         grades.kept.pop("answerable", None)
     return grades
 
@@ -269,6 +277,7 @@ def _weighed(grades: JudgementTable, nuggets: Any, limits: Limits) -> JudgementT
     if nuggets is not None:
         from rageval.scoring._weighing import weigh
 
+        # The word may be the id of a data set, whose room stands above this one.
         weigh(grades, above("data set")(nuggets, "nuggets"), limits)
     return grades
 
@@ -293,6 +302,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
             "--intersection leaves out queries that a system has no answer to, and no answers are known;"
             " give them (--answers FILE, answers= in Python)"
         )
+    # All systems are gone through before anything is refused: one error then tells of all that is missing.
     for number, run in enumerate(grades.runs.words):
         found = by_judge(measures, grades, number, rules)
         if rules.compat == "crag":
@@ -301,6 +311,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
         results.append(Scores(run, tuple(scores), stopped=grades.stopped))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
+        # A run of a thousand queries may miss something in each; the first few show what it is.
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
         raise MissingJudgements("\n".join([*complaints[:_SHOWN], *more, _WAYS_ON]))
     return results
@@ -308,6 +319,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
 
 def _refuse_others(found: Iterable[_Evaluated]) -> None:
     for each in found:
+        # CRAG's rule speaks of its own labels; on another scale it would mean nothing.
         if other := next((scale for scale in each.scales if scale is not CRAG), None):
             raise UsageError(
                 f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
@@ -337,13 +349,16 @@ def by_judge(
     """
     found = [_Evaluated(measure) for measure in measures]
     taken_for = rules.filling if filling is None else filling
+    # Where answers are scored without judgements, such as by their length, there is no judge: one stands in.
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, taken_for, only_here=rules.compat == "nuggetizer")
         heard = {at: _Evaluated(measure, {judge: []}) for at, measure in enumerate(measures)}
         for answers in sight.answers():
+            # A copy: measures on whose scales this judge says nothing are dropped on the way.
             for at, each in list(heard.items()):
                 try:
                     values = [_value(each, answer, sight, rules) for answer in answers]
+                # Other judges spoke on this scale, and this one never: it has no values, not values of 0.
                 except NotThisJudge:
                     del heard[at]
                     continue
@@ -351,6 +366,7 @@ def by_judge(
         for at, each in heard.items():
             found[at].values |= each.values
             found[at].lost += each.lost
+            # In the order in which they were asked for, each once: the signature names them so.
             found[at].scales = list(dict.fromkeys([*found[at].scales, *each.scales]))
     return found
 
@@ -359,6 +375,7 @@ def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, rules: Answe
     """Return a measure's value of one answer; note what it missed, and what it asked for."""
     value = each.measure.value(answer.asked_by(each.measure))
     if value != value or rules.intersection:
+        # NaN is the one value that differs from itself; the usual value skips all of this.
         value = _where_undefined(value, each.measure, answer, sight.left(answer.place), rules)
     if answer.lost:
         each.lost.update(answer.lost)
@@ -370,6 +387,8 @@ def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, rules: Answe
 def _mean(values: Sequence[float], measure: Measure) -> float:
     """Return the mean over the repeats whose value is defined; of pooled shares the mean part and whole."""
     if measure.aggregate == POOL:
+        # Repeats are one answer to the reader: their parts and wholes are averaged before pooling over
+        # queries.
         return pooled(values, as_one=True)
     known = [value for value in values if value == value]
     return math.fsum(known) / len(known) if known else math.nan
@@ -388,6 +407,7 @@ def _where_undefined(
     has_record = answer.was_judged or left.recorded
     by_tool = rules.compat is not None and _COMPATS[rules.compat][1] and has_record
     counts = by_tool or (left.out and answer.scales and not answer.lost and rules.compat is None)
+    # What a measure calls nothing is usually 0; one of which low is good may say otherwise.
     return measure.nothing if value != value and counts else value
 
 
@@ -395,11 +415,14 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
     measure, values, bounds = found.measure, found.values, None
     between: dict[str, tuple[float, float]] = {}
     if found.lost and not rules.compat:
+        # Computed again with all that is missing at its worst, and at its best: the value must lie between.
         filled = [_over_judges(by_judge([measure], grades, run, rules, end)[0]) for end in _ends(measure)]
         ends = [combined(measure, each) for each in filled]
+        # The best judgements need not give the higher value: of an error rate they give the lower one.
         bounds = (min(ends), max(ends))
         by_query = zip(grades.queries.words, zip(*filled, strict=True), strict=True)
         between = {query: (min(each), max(each)) for query, each in by_query if min(each) < max(each)}
+    # With one judge the values by judge would be the score once more.
     several = values if len(values) > 1 else {}
     judges = {name: combined(measure, of_judge) for name, of_judge in several.items()}
     return Score(
@@ -426,11 +449,13 @@ def _said_by(found: _Evaluated) -> tuple[str, ...]:
 
 def _over_judges(found: _Evaluated) -> list[float]:
     """Return the mean over the judges whose value is defined; pooled shares are pooled over judges, too."""
+    # With one judge nothing is averaged, so that its numbers keep their bits.
     if len(found.values) == 1:
         return list(*found.values.values())
     of_queries = zip(*found.values.values(), strict=True)
     if found.measure.aggregate == POOL:
         return list(map(pooled, of_queries))
+    # NaN is no value: a query counts by the judges that could say something of it.
     known = ([value for value in of_query if value == value] for of_query in of_queries)
     return [math.fsum(values) / len(values) if values else math.nan for values in known]
 

@@ -224,6 +224,7 @@ def on(table: JudgementTable, scale: Scale) -> _OnScale:
     key = ("on", scale)
     if key not in table.kept:
         table.kept[key] = _OnScale(table, scale)
+    # The table remembers what was looked up in it, so that it is forgotten with the table.
     found: _OnScale = table.kept[key]
     return found
 
@@ -245,9 +246,12 @@ def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
 
     They do not belong to it where others name its rubric, and may have been meant to.
     """
+    # Only where the scale goes by rubrics here does a strange rubric keep rows out of it.
     if not scale.labels or scale.aspects or not table.rubrics() & set(scale.rubrics):
         return {}
     aspects = {table.aspects[word] for word in ASPECTS if word in table.aspects}
+    # What was said is kept once for many rows: whether any row matters is asked of few codes, not of all
+    # rows.
     others = {code for code, said in enumerate(table.said.words) if said.rubric not in RUBRICS and said.label}
     rows = zip(table.row_said, table.row_aspect, strict=True) if others.intersection(table.row_said) else ()
     labels: dict[str, Counter[str]] = {}
@@ -256,7 +260,11 @@ def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
             said = table.said.words[code]
             labels.setdefault(said.rubric, Counter())[said.label] += 1
     return {
-        rubric: counts.total() for rubric, counts in labels.items() if counts.keys() <= scale.labels.keys()
+        # Only where every label is one of the scale's: a single other label shows that something else was
+        # meant.
+        rubric: counts.total()
+        for rubric, counts in labels.items()
+        if counts.keys() <= scale.labels.keys()
     }
 
 
@@ -267,6 +275,7 @@ def answerable_in(table: JudgementTable) -> dict[int, bool]:
         if table.questions is not None:
             for query, answerable in read_answerable(table.questions).items():
                 number = table.queries.find(query)
+                # Judgements and questions may both say it; when they differ, nobody knows which is right.
                 if said.setdefault(number, answerable) != answerable:
                     raise InputError(
                         f"{visible(name_of(table.questions))}: found answerable={str(answerable).lower()} for"
@@ -304,6 +313,7 @@ class JudgeOfRun:
         self.skips = missing == "skip"
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
+        # Found when it is first asked for: most measures never ask.
         self._left: set[int] | None = None  # queries that the system left out
         self._scales: dict[tuple[Scale, Needs | None], _OnScale] = {}
         answers = table.answers_of(run, judge)
@@ -313,6 +323,7 @@ class JudgeOfRun:
         """Yield those of each query, in their order: one a repeat, and one where there is no answer."""
         table = self._table
         run = table.runs.words[self._run]
+        # Answers alone have no judge.
         judge = table.judges.words[self._judge] if table.judges.words else ""
         repeats = table.repeats_by_query(self._run)
         for number, query in enumerate(table.queries.words):
@@ -339,11 +350,15 @@ class JudgeOfRun:
         answer = self._answers.get(place)
         found, failed = judged.of(answer) if answer is not None else ([], [])
         own = bool(found)
+        # The usual case, and asked for of every answer: nothing is missing, so nothing has to be looked up.
         if own and not failed:
             return Seen(found, _NONE, own)
         asks_all = scale.by_all and not scale.of_citations and scale.nothing is not None
+        # A system that answers other questions and not this one has supported nothing of it, which is known
+        # and not missing.
         if not own and asks_all and not self._only_here and self.is_left_out(place[0]):
             return Seen([_of_nothing(scale, judgement) for judgement in judged.bank(place[0])], _NONE, own)
+        # Others were judged on these aspects, this answer was not: each of them is a missing judgement.
         if not own and self._lacks(scale, place):
             found = list(judged.bank(place[0]))
             failed = [(number, ABSENT) for number in range(len(found))]
@@ -361,6 +376,7 @@ class JudgeOfRun:
         """Return whether the system left a query out: its other answers are known, and nobody judged this."""
         if self._left is None:
             table, run = self._table, self._run
+            # Only of a system whose answers are known can anybody say that one is not there.
             told = {
                 place[1]
                 for place, facts in table.facts.items()
@@ -386,10 +402,13 @@ class JudgeOfRun:
         lost: Counter[str] = Counter()
         table = self._table
         for answer in _answers_to(table).get((self._judge, place[0]), ()):
+            # Its own answer is no rival of itself.
             if table.run[answer] == self._run:
                 continue
             said, failed = judged.of(answer)
             if failed and not self.skips:
+                # The best for this system is the worst for its rivals: so the ends enclose what could have
+                # been.
                 label, grade = scale.taken_for("nothing" if self._missing == "best" else "best")
                 for number, _ in failed:
                     said[number] = said[number]._replace(label=label, grade=grade)
@@ -404,6 +423,7 @@ class JudgeOfRun:
     def _required(self, scale: Scale, needs: Needs | None, asker: object) -> _OnScale:
         """Return the judgements on a scale, where all is said of them that a measure needs."""
         judged = required(self._table, scale, asker)
+        # The scale was used by other judges only; who said nothing must not be taken for one who said no.
         if not judged.is_by(self._judge):
             raise NotThisJudge
         if needs == "importance" and not self._only_here and not judged.says_importance:
@@ -431,9 +451,11 @@ class JudgeOfRun:
     ) -> None:
         """Put in what missing judgements are taken for; the worst of a fault is that it is there."""
         for number, _ in failed:
+            # A criterion of negative weight speaks of a fault: to meet it is the worst that can happen.
             turned = needs == "weight" and found[number].weight < 0
             if needs == "answerable":  # refusing is right where there is no answer
                 turned = not self.answerable(place, "")
+            # A label or a grade that was named has no other end, and is taken as it is.
             end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
             label, grade = scale.taken_for(end)
             found[number] = found[number]._replace(label=label, grade=grade)
@@ -479,6 +501,7 @@ def _answers_to(table: JudgementTable) -> dict[tuple[int, int], list[int]]:
     if "answers to" not in table.kept:
         found: dict[tuple[int, int], list[int]] = {}
         for answer, place in enumerate(zip(table.judge, table.query, strict=True)):
+            # One pass for all queries: looking for each by itself would take their number squared.
             found.setdefault(place, []).append(answer)
         table.kept["answers to"] = found
     by_query: dict[tuple[int, int], list[int]] = table.kept["answers to"]
@@ -513,6 +536,7 @@ def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int],
             for judge in range(len(table.judges.words)):
                 for answer in table.answers_to(run, judge, query):
                     for row in filter(positions.holds, table.rows(answer)):
+                        # A failed position keeps its row, so that the ranking is seen to be incomplete.
                         place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
                         ranking = judge, table.row_aspect[row], table.repeat[answer]
                         found.setdefault(ranking, []).append((run, place))
@@ -524,4 +548,5 @@ def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int],
 def is_permutation(ranking: _Ranking) -> bool:
     """Return whether the places are 1 to N, each once."""
     places = [place for _, place in ranking]
+    # NaN compares unequal to everything: a ranking with a failed place is none.
     return sorted(places) == list(range(1, len(places) + 1))

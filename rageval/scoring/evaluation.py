@@ -115,6 +115,8 @@ class Rules:
         for name in ("judged_only", "intersection", "complete", "bounds"):
             if type(getattr(self, name)) is not bool:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected True or False")
+        # A tool's rules include its rule for equal scores; to take another would be a number that no tool
+        # prints.
         if self.compat and self.ties != "trec":
             raise UsageError(_brings(self.compat, self.ties))
         if self.complete and self.intersection:
@@ -126,6 +128,8 @@ class Rules:
                 f"compat={self.compat!r} says by whose rules rageval computes, provider={self.provider!r} who"
                 " computes instead; leave out one of them"
             )
+        # Each of these moves the value by itself; what lies between two moving ends could not be told apart
+        # any more.
         if self.bounds and (self.ties == EXPECTED or self.judged_only or self.compat):
             raise UsageError(
                 "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
@@ -157,6 +161,7 @@ class Rules:
         """Return the measure's signature under these rules."""
         context = {
             name: getattr(self, name)
+            # Only what differs from the usual is said, so that the signature of a plain score stays short.
             for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")
         }
         changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
@@ -164,6 +169,7 @@ class Rules:
             changed["nuggets_in_qrels"] = "no"
         if self.compat:
             changed["compat"] = _compat.FULL_NAMES.get(self.compat, self.compat)
+            # Without `compat` every judged query counts anyway, and there is nothing to say.
             changed |= {"complete": True} if self.complete else {}
         if self.groups is not None:
             changed["mean"] = "of-groups"
@@ -197,6 +203,7 @@ class Evaluator:
         for measure in self.asked:
             if isinstance(measure, Measure) and measure.of_answers:
                 raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
+        # First the grade, then the provider: a provider is asked for the measure as it will be computed.
         self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
         if self.rules.ties == EXPECTED:
             from rageval.scoring._ties import check_expected
@@ -221,6 +228,7 @@ class Evaluator:
             )
         if self.qrels.spans is not None and not self.rules.bounds:
             self.qrels.spans.refuse_open("say --bounds to see between what values measures lie,")
+        # Judgements that were read for other measures may lack the low grades that these ones look at.
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
@@ -264,22 +272,29 @@ class Evaluator:
         Scores
             A mapping from measures to their scores.
         """
+        # Scoring makes many small objects and no cycles: the collector would only look through them again and
+        # again.
         with _no_collecting():
             return self._evaluate(run, executor)
 
     def _evaluate(self, run: Any, executor: Any) -> Scores:
         source = run_source(run)
         if executor is not None:
+            # Found by name: the room of workers stands above this one.
             source = above("parts")(source, executor)
+        # dict.fromkeys keeps the order: measures of one view share one pass over the run.
         views = list(dict.fromkeys(view for _, view in self._plans))
         expected = self.rules.ties == EXPECTED
         twice = expected or self.rules.bounds or len(views) > 1 or self.qrels.spans is not None
         if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
+            # Whatever looks at the run a second time needs it kept; everything else reads it once and forgets
+            # it.
             source = source.in_memory()
         if self.qrels.spans is not None:
             self._refuse_other_chunks(source, self.qrels.spans)
         joined = {view: self._join(source, view) for view in views}
         notes = joined[views[0]].notes
+        # By the usual grade: each measure may mean another one, and this is said once for all of them.
         notes.queries_without_relevant = self._has_relevant().count(False)
         self._refuse_strangers(source, notes)
         self._mind_nothing_judged(source, notes)
@@ -294,6 +309,8 @@ class Evaluator:
                 found = [values, *self._completed(measure, values, rankings, source, view)]
             else:
                 found = self._over_orders(measure, rankings, tied)
+            # Which queries count may differ by measure, as each has its own grade from which a document is
+            # relevant.
             counted = self._counted(included, measure)
             query_ids = list(compress(names, counted))
             # `found` is the values, and perhaps the lower and the upper ends; all lose the queries that do
@@ -302,10 +319,13 @@ class Evaluator:
             signature, groups = self._signature(measure, view), self._groups(query_ids)
             score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
             score = replace(score, said_by=self.qrels.judges)
+            # The ends are means like the value itself, of the same queries, pooled or grouped the same way.
             bounds = tuple(replace(score, numbers=end).value for end in ends)
             if self.qrels.spans is not None and self.qrels.spans.undecided:
                 score = replace(score, numbers=[math.nan] * len(values))  # a range, and never a point
             scores.append(replace(score, bounds=bounds or None))
+        # Below 0 stands for a query that the run does not hold, which is something else than one of which
+        # nothing is judged.
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         return Scores(source.name, tuple(scores), notes, judged)
 
@@ -320,6 +340,7 @@ class Evaluator:
     def by(self, qrels: QrelsLike) -> Evaluator:
         """Return the same measures under the same rules, by other judgements; without groups."""
         rules: dict[str, Any] = {name: getattr(self.rules, name) for name in Rules.__dataclass_fields__}
+        # Groups name the queries of these judgements; others may hold fewer, which is no error here.
         return Evaluator(self.asked, qrels, **{**rules, "groups": None, "nothing_judged": "zero"})
 
     def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
@@ -328,6 +349,7 @@ class Evaluator:
             query for query, judged in zip(self.qrels.query_ids, notes.judged, strict=True) if judged >= 0
         }
         documents = whole_qrels(self.qrels).documents()
+        # Ids are compared within one query only: that is where they should have been the same.
         theirs = {query: list(docs) for query, docs, _ in documents if query in common}
         ours = source.each(lambda queries: _first_documents(queries, common))
         return _nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
@@ -349,6 +371,7 @@ class Evaluator:
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
         """Return the measure at the rules' grade, unless it names its own."""
         rel = self.rules.rel
+        # A measure of ir_measures keeps its parameters itself, and has its own way to take another grade.
         if rel is not None and isinstance(measure, ForeignMeasure):
             return measure.at(rel)
         if rel is None or not isinstance(measure, Measure) or "rel" not in measure.declared:
@@ -362,10 +385,12 @@ class Evaluator:
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
         # Expected values start from the usual order, and are then taken over all orders of equal scores.
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
+        # Without another tool's rules every judgement counts, however low its grade.
         floor = EVERYTHING
         if self.rules.compat:
             measure, order = _compat.as_in(self.rules.compat, measure, self.measures)
             floor = _compat.FLOORS.get(self.rules.compat, EVERYTHING)
+        # ir_measures writes it into the name of a measure: `nDCG(judged_only=True)`.
         judged_only = self.rules.judged_only or (isinstance(measure, ForeignMeasure) and measure.judged_only)
         return measure, View(order, self.rules.depth, judged_only, floor)
 
@@ -425,6 +450,7 @@ class Evaluator:
     def _has_relevant(self, measure: AnyMeasure | None = None) -> list[bool]:
         """Return whether each query's judgements hold anything that is relevant to the measure."""
         own, ruled = measure.rel if measure is not None else None, self.rules.rel
+        # What is said of the measure goes before what is said of all, and that before the usual 1.
         rel = own if own is not None else ruled if ruled is not None else 1
         found: list[bool] = self._keep(
             ("relevant", rel), lambda: [topic.relevant(rel) > 0 for topic in self.qrels.topics]
@@ -460,6 +486,7 @@ class Evaluator:
         from rageval.scoring._ties import tied, tied_ranks
 
         ranks = source.each(lambda queries: tied_ranks(queries, self.qrels))
+        # Orders of ties are laid over the whole ranking; the depth is cut only when each order is there.
         everything = source.join(Joining(self.qrels, View()))
         rules = self.rules
         return tied(ranks, everything.rankings, joined.rankings, rules.judged_only, rules.depth)
@@ -521,6 +548,8 @@ class Evaluator:
         """Return the mean over the orders of equal scores, and both ends if they are known."""
         from rageval.scoring._ties import spread
 
+        # The mean, and the ends where they are known; None stands for an end that would take too long to
+        # find.
         found = spread(measure, rankings, tied)
         return [self._defined(measure, values) for values in found if values is not None]
 
@@ -529,6 +558,8 @@ class Evaluator:
         from rageval.scoring._compat import collapsed, nuggets
 
         rel = measure.rel
+        # Some providers are programs in C that take a grade for an index: what they cannot hold is refused
+        # here.
         measure.refuse(*self.qrels.extremes())
         if measure.wants_nuggets:
             qrels = self._keep(("records", rel), lambda: nuggets(self.qrels, rel))
@@ -676,6 +707,7 @@ def _several(runs: Any) -> dict[str, RunSource] | None:
     if not given or not all(isinstance(each, str | os.PathLike | Run) for each in given.values()):
         return None
     found: dict[str, RunSource] = {}
+    # A copy of each source, so that giving it a name here does not rename the caller's own.
     for key, each in given.items():
         source = replace(run_source(each))
         source.name = str(key) if isinstance(runs, Mapping) else source.name
@@ -688,6 +720,7 @@ def _several(runs: Any) -> dict[str, RunSource] | None:
 def _frames_of_ours() -> int:
     """Return how many calls up the code stands that called rageval, seen from the caller of this."""
     level, frame = 1, sys._getframe(1).f_back
+    # Warnings are to point at the user's line: we go up until a frame is not of this package.
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "rageval":
         level, frame = level + 1, frame.f_back
     return level + 1
@@ -706,6 +739,7 @@ def _no_collecting() -> Iterator[None]:
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:
+    # Asked here, too: `ties="trec"` is the usual rule, and `Rules` could not tell that somebody said it.
     if given.get("compat") and given.get("ties"):
         raise UsageError(_brings(given["compat"], given["ties"]))
     try:
@@ -724,6 +758,7 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
     """Return the lowest grade that any measure asks for; judgements below need not be kept."""
     if everything or any(measure.sees_all for measure in measures):
         return EVERYTHING
+    # 1 is the usual grade of relevance; a measure may look for lower ones, never need only higher ones.
     return min([1, *(grade for grade in (rel, *(measure.rel for measure in measures)) if grade is not None)])
 
 
