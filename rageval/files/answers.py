@@ -45,6 +45,7 @@ def _cited_documents(
 
 def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset[str]) -> str | None:
     if isinstance(citation, int):
+        # -1 is how tracks write a citation that leads nowhere; Python would take it for the last.
         return references[citation] if 0 <= citation < len(references) else None
     return citation if citation in known else None
 
@@ -60,6 +61,7 @@ def _positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
 
 def _checked(cited: str, answer: Answer) -> str:
     """Return the cited document, which must be among the references."""
+    # A position cannot be made up, and to leave the citation out would change the score.
     if cited not in answer.references:
         raise InputError(
             f"answer of run {answer.run_id!r} to query {answer.query_id!r}: cites {cited!r}, which is not"
@@ -147,6 +149,7 @@ def _from_24(line: _Rag24, limits: Limits) -> Answer:
 
 
 def _from_25(line: _Rag25, limits: Limits) -> Answer:
+    # 2025 and 2026 differ by this key; a file that mixes them was put together of two.
     if line.metadata.run_desc is not UNSET:
         raise Unfit("`run_desc` is a field of TREC RAG 2026")
     return _from_metadata(line, limits)
@@ -297,6 +300,7 @@ class _Reports:
 
     def build(self, line: _Report, limits: Limits) -> Answer:
         """Return the answer that a report is."""
+        # Both or neither: nobody could tell which sentences were meant.
         if (line.responses is None) == (line.answer is None):
             raise Unfit("expected the sentences as `responses`, or as `answer`, and not as both")
         said = line.metadata
@@ -310,6 +314,7 @@ class _Reports:
             identifier(topic_of(named), "the topic of metadata", limits),
             identifier(said.run_id, "metadata.run_id", limits) if said.run_id != "" else "",
             sentences,
+            # Reports may cite what they do not list; positions below then still hold.
             (*references, *(doc for doc in cited if doc not in listed)),
             _documents(line.documents or {}, limits),
             said.narrative or "",
@@ -331,6 +336,7 @@ class _Reports:
             strongest = sorted(found, key=found.__getitem__, reverse=True)  # ties as they stand
             return _identifiers(strongest, "citations", limits)
         if way == _BY_POSITION:
+            # No id is known here, as this file cites by position.
             return tuple(_resolved(citation, references, frozenset()) for citation in found)
         return _identifiers(found, "citations", limits)
 
@@ -342,6 +348,7 @@ def _way_of_citing(citations: list[Id] | dict[str, float]) -> str:
     """Return how a sentence cites, which may not be in two ways."""
     if isinstance(citations, dict):
         return "id and confidence"
+    # A number may be an id or a position; only all of them together tell.
     positions = sum(isinstance(citation, int) for citation in citations)
     if 0 < positions < len(citations):
         raise Unfit("cites by position and by id; expected one way in a file")

@@ -162,12 +162,14 @@ def one_a_line(source: Source, expected: str, limits: Limits = DEFAULT) -> Sourc
     JSON lines are returned as they are, unread. The other lines are left empty, so that numbers still hold.
     """
     again = kept(source)
+    # The first line tells: JSON that ends with its line is JSON lines, and most files are.
     if not _goes_on(start_of(again, limits).lstrip().partition(b"\n")[0]):
         return again
     limits, name = limits.for_records(), name_of(source)
     parts: list[bytes] = []
     for part in chunks(again, limits):
         parts.append(part)
+        # Such a file can only be read whole, so that it may be no longer than one record may be.
         if sum(map(len, parts)) > limits.line:
             raise InputError(
                 f"{name}:1: JSON over many lines of more than {limits.line:,} bytes;"
@@ -175,9 +177,13 @@ def one_a_line(source: Source, expected: str, limits: Limits = DEFAULT) -> Sourc
             )
     text = _without_bom(b"".join(parts), name)
     lines, number, at = [], 1, 0
+    # An object that was written prettily ends with a brace at the beginning of a line, where nothing within
+    # it stands.
     for end in [*(match.end() for match in _ENDS.finditer(text)), len(text)]:
         piece, at = text[at:end], end
         if piece.strip():
+            # As many empty lines behind it as it took, so that the next one stands in the line that messages
+            # name.
             lines.append(_compact(piece, f"{name}:{number}", expected) + b"\n" * piece.count(b"\n"))
         number += piece.count(b"\n")
     return _NamedBytes(b"".join(lines), name)
@@ -188,6 +194,7 @@ def _goes_on(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
     except msgspec.DecodeError as error:
+        # Anything else that is wrong with the line is no sign of more to come, and is told when it is read.
         return line.startswith((b"{", b"[")) and "truncated" in str(error)
     except (ValueError, RecursionError):
         return False
@@ -211,6 +218,7 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
         if line == 1:
             text = _without_bom(text, name)
         _refuse_bom(text, name, line)
+        # Asked of stretches only: looking for the end of every line would take as long as reading them.
         if len(text) > limits.line and text.find(b"\n", 0, limits.line) < 0:
             raise InputError(
                 f"{name}:{line}: a line of more than {limits.line:,} bytes;"
@@ -229,11 +237,13 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         return f"JSON nested too deeply to be {expected}"
     if isinstance(error, UnicodeDecodeError):
         return _not_utf8(line)
+    # JSON can name half a character (a lone surrogate), which no text that is stored or printed can hold.
     if half := _HALF.search(line):
         shown = f"half a character ({half[0].decode()}), which no text holds"
         return f"expected {expected}, found {shown}: {quoted(line)}"
     message = str(error)
     if isinstance(error, msgspec.ValidationError):
+        # msgspec ends its messages with a path such as `$.metadata.run_id`; people call that a field.
         what, _, where = message.partition(" - at `$")
         place = f" in {where.rstrip('`').lstrip('.')}" if where.rstrip("`") else ""
         return f"expected {expected}; {_lower(what)}{place}: {quoted(line)}"
@@ -250,6 +260,7 @@ def _not_utf8(line: bytes) -> str:
 
 
 def _lower(text: str) -> str:
+    # An abbreviation such as JSON keeps its capitals.
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
@@ -272,9 +283,11 @@ def repeated_keys(text: bytes, records: Iterable[Any] = ()) -> Iterator[tuple[in
     `records` are all that stands there, where somebody has decoded it. Whether a key can stand twice is told
     by counting: the colons behind quotes are as many as different keys.
     """
+    # Fast for a whole stretch; only where counting cannot rule it out are lines looked at singly.
     if _all_differ(text, records):
         return
     for number, line in enumerate(text.split(b"\n")):
+        # Lines that are no JSON get another message elsewhere.
         key = _repeated(line) if line.lstrip().startswith((b"{", b"[")) else None
         if key is not None:
             yield number, key
@@ -291,6 +304,7 @@ class _Shape:
     def __init__(self, form: Any) -> None:
         """Know nothing yet of lines that are to be read as `form`; nothing ever where that is no struct."""
         self._form = form
+        # Only a struct skips keys that it does not declare; what builds everything has nothing to learn.
         is_struct = isinstance(form, type) and issubclass(form, msgspec.Struct)
         fields = msgspec.structs.fields(form) if is_struct else ()
         self._fields = {field.encode_name: field for field in fields}
@@ -313,6 +327,7 @@ class _Shape:
             records = list(map(self._decode, text.removesuffix(b"\n").split(b"\n")))
         except (ValueError, RecursionError):
             return None
+        # From here on: keys that are certainly different, counted without looking at any key.
         different = len(self._always) * len(records)
         for get, default in self._counted:
             different += len(records) - list(map(get, records)).count(default)
@@ -320,6 +335,7 @@ class _Shape:
             different += sum(map(len, map(get, records)))
         for get in self._nested:
             different += _different(map(get, records))
+        # Without a backslash no quote is escaped, and every colon outside values belongs to a key.
         if b"\\" not in text and different == self._colons_between(text, records):
             return records
         return records if different == _most_keys(text) else None
@@ -331,6 +347,7 @@ class _Shape:
 
     def learn(self, text: bytes) -> None:
         """Look at lines that do not look like those before."""
+        # Building every value of large records costs more than counting their keys each time.
         if not self._left or len(text) > _LARGE * (text.count(b"\n") + 1):
             return
         self._left -= 1
@@ -339,6 +356,7 @@ class _Shape:
         except (ValueError, RecursionError):
             return
         for record in records:
+            # Files whose records differ that much have no shape to learn.
             if record.__class__ is not dict or len(self._is_nested) > _MOST_KEYS:
                 self._left = 0
                 return
@@ -360,6 +378,7 @@ class _Shape:
             own, is_always = self._fields.get(key), key in (self._always or ())
             name = own.name if own else f"unknown_{at}"
             is_flat = is_nested and is_always and key not in self._deep
+            # The declared type decides what is built of it, and what is not built cannot be counted.
             if own and is_nested:  # whose keys would be skipped without being counted
                 self._left, self._decode = 0, None
                 return
@@ -377,7 +396,14 @@ class _Shape:
                 self._with_colons.append(attrgetter(name))
         try:
             form: Any = msgspec.defstruct(
-                "Line", fields, bases=(self._form,), rename=names, kw_only=True, gc=False
+                # A struct of ours with all keys of the file: msgspec then decodes and type-checks in C, and
+                # we count with attrgetter.
+                "Line",
+                fields,
+                bases=(self._form,),
+                rename=names,
+                kw_only=True,
+                gc=False,
             )
         except ValueError:  # a key that no field can have, with a quote or a backslash
             self._left, self._decode = 0, None
@@ -387,10 +413,12 @@ class _Shape:
 
 def _most_keys(text: bytes) -> int | None:
     """Return how many keys there are at most in lines of JSON; None if that is not plain to see."""
+    # One pass in C. Blanks may stand between a key and its colon.
     tight = text.translate(None, b" \t\r")  # a blank less within a value makes no key less
     keys = tight.count(b'":')
     if b"\\" not in tight:
         return keys
+    # `\":` is a quote within a text; behind two backslashes it is a real one, and counting cannot tell.
     return None if b'\\\\"' in tight else keys - tight.count(b'\\":')
 
 
@@ -403,6 +431,7 @@ def _all_differ(text: bytes, records: Iterable[Any]) -> bool:
     """Return whether no key stands twice; False also if that is not plain to see."""
     if b"\\" in text and b'\\\\"' in text:  # a backslash at the end of a text, or of a key
         return False
+    # Long values are kept raw: building texts of megabytes only to count keys would take most of the time.
     large = len(text) > _LARGE * (text.count(b"\n") + 1)
     try:
         if large:
@@ -415,6 +444,7 @@ def _all_differ(text: bytes, records: Iterable[Any]) -> bool:
 def _different(values: Iterable[Any]) -> int:
     """Return how many different keys are in these objects and lists, and in what lies in them."""
     number = 0
+    # Level by level instead of recursion: JSON may be nested deeper than Python's stack is.
     while values := list(values):
         dicts = [value for value in values if value.__class__ is dict]
         number += sum(map(len, dicts))
@@ -432,6 +462,7 @@ def _different_raw(text: bytes, records: Iterable[Any]) -> bool:
         values = list(record.values()) if isinstance(record, dict) else record
         keys -= len(record) if isinstance(record, dict) else 0
         for value in map(bytes, values):
+            # A value without keys of its own, such as a list of numbers, needs no look.
             if value[:1] in b"{[" and (own := _keys(value)):
                 keys -= own
                 if not _different_raw(value, [(_record if value[:1] == b"{" else _items)(value)]):
@@ -457,6 +488,8 @@ def _repeated(line: bytes) -> str | None:
             names.add(name)
 
     try:
+        # Python's own reader is slow, and the only one that shows every pair; it runs on lines under
+        # suspicion only.
         json.loads(line, object_pairs_hook=seen)
     except _Twice as twice:
         return str(twice)
@@ -513,8 +546,10 @@ def has(*keys: str) -> Callable[[dict[str, Any]], bool]:
 def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
     """Return an id as text; numbers stay as they are written."""
     text = str(value)
+    # Blanks alone have a message of their own below.
     if (problem := problem_of_id(text)) is not None and text.strip():
         raise Unfit(f"expected {problem} in `{what}`")
+    # Half characters must not end in a traceback here: they are refused with the line, elsewhere.
     if not text.strip() or len(text.encode("utf-8", "surrogatepass")) > limits.id:
         size = f"{len(text):,} characters" if text.strip() else "nothing"
         raise Unfit(f"expected an id of 1 to {limits.id:,} bytes in `{what}`, found {size}")
@@ -530,6 +565,7 @@ def once(
     first: dict[str, int] = {}
     for line, item in records:
         name = key(item)
+        # None is a key that does not exist, and two of these are no repetition.
         if name is not None and first.setdefault(name, line) != line:
             raise InputError(
                 f"{name_of(source)}:{line}: a second {visible(name)}, the first is in line {first[name]};"
@@ -548,6 +584,7 @@ class _Telling(Generic[_Item]):
     def decode(self, line: bytes) -> _Item:
         if self.form is None:
             self.form = self._told(line)
+            # Made once a file: a decoder takes longer to make than a line to read.
             self._decode = self.form.parse or msgspec.json.Decoder(self.form.struct).decode
         return self.form.build(self._decode(line), self.limits)
 
@@ -558,6 +595,7 @@ class _Telling(Generic[_Item]):
                 return f"expected {self.kind}, one of: {known}; found {quoted(line)}"
             return explained(error, line, self.kind)
         other = self._fitting(line)
+        # The line is right by another form: the user has put two files together.
         if isinstance(error, Unfit) and other is not None and other is not self.form:
             return (
                 f"expected {self.form.name} as in the lines before, found {other.name};"
@@ -568,6 +606,7 @@ class _Telling(Generic[_Item]):
     def _told(self, line: bytes) -> RecordForm[_Item]:
         form = self._fitting(line)
         if form is None:
+            # What is no JSON at all should be called that, and no unknown form.
             msgspec.json.decode(line)  # raises what is wrong with it, if it is no JSON at all
             raise Unfit(_UNKNOWN)
         return form

@@ -124,6 +124,7 @@ class _Words(dict[Any, int]):
         if code is None:
             self[word] = code = len(self.words)
             self.words.append(word)
+        # The spelling itself is kept as a key, too: the next time, it is found without folding.
         self[spelling] = code
         self.new.append(spelling)
         return code
@@ -174,23 +175,31 @@ class JudgementTable:
     ) -> None:
         """Take in a stretch of rows."""
         first, number = len(self), len(records)
+        # Stretches of one file come one after the other.
         if not self.sources or self.sources[-1] != source:
             self.sources.append(source)
         self._stretches.append((first, len(self.sources) - 1, lines))
         self.row_item.extend(map(self.items.__getitem__, map(_ITEM, records)))
         self.row_aspect.extend(map(self.aspects.__getitem__, map(_ASPECT, records)))
         self.row_said.extend(map(self.said.__getitem__, map(_SAID, records)))
+        # map with an attrgetter runs in C: a million rows are read here, and a loop in Python would be most
+        # of the time.
         grades = list(map(_GRADE, records))
+        # Files of labels alone have no column of grades; it begins with the first grade, with NaN for all
+        # rows before.
         if self._grade is None and grades.count(None) < number:
             self._grade = array("d", repeat(math.nan, first))
         if self._grade is not None:
             self._grade.extend([math.nan if grade is None else grade for grade in grades])
         shown = list(map(_SHOWN, records))
         if self._shown is None and shown.count(None) < number:
+            # As with grades: the column is there as soon as one row says it.
             self._shown = array("i", repeat(0, first))
         if self._shown is not None:
             self._shown.extend(_places_shown(source, lines, records))
         self._begin_answers(first, records)
+        # Checked word by word, each once; only if something is odd are rows looked at singly, to name the
+        # line.
         if self._is_odd(first, limits):
             _refuse(source, lines, records, limits)
         if list(map(_CLAIM, records)).count(None) < number:
@@ -228,14 +237,17 @@ class JudgementTable:
 
     def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
         """Note where the answer of a row is another one than that of the row before."""
+        # Rows of one answer mostly stand together: what is stored is where they begin, not whose each row is.
         answers = list(map(_ANSWER, records))
         begins = [at for at, (one, other) in enumerate(pairwise(answers), 1) if one != other]
+        # The first row begins an answer, if there is one.
         begins[:0] = [0] * bool(answers)
         first_of = [answers[at] for at in begins]
         number = len(self.run)
         for at, (column, words) in enumerate(self._whose):
             column.extend(map(words.__getitem__, map(itemgetter(at), first_of)))
         self.begin.extend([first + at for at in begins])
+        # A stretch of the file may end within an answer.
         if number and begins and all(column[number - 1] == column[number] for column, _ in self._whose):
             for column in (self.run, self.judge, self.query, self.begin):  # the answer of the row before
                 del column[number]
@@ -255,6 +267,7 @@ class JudgementTable:
         Each distinct word, and each distinct thing that rows say, is looked at once.
         """
         odd = any(word != "" and problem_of_id(str(word)) for word in self.repeats.new)
+        # `new` are the words since the last look.
         odd = odd or any(problem_of_id(str(word)) for words in self._ids for word in words.new)
         for words, longest in (
             *((words, limits.id) for words in (*self._ids, self.repeats)),
@@ -271,6 +284,7 @@ class JudgementTable:
         if self._grade is None:
             return odd or any((kinds[code].label is not None) != kinds[code].is_graded for code in set(codes))
         grades = self._grade[first:]
+        # A million rows say few different things: a status, a label, and whether there is a grade.
         pairs = set(zip(codes, map(math.isnan, grades), strict=True))
         odd = odd or any(
             (kinds[code].label is not None or not nothing) != kinds[code].is_graded for code, nothing in pairs
@@ -286,6 +300,7 @@ class JudgementTable:
         self.remarks += [f"{STOPPED}: {visible(said)}" for said in self.stopped]
         self.end = self.begin[1:]
         self.end.extend([len(self)] * bool(self.begin))
+        # If no answer lies apart only the stretches are put in order, which are far fewer than rows.
         order, apart = self._in_order()
         if apart:
             self._gather(order)
@@ -310,12 +325,15 @@ class JudgementTable:
             False,
         )
         order = array("i")
+        # Judge, query, repeat and place are packed into one whole number: sorting numbers is much faster than
+        # sorting tuples, and the number itself says where the stretch was.
         for some in of_run:  # one by one, so that few of the numbers below are there at once
             keys = [
                 ((self.judge[at] * queries + self.query[at]) * repeats + self.repeat[at]) * number + at
                 for at in some
             ]
             keys.sort()
+            # Equal but for the place: the same answer, in two stretches.
             apart = apart or any(one // number == other // number for one, other in pairwise(keys))
             order.extend([key % number for key in keys])
         return order, apart
@@ -323,6 +341,7 @@ class JudgementTable:
     def _gather(self, order: Sequence[int]) -> None:
         """Store the rows in the order of answers, which lay apart."""
         begin, end = (array("i", map(column.__getitem__, order)) for column in (self.begin, self.end))
+        # All row numbers in their new order; each column is then one map over them.
         rows = array("i", chain.from_iterable(map(range, begin, end)))
         places = zip(*(map(column.__getitem__, order) for column, _ in self._whose), strict=True)
         run, judge, query, repeats, ends = (array("i") for _ in range(5))
@@ -349,6 +368,7 @@ class JudgementTable:
             self._shown = array("i", map(self._shown.__getitem__, rows))
 
     def _refuse_duplicates(self, begin: int, end: int) -> None:
+        # Every aspect once, whatever the items: nothing can be there twice.
         if len(set(self.row_aspect[begin:end])) == end - begin:
             return
         seen: dict[tuple[int, int], dict[str, int]] = {}
@@ -362,6 +382,7 @@ class JudgementTable:
             rubrics[rubric] = row
 
     def _twice(self, first: int, second: int) -> str:
+        # Only for a message, so that it may take long.
         answer = next(at for at in range(len(self.run)) if self.begin[at] <= first < self.end[at])
         line = self.line(answer, first)
         repeat = f", repeat {visible(str(line.repeat))}" if line.repeat else ""
@@ -387,6 +408,7 @@ class JudgementTable:
         return self._stretch(row)[1] in self.by_text
 
     def _stretch(self, row: int) -> tuple[int, int, Sequence[int]]:
+        # Stretches are in the order of reading, by their first row.
         at = bisect_right(self._stretches, self.position(row), key=lambda stretch: stretch[0])
         return self._stretches[at - 1]
 
@@ -404,6 +426,7 @@ class JudgementTable:
         if key not in self.kept:
             there = {place[1:] for place in self.facts if place[0] == run}
             for judge in range(len(self.judges.words)):
+                # Also answers that were judged and whose texts nobody gave.
                 there |= {(self.query[answer], self.repeat[answer]) for answer in self.answers_of(run, judge)}
             found: dict[int, list[int]] = {}
             for query, repeat in sorted(there):
@@ -428,6 +451,7 @@ class JudgementTable:
                 )
 
     def _first(self, place: tuple[int, int, int]) -> int:
+        # Answers are sorted by run, judge and query, so that those of one lie together.
         return bisect_left(
             range(len(self.run)), place, key=lambda at: (self.run[at], self.judge[at], self.query[at])
         )
@@ -487,6 +511,7 @@ class JudgementTable:
     def only(self, is_kept: Callable[[JudgementLine], bool]) -> JudgementTable:
         """Return the table with some of its rows alone."""
         part = copy(self)
+        # What was made of all rows is not right for some of them.
         part.kept = {}
         kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
         rows = [row for some in kept for row in some]
@@ -497,6 +522,7 @@ class JudgementTable:
             for column in (self.run, self.judge, self.query, self.repeat)
         )
         part.begin, part.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
+        # So that messages name the lines of the file, not of the part.
         part._order = array("i", map(self.position, rows))
         part.row_item, part.row_aspect, part.row_said = (
             array("i", map(column.__getitem__, rows))
@@ -508,6 +534,7 @@ class JudgementTable:
 
     def facts_of(self, run: str, query: str, repeat: str = "") -> AnswerFacts:
         """Return what is known of an answer; made when first asked for."""
+        # Looking a word up numbers it: answers of which nobody judged anything become known here.
         place = self.runs[run], self.queries[query], self.repeats[repeat]
         if place not in self.facts:
             self.facts[place] = AnswerFacts()
@@ -532,6 +559,7 @@ class JudgementTable:
 
     def add_file(self, source: Source, limits: Limits = DEFAULT) -> None:
         """Read a file of any of these kinds, told apart by its first record."""
+        # A data set that stands for a file.
         if callable(content := getattr(source, "qrels", None)):
             self.add_dicts(map(_of_document, content()))
             return
@@ -564,7 +592,7 @@ class JudgementTable:
             _add_answer(self, answer)
 
     def _add_judgements(self, source: Source, limits: Limits = DEFAULT) -> None:
-        """Read a file of judgements into the self."""
+        """Read a file of our own judgements."""
         name = name_of(source)
         for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
             self.add(name, lines, records, limits)
@@ -607,6 +635,7 @@ def _places_shown(source: str, lines: Sequence[int], records: Sequence[Judgement
         if record.shown is None:
             yield 0
             continue
+        # Ids may be numbers in JSON.
         names = list(map(str, record.shown))
         if str(record.run_id) not in names or len(set(names)) < len(names):
             raise InputError(
@@ -630,6 +659,7 @@ def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
 def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits) -> None:
     """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""
     findings = Complaints()
+    # Ids first, all of them: with an odd one no other message could name its row.
     for name in _IDS:  # the text of a nugget, an aspect, may have blanks around it
         for line, record in zip(lines, records, strict=True):
             given = str(getattr(record, name))
@@ -657,6 +687,7 @@ def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine],
 
 
 def _is_long(word: str, longest: int) -> bool:
+    # A short text cannot be too long in bytes either, which spares encoding it.
     return len(word) * _BYTES_A_CHARACTER > longest and len(word.encode()) > longest
 
 
@@ -712,6 +743,7 @@ def _add_assignments(table: JudgementTable, source: Source, limits: Limits = DEF
 
 def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:
     """Yield a row a nugget; nuggetizer's `failed` is a judgement that is missing."""
+    # Nuggets have no ids here; two of the same text are told apart by a number.
     texts = distinct([nugget.text for nugget in answer.nuggets])
     for text, nugget in zip(texts, answer.nuggets, strict=True):
         failed = nugget.assignment == "failed"
@@ -742,6 +774,7 @@ def distinct(texts: list[str]) -> list[str]:
     names: dict[str, None] = {}
     for text in texts:
         numbered = (f"{text} #{number}" for number in count(2))
+        # Also not a name that another text bears by itself.
         names[text if text not in names else next(n for n in numbered if n not in {*names, *texts})] = None
     return list(names)
 
@@ -791,8 +824,10 @@ def _start(source: Source, limits: Limits) -> bytes:
 
 def _kind_by(start: bytes, source: Source) -> str:
     record = first_record(start)
+    # Longer than what was looked at, or no JSON.
     if record is None:
         return _kind_of_piece(start)
+    # Keys that only one kind has come first; `grade` alone may stand in several.
     if "aspect" in record or ("status" in record and "query_id" in record) or "label" in record:
         return "judgements"
     if _assigned(record.get("nuggets")):

@@ -111,10 +111,13 @@ class Qrels:
         for query, inner in mappings(judgements, name, "{doc: grade}"):
             for key, value in inner.items():
                 if not isinstance(value, Mapping):
+                    # A grade in the place of a mapping: the keys are documents, and the one nugget is called
+                    # 0.
                     rows.append((query, key, value, "0"))
                 elif value:
                     rows.extend((query, doc, grade, key) for doc, grade in value.items())
                 else:
+                    # A nugget that nothing supports has no rows, and counts in coverage all the same.
                     unsupported.append((query, key))
         empty = ids(judgements, name, "query_id"), _pairs_of(unsupported, name)
         qrels = cls._from_columns(list(zip(*rows, strict=True)), name, *empty)
@@ -132,6 +135,8 @@ class Qrels:
         nugget = _nugget_field(records[0]) if records else None
         columns = columns_of(records, (*_FIELDS, nugget) if nugget else _FIELDS)
         qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(records)], name)
+        # `iteration` is TREC's column, which many files fill with 0 or Q0; the other names can only mean
+        # nuggets.
         qrels.declared = nugget != _NUGGET_NAMES[0]
         return qrels
 
@@ -232,6 +237,7 @@ class Qrels:
 
     def numbers(self, query: int, docs: Sequence[bytes]) -> Sequence[int]:
         """Return the number of each document within a query; -1 where nothing is kept, -2 if unjudged."""
+        # The compiled part looks up all documents of a query in one call.
         if self._handle:
             # Bytes that hold 32-bit numbers: one object for all, whatever their number.
             return memoryview(kernel.qrels_numbers(self._handle, query, docs)).cast("i").tolist()
@@ -243,6 +249,7 @@ class Qrels:
     def compiled(self) -> Any:
         """Return these judgements as the compiled reader looks documents up in; None where there is none."""
         if self._handle is None and kernel is not None:
+            # False, not None, if it could not be made: then it is not tried again.
             self._handle = self._fed()
         return self._handle or None
 
@@ -254,6 +261,7 @@ class Qrels:
     @property
     def looks_plain(self) -> bool:
         """Whether what stands in the nuggets' column is probably none: numbers, one a document everywhere."""
+        # Where documents stand under several values of the column it is a nugget, whatever it looks like.
         if self.declared or not self.has_nuggets or not self._columns.one_nugget_a_document:
             return False
         return all(_NUMBER.fullmatch(name) for query in self.query_ids for name in self.nuggets(query))
@@ -262,6 +270,7 @@ class Qrels:
         """Return the judgements as of documents alone; raise an error if grades of a document differ."""
         columns = self._columns
         lowest = [min(columns.grade[first:last]) for first, last in pairwise(columns.pairs)]
+        # If grades of a document agree over its rows the column holds no nugget that anybody judged by.
         for at, (least, most) in enumerate(zip(lowest, self._grades, strict=True)):
             if least != most:
                 query = next(number for number, end in enumerate(columns.docs[1:]) if at < end)
@@ -275,6 +284,7 @@ class Qrels:
         queries, total = len(columns.queries), len(lowest)
         plain = copy(self)
         plain._columns = columns._replace(
+            # A query without nuggets stays without.
             listed=array("i", [min(1, number) for number in columns.listed]),
             pairs=array("q", range(total + 1)),
             # Zeros: every document supports the one nugget `0`, in so far as its grade says.
@@ -292,6 +302,7 @@ class Qrels:
         """Return the same judgements; the nuggets of each query weigh so much, None where all weigh alike."""
         weighed = copy(self)
         weighed._weights = weights
+        # cached_property keeps its value there; topics know the weights.
         weighed.__dict__.pop("topics", None)
         return weighed
 
@@ -332,6 +343,7 @@ class Qrels:
         for number, query in enumerate(self.query_ids):
             first, nuggets = columns.docs[number], self.nuggets(query)
             docs = self._names(first, columns.docs[number + 1])
+            # By id, so that the same judgements give the same lines whichever reader read them.
             for at in sorted(range(len(docs)), key=docs.__getitem__):
                 for pair in range(columns.pairs[first + at], columns.pairs[first + at + 1]):
                     yield Qrel(query, docs[at], columns.grade[pair], nuggets[columns.nugget[pair]])
@@ -348,6 +360,7 @@ class Qrels:
         return self._below is not None or not any(self._columns.below)
 
     def __getstate__(self) -> dict[str, Any]:
+        # What is cached can be made again there, and the compiled part's memory cannot travel.
         state = {name: value for name, value in self.__dict__.items() if name in _SENT}
         columns = Columns._make(_owned(self._columns))
         return state | {"_columns": columns, "_handle": None, "_places": {}}
@@ -377,11 +390,13 @@ class Qrels:
         handle = kernel.qrels_new(1, SEED, DEFAULT.record, DEFAULT.record, LARGEST_GRADE, True)
         for number, query in enumerate(columns.queries):
             names = _named(columns.ids, columns.id_ends, columns.docs[number], columns.docs[number + 1])
+            # Grades are not looked up there, only whether a document is kept (1) or below the floor (0).
             lines = [b"%s\t0\t%s\t1\n" % (query, name) for name in names]
             below = self._below[number] if self._below else ()
             lines += [b"%s\t0\t%s\t0\n" % (query, name) for name in below]
             # An empty query counts for the mean, but the reader knows queries by their lines only.
             if not lines:  # the query counts all the same: a document that no run can hold
+                # By chance, so that no file can be written that holds this id.
                 lines = [b"%s\t0\t%s\t0\n" % (query, urandom(16).hex().encode())]
             if kernel.qrels_feed(handle, b"".join(lines)):
                 return False
@@ -429,6 +444,7 @@ def _fed(
         if refused:
             # The compiled reader counted the lines before this text; the plain one names the bad one.
             if isinstance(text.lines, int):
+                # Texts come without numbers to the compiled reader.
                 text = text._replace(lines=1 + kernel.lines_before(handle))
             kind.stretch(text, name, reading)
             return False
@@ -437,6 +453,7 @@ def _fed(
 
 def _quick(column: Sequence[int]) -> Sequence[int]:
     """Return a column so that looking into it costs little, where it is not large."""
+    # A list gives its numbers faster, an array or a view takes a quarter of the memory.
     return list(column) if len(column) <= _LARGE else column
 
 
@@ -453,6 +470,7 @@ def _regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
     """Put the rows of each query together, otherwise in their old order."""
     of_query: dict[bytes, list[tuple[Any, ...]]] = {}
     for rows in stretches:
+        # The first field is the name of the source, the same for all.
         for row in zip(*rows[1:], strict=True):
             of_query.setdefault(row[1], []).append(row)
     together = zip(*(row for rows in of_query.values() for row in rows), strict=True)
@@ -466,6 +484,7 @@ def _whole_queries(stretches: Iterable[QrelsRows]) -> Iterator[QrelsRows]:
         first, *others = _begins(rows.queries)
         for last in (*others, len(rows.queries)):
             part = QrelsRows._make((rows.source, *(column[first:last] for column in rows[1:])))
+            # The last query of a stretch may go on in the next one; it waits until another begins.
             if waiting and waiting[0].queries[0] != part.queries[0]:
                 yield _joined(waiting)
                 waiting = []
@@ -499,6 +518,7 @@ class _Topic:
         self.docs = _numbered(kept.docs)
         self.below = frozenset(every - self.docs.keys()) if len(every) > len(self.docs) else frozenset()
         width = len(self.nuggets)
+        # A pair of document and nugget as one number, so that sorting needs no tuples.
         keys = [
             self.docs[doc] * width + self.nuggets[name]
             for doc, name in zip(kept.docs, kept.nuggets, strict=True)

@@ -103,6 +103,7 @@ class Score:
         found = {group: combined(self.measure, of) for group, of in self.numbers_by(self.groups).items()}
         if self.weights is None:
             return mean(found.values())
+        # 0 · NaN is NaN: a group that counts nothing may be undefined.
         return math.fsum(weight * found[group] for group, weight in self.weights.items() if weight)
 
     @cached_property
@@ -161,6 +162,7 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
     values from least to greatest. What is undefined is left out of each, and NaN is what is made of nothing.
     """
     aggregate: Any = measure.aggregate
+    # Shares know their parts and wholes; NaN among them is left out by `pooled`.
     if aggregate == "pool":
         return float(pooled(values))
     defined = [value for value in values if value == value]
@@ -169,6 +171,7 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
     if aggregate == "sum":
         return math.fsum(defined)
     try:
+        # Sorted, so that no sum depends on the order in which queries stand in a file.
         found = float(aggregate(sorted(defined)))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
@@ -222,6 +225,7 @@ class Scores(Displayed, Mapping[Any, Score]):
         if found is None and isinstance(measure, str):
             from rageval.measures.parsing import parse_measure
 
+            # Another spelling of a measure that was scored, such as R@1 for recall@1.
             found = self._find(str(parse_measure(measure)))
         if found is None:
             raise KeyError(f"{measure}; scored here: {', '.join(map(str, self))}")
@@ -229,6 +233,8 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     def _find(self, name: str) -> Score | None:
         """Return the score of the measure of this name, or of the one that was asked for by this name."""
+        # What it is called goes before what it was asked for as: with `rel` two may have been asked for by
+        # one name.
         named = [score for score in self.scores if str(score.measure) == name]
         asked = [score for score in self.scores if str(score.asked) == name]
         return next(iter(named + asked), None)
@@ -315,6 +321,8 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
     if not abs(total - 1) <= 1e-6 or not min(weights.values(), default=-1.0) >= 0:
         raise InputError(f"{source}: expected weights from 0 that sum to 1, found a sum of {total:g}")
     there = set(groups.values())
+    # A group without weight is an error, and so is a weight for a group that does not exist: most likely
+    # misspelt.
     lost = sorted(there - set(weights)) + sorted(name for name in set(weights) - there if weights[name])
     if lost:
         raise InputError(
