@@ -85,7 +85,9 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     from rageval import comparison
 
     fields = comparison.Settings.__dataclass_fields__
+    # Options of both come in one bag; what is left belongs to scoring.
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
+    # Runs to be scored, or scores that are there already: told by whether anything is given beside.
     if runs is not None or qrels is not None:
         from rageval.scoring.evaluation import Rules
 
@@ -221,6 +223,7 @@ def report(
     from rageval.pages.page import page
 
     _refuse(options, Settings.__dataclass_fields__)
+    # Scores know values and no rankings: what was found where is not on this page.
     extra = Beside(title=title, questions=questions, groups=groups or {})
     found = finished(measured(_several(scores), Settings(**options)), _several(scores), extra)
     found["provenance"] = provenance(["rageval.report(…)"], ())
@@ -278,7 +281,14 @@ class Judged(Displayed, list[dict[str, Any]]):
         from rageval.scoring.answers import evaluate_judged
 
         options = {"on_missing": self._on_missing, **options}
+<<<<<<< HEAD
         return evaluate_judged(measures, self, self._answers, **options)
+=======
+        # No measure looks at passages, which may be megabytes.
+        texts = (answer._replace(passages=(), prompt="") for answer in self._answers)
+        answers = [json.loads(line) for line in write_answers(texts, "plain")]
+        return evaluate_answers(measures, self, answers=answers or None, **options)
+>>>>>>> 99594bb (Say why in comments: judges, the store, data sets)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the judgements as JSON lines, as `rageval judge -o` does, and return where they are."""
@@ -375,6 +385,7 @@ def judge(
     """
     from rageval import judges as room
 
+    # Everything that can be wrong is said before anybody is asked, and paid.
     _refuse(options, room.Settings.__dataclass_fields__)
     chosen = _of_answers(measures)
     known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
@@ -425,6 +436,7 @@ def _file(source: Any, what: str) -> Any:
 
     if isinstance(source, str | os.PathLike):
         return standing_for(source, what.replace("passages", "documents"))
+    # A DataFrame of pandas', told without importing pandas.
     if hasattr(source, "columns"):
         from rageval.files.objects import records_of_frame
 
@@ -432,6 +444,7 @@ def _file(source: Any, what: str) -> Any:
     if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
         return source
     found = list(source)
+    # Records go the way of a file, with the same checks and messages.
     if any(isinstance(item, Mapping) for item in found):
         return in_memory(found, what)
     return [_file(item, what) for item in found]

@@ -114,6 +114,7 @@ def load(
     Dataset
         Queries, documents, judgements, nuggets: what the data set holds.
     """
+    # Ours first: no package may take the place of one of our ids.
     pair = find(dataset)
     if pair is not None:
         fetched = partial(fetching.files_of, *pair, accept_license=accept_license, transport=transport)
@@ -129,11 +130,13 @@ def own(
     raised = DEFAULT._replace(**spec.limits).changed(tuple(limits))
 
     def read(what: str) -> Iterator[Any]:
+        # Judgements of ours over a collection that ir_datasets has: fetched there, once for both.
         if what == "documents" and spec.documents_from:
             return iter(_referred(spec).docs_iter())
         paths = files(reader.role.get(what, what))
         found = reader.read[what](paths, raised)
         if what == "qrels" and not benchmark.nuggets_in_qrels:
+            # The column holds what the publishers put there, which is no nugget.
             found = (qrel._replace(iteration="0") for qrel in found)
         return _of_split(found, what, spec, reader, paths, raised)
 
@@ -155,6 +158,7 @@ def reader_of(benchmark: Benchmark) -> Reader:
     """Return the reader of one of our benchmarks."""
     from importlib import import_module
 
+    # One file of this folder reads one benchmark, or several that look alike.
     name = benchmark.reader or benchmark.name.replace("-", "_")
     reader: Reader = import_module(f"rageval.datasets._{name}").READER
     return reader
@@ -168,6 +172,7 @@ def _of_split(
         return found
     if what == "questions":
         return (question for question in found if dict(question.facts).get("split") == spec.split)
+    # The questions say which split they are of; everything else says only its question.
     everything = reader.read["questions"](paths, limits)
     asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
     question_of = reader.question_of or (lambda item: str(item.query_id))
@@ -271,6 +276,7 @@ def _questions(dataset: Any) -> Iterator[Question]:
 
 def _qrels(dataset: Any) -> Iterator[Qrel]:
     kind = dataset.qrels_cls()
+    # Our own records, registered with ir_datasets, keep the nugget in `iteration`.
     known = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
     nugget = next((name for name in known if name in kind._fields), None)
     for qrel in dataset.qrels_iter():
@@ -295,6 +301,8 @@ class _DocumentStore:
         self, folder: Path, role: str, documents: Callable[[], Iterator[Any]], kind: type[Any] | None
     ) -> None:
         kept = _home.manifest_of(folder).get(role, [])
+        # The name tells of which files it was made: with newer files there is another name, and it is made
+        # anew.
         version = zlib.crc32("".join(file.sha256 for file in kept).encode())
         self._path = folder / f"documents-{version:08x}.sqlite"
         self._folder, self._documents, self._kind = folder, documents, kind
@@ -311,9 +319,11 @@ class _DocumentStore:
         """Make the database, unless it is there; of several processes one does."""
         if self.built():
             return
+        # Of processes that wait here the next finds it made, and looks once more.
         with _home.locked(self._folder):
             if self.built():
                 return
+            # Of files that have been replaced: nobody asks for it again.
             for old in self._folder.glob("*documents-*.sqlite*"):
                 with suppress(OSError):
                     old.unlink()
@@ -329,9 +339,12 @@ class _DocumentStore:
 
     def _write(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as database:
+            # It is made beside its place and moved there when whole: a crash leaves nothing that has to be
+            # undone.
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("PRAGMA synchronous = OFF")
             database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
+            # Packed, as web pages shrink to a fifth.
             rows = ((document.doc_id, _packed(document)) for document in self._documents())
             database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
             database.commit()
@@ -355,6 +368,7 @@ class _DocumentStore:
         with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
+                # SQLite takes a limited number of places in one statement.
                 marks = ",".join("?" * len(some))
                 query = f"SELECT fields FROM document WHERE id IN ({marks})"
                 for (packed,) in database.execute(query, some):

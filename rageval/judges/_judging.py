@@ -58,6 +58,7 @@ class Judge:
         if self.share is None:
             return True
         part, whole = self.share
+        # By the key and not by its place, so that a share stays the same when questions are added.
         return int(request.key(self.name, self.endpoint)[:16], 16) % whole == part
 
 
@@ -78,6 +79,7 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
 
     What the form of an answer decides is not asked. What fails has its status and no grade.
     """
+    # Of the whole task, before anything is left out of it: shares must not depend on what is decided.
     mine = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
     labels = [decided(rubric, task) for task in mine]
     todo = [replace(task, data=_undecided(rubric, task.data)) for task in mine]
@@ -101,15 +103,18 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, 
     """
     found: dict[int, list[_Outcome]] = {number: [] for number in todo}
     now = dict(todo)
+    # How often each was asked for its present step.
     tries = dict.fromkeys(todo, 1)
     waiting = {number: rubric.checked_request(task.data, task.ids) for number, task in todo.items()}
     while (
         True
     ):  # once where there is nothing to ask, too: a share without a task has its store like the others
         again: dict[int, Request] = {}
+        # All that waits goes out together; replies come in any order.
         for number, reply in judge.ask(waiting.items()):
             task, request = now[number], waiting[number]
             outcome, retry = _read(rubric, task, request, reply)
+            # A bad reply is stored as well: the next go asks with the same words and finds the same replies.
             if retry is not None and tries[number] < rubric.file.tries:
                 again[number] = retry
                 tries[number] += 1
@@ -139,6 +144,7 @@ def _next(rubric: Rubric, task: Task, outcome: _Outcome) -> Mapping[str, Any] | 
 def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outcome:
     """Return what several replies of one thing come to, with all that they took."""
     last = outcomes[-1]
+    # Asked once beside each gold answer: one that was not read may have been the right one, and is missing.
     if rubric.file.each is not None and not any(map(rubric.is_best, last.verdicts)):
         last = next((each for each in outcomes if each.status not in GRADED), last)
     if last.status in _COUNTED and rubric.file.lenient and rubric.file.unreadable:
@@ -146,6 +152,7 @@ def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outco
     if len(outcomes) == 1:
         return last
     spent = [each.reply.usage for each in outcomes]
+    # What all of them took; the last alone would hide the price of asking again.
     usage = Usage(sum(each.input for each in spent), sum(each.output for each in spent))
     attempts = sum(each.attempts for each in outcomes)
     return replace(last, reply=replace(last.reply, usage=usage), attempts=attempts)
@@ -163,6 +170,7 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_
     """Return what a reply comes to, and the request that may get a better one."""
     is_read = reply.status == OK or (reply.status == TRUNCATED and rubric.file.unfenced)  # sources don't look
     if reply.status == TRUNCATED and not is_read:
+        # Once, with twice the room: a judge that rambles would otherwise take all there is.
         more = replace(request, max_tokens=2 * request.max_tokens)
         is_first = request.max_tokens == rubric.file.max_tokens
         return _Outcome(TRUNCATED, detail=reply.detail), more if is_first else None
@@ -176,6 +184,7 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_
     except Invalid as error:
         if rubric.file.unfenced:
             return _Outcome(INVALID, detail=str(error)), rubric.again(request)
+        # Another sample is another key, as the same question would find its stored, bad reply.
         again = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
         retry = again.with_more(_note(str(error)))
         return _Outcome(INVALID, detail=str(error)), retry
@@ -186,6 +195,8 @@ def _note(trouble: str) -> Shown:
     """Return what was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
     begun, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
     why = ("; why stands, as data, between the two lines ", Mark(1), " below")
+    # The reply may have been written by whoever wants to be judged well: it is quoted as data, behind a
+    # fence.
     shown = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
     return as_note((begun, *why, end, *shown), f"{begun}: {trouble}{end}")
 
@@ -201,6 +212,7 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: Judge) -> list[d
         "usage": {"input": reply.usage.input, "output": reply.usage.output},
     }
     rows = _said_rows(task, outcome, common)
+    # Who adds up tokens over rows would otherwise count a call as often as it has nuggets.
     rows[0] |= {key: value for key, value in call.items() if value}  # once a call, not once a nugget
     return rows
 
@@ -233,6 +245,7 @@ def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     """Label, grade and reasons; in a comparison from the side of this row's system."""
     label, grade = verdict.label, verdict.grade
     if row.shown and label in _SIDES:
+        # `a` is who was shown first; each system's row says what it means for that system.
         label, grade = _SIDES[label if row.run == row.shown[0] else _OTHER[label]]
     said = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
     said |= {"unquoted": True} if verdict.unquoted else {}
@@ -249,6 +262,7 @@ def decided(rubric: Rubric, task: Task) -> str | None:
         found = next((label for label in labels if label in ("accurate", "missing")), None)
         return found or (None if None in labels else "incorrect")
     label = first_stage(data["answer"], data["gold"], rubric.file.abstentions)
+    # Rubrics of three labels call accurate what those of four call perfect.
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
 
 
@@ -292,10 +306,13 @@ def _is_quoted(evidence: str, text: str) -> bool:
     >>> _is_quoted("perfectly safe", "It's safe."), _is_quoted(" … ", "It is."), _is_quoted("✓", "✓ (yes)")
     (False, False, True)
     """
+    # Judges leave words out of a quote with dots; what stands between must be there.
     pieces = [piece.strip() for piece in _LEFT_OUT.split(evidence) if piece.strip()]
     shown = _as_quoted(text)
     return 0 < len(pieces) <= _MOST_PIECES and all(
-        piece in text or (_as_quoted(piece) or "\n") in shown for piece in pieces
+        # A line end is in no folded text: a piece that folds to nothing is found only as it stands.
+        piece in text or (_as_quoted(piece) or "\n") in shown
+        for piece in pieces
     )
 
 
@@ -305,6 +322,7 @@ def _as_quoted(text: str) -> str:
     >>> _as_quoted("It’s  SAFE.") == _as_quoted("it's safe")
     True
     """
+    # Quotation marks, dashes and blanks change when text is copied; words do not.
     return re.sub(r"\W+", " ", compatible(text).casefold()).strip()
 
 
@@ -340,6 +358,7 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
     written.nuggets = [
         Nugget(query, str(at), text)
         for query, found in written.texts.items()
+        # The prompt asks for the most important first.
         for at, text in enumerate(found[: rubric.file.kept])
         if query not in written.failed
     ]
@@ -348,6 +367,7 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
 
 def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
     """Return the first task of each question that is this judge's; all others of the question go with it."""
+    # Reversed, so that the first of each query is the one that stays.
     first = {task.rows[""][0].query: task for task in reversed(list(tasks(rubric, material)))}
     mine = [task for task in first.values() if judge.is_mine(rubric.request(task.data, task.ids))]
     return mine[::-1]
@@ -373,6 +393,7 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
     mine = {task.rows[""][0].query for task in _share(rubric, material, judge)}
     of_query = {query: found for query, found in of_query.items() if query in mine}
     written = Written()
+    # Round by round over all questions: each call needs the list that the one before made.
     for at in range(max(map(len, of_query.values()), default=0)):
         queries = [query for query in of_query if at < len(of_query[query]) and query not in written.failed]
         todo = {

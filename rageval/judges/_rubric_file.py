@@ -202,6 +202,7 @@ def _where(source: str, text: str, key: str) -> str:
     """Return the source with the line in which the key stands, if it does."""
     pattern = re.compile(rf"\s*(?:\[+)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else None
     for number, line in enumerate(text.splitlines(), 1):
+        # TOML's reader tells no lines, so the key is looked for; a message without a line is right as well.
         if pattern is not None and pattern.match(line):
             return f"{source}:{number}"
     return source
@@ -246,9 +247,11 @@ def _problems(found: RubricFile) -> Iterator[tuple[str, str]]:
 def _of_numbers(found: RubricFile) -> Iterator[tuple[str, str]]:
     for field, most in _MOST.items():
         number = getattr(found, field)
+        # True is an int to isinstance.
         if type(number) is not int or not 1 <= number <= most:
             yield field, f"{field} = {number}, expected a whole number from 1 to {most:,}"
     for label, grade in found.labels.items():
+        # Written so that NaN is refused, too.
         if not abs(grade) <= _LARGEST:
             yield label, f"labels: {label!r} = {grade}, expected a grade from -{_LARGEST:,} to {_LARGEST:,}"
     for name, (low, high) in found.ranges.items():
@@ -305,6 +308,7 @@ def _of_template(found: RubricFile, key: str, text: str, number: int) -> Iterato
         yield key, f"{key}: {error}"
         return
     steps = [f"step{at + 1}" for at in range(number if key == "steps" else len(found.prompt.steps))]
+    # A step may quote the replies of the steps before it, not its own.
     known = ["rank", "text", "candidate"] if key == "item" else [*found.fields, *found.sees, *steps]
     strange = [name for name in names if name not in known and name != "examples"]
     if strange:
@@ -321,6 +325,7 @@ def _of_reading(found: RubricFile) -> Iterator[tuple[str, str]]:
         yield "patterns", 'patterns and reads = "pattern" belong together'
     for pattern in found.patterns:
         try:
+            # A pattern that can take exponential time would hang on a reply that somebody chose.
             require_quick(pattern)
         except ValueError as error:
             yield "patterns", f"patterns: {pattern[:80]!r}: {error}"
@@ -348,6 +353,7 @@ def _of_rules(found: RubricFile) -> Iterator[tuple[str, str]]:
         yield "trim", "trim: expected a field that it sees, and either words or tokens, from 1"
     if (trim.tokens is None) != (trim.tokenizer is None):
         yield "trim", "trim: tokens need the tokenizer that counts them: tokenizer = FILE"
+    # Another tokenizer cuts elsewhere, and judgements of both would bear one name.
     elif trim.tokenizer is not None and trim.sha256 != sha256_of(trim.tokenizer):
         yield "tokenizer", f"trim: {trim.tokenizer} is not the file it was (expected sha256 = {trim.sha256})"
 
@@ -389,6 +395,7 @@ def _toml(value: Any) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if not isinstance(value, str):
         return json.dumps(value)
+    # Literal texts of TOML know no escapes: what they cannot hold is written with quotes.
     if "\n" in value and "'''" not in value and not _UNPRINTED.search(value) and not value.endswith("'"):
         return f"'''\n{value}'''"
     return _quoted(value)

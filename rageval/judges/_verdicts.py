@@ -58,6 +58,7 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     if found is not None:
         return found, False
     text = _without_fence(text)
+    # From what is right to what is often meant; a repair that changes what is said is none.
     for attempt in (_strict, _without_last_commas, _as_python):
         found = attempt(text)
         if found is not None:
@@ -67,6 +68,7 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
 
 def _strict(text: str) -> dict[str, Any] | None:
     try:
+        # Python takes NaN and repeated keys without a word, neither of which a verdict may hold.
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         if isinstance(error, Invalid):
@@ -81,6 +83,7 @@ def _mended(value: Any, depth: int = 1) -> Any:
         return mended(value)
     if not isinstance(value, dict | list):
         return value
+    # A reply comes from outside: its nesting must not exhaust the stack of whoever reads it later.
     if depth > _DEEPEST:
         raise Invalid(f"expected an object that is nested {_DEEPEST} deep at most")
     if isinstance(value, list):
@@ -90,6 +93,7 @@ def _mended(value: Any, depth: int = 1) -> Any:
 
 def _without_fence(text: str) -> str:
     first, _, rest = text.partition("\n")
+    # Models put JSON into a fence of Markdown, against all instructions.
     inner = rest.removesuffix("```").rstrip(" \t\r\f\v")
     if rest.endswith("```") and inner.endswith("\n") and _FENCE.fullmatch(first):
         return inner.strip()
@@ -122,6 +126,7 @@ def _from_python(text: str) -> Iterator[str]:
             raise _NoPython
         kind, said = found.lastgroup, found[0]
         if kind == "string":
+            # Read by a grammar of our own and never by `eval`: it is a stranger's text.
             yield json.dumps(_ESCAPE.sub(_meant, said[1:-1]))
         elif kind == "number":
             yield _number(said)
@@ -151,11 +156,13 @@ def _meant(escape: re.Match[str]) -> str:
 def _number(said: str) -> str:
     """Return a number as JSON writes it: Python may leave out digits beside the point."""
     said = said.removeprefix("+")
+    # `.5` and `1.` are numbers to Python, not to JSON.
     return repr(float(said)) if re.search(r"(?<!\d)\.|\.(?!\d)", said) else said
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    # A judge that gives a label twice may mean either.
     if len(found) < len(pairs):
         raise Invalid("a key stands twice in the object")
     return found
@@ -185,6 +192,7 @@ def _label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
 def _number_of(record: dict[str, Any], key: str, low: float, high: float, whole: bool) -> float:
     """Return a number on the scale; never clipped, never rounded, never read out of text."""
     value = record.get(key)
+    # True is an int in Python; NaN fails both comparisons.
     if not isinstance(value, bool) and isinstance(value, int | float) and low <= value <= high:
         number = float(value)
         if number.is_integer() or not whole:
@@ -210,6 +218,7 @@ def _by_id(items: list[Any], ids: tuple[str, ...], what: str) -> dict[str, dict[
         if item["id"] in found:
             raise Invalid(f"{what} {item['id']!r:.80} stands twice")
         found[item["id"]] = item
+    # A list that is one short is no list: nobody knows whether the others are in their right places.
     lost = [name for name in ids if name not in found]
     strange = [name for name in found if name not in ids]
     if lost or strange:
@@ -262,6 +271,7 @@ def _object(properties: _Schema) -> _Schema:
         "type": "object",
         "properties": properties,
         "required": list(properties),
+        # Providers that enforce schemas ask for it, and for all properties to be required.
         "additionalProperties": False,
     }
 
@@ -323,6 +333,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """Return a verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _parted(ids)
+    # The rubric's first label is support, its second the lack of it.
     yes, no, *_ = scale.labels
     verdicts = []
     for document, row in _by_id(_list_of(reply, "documents"), documents, "document").items():
@@ -338,6 +349,7 @@ def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[V
 
 def _parted(ids: _Ids) -> tuple[_Ids, _Ids]:
     """Ids of documents and of nuggets, which stand behind an empty one."""
+    # Put there by whoever made the task.
     border = ids.index("")
     return ids[:border], ids[border + 1 :]
 
@@ -352,6 +364,7 @@ def _texts(name: str, key: str) -> ReplyKind:
         texts = _list_of(reply, key)
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise Invalid(f"{key}: expected a list of texts, found {texts!r:.80}")
+        # Case and blanks make no second nugget.
         if len({text.strip().casefold() for text in texts}) < len(texts):
             raise Invalid(f"{key}: a text stands twice")
         if len(texts) > scale.most:

@@ -109,6 +109,8 @@ def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
+        # A rubric of several numbers says all of them in one call; each becomes a judgement of its own
+        # aspect.
         names = tuple(rubric.file.ranges) or ("",)
         rows = {
             name: (VerdictRow(answer.query_id, answer.run_id, aspect=name or "0", also=repeat_of(answer)),)
@@ -121,6 +123,7 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
     """Return what the rubric wants to see of an answer and its question."""
     show: dict[str, Callable[[], Any]] = {
         "question": lambda: material.question(answer.query_id).text,
+        # Made when asked for: a rubric that sees no gold answer must not be refused for want of one.
         "request": lambda: (asked := material.question(answer.query_id)).request or asked.text,
         "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
         "gold": lambda: gold_of(material.question(answer.query_id)),
@@ -143,6 +146,7 @@ def gold_of(question: Question) -> list[str]:
 def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         data = _shown(answer, material, rubric.file.sees)
+        # Many nuggets in one call are judged less well, and a reply that fails loses fewer of them.
         for window in _windows(material.bank(answer.query_id), rubric.file.window):
             yield _of_nuggets(data, window, answer)
 
@@ -188,6 +192,7 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
         for window in _windows(docs, rubric.file.window):
             names = _short("d", window)
             rows = {
+                # A tab stands in no short name, so that both can be told from the joined one.
                 f"{name}\t{short}": (VerdictRow(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
                 for name, doc in zip(names, window, strict=True)
                 for short, nugget in zip(nuggets, bank, strict=True)
@@ -197,6 +202,7 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
                 "nuggets": _listed(nuggets, [nugget.statement for nugget in bank]),
                 "documents": _listed(names, map(material.passage, window)),
             }
+            # The empty name is the border between documents and nuggets; see `_parted`.
             yield Task(data, rows, (*names, "", *nuggets))
 
 
@@ -211,9 +217,11 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         texts = dict(answer.passages)
         for number, sentence in enumerate(answer.sentences):
+            # A document that a sentence cites twice is judged once.
             for doc in dict.fromkeys(sentence.citations):
                 if doc is None:
                     continue  # leads nowhere: no text to judge, and worth nothing anyway
+                # What the system saw goes before what a corpus has under this id: it may have been cut.
                 passage = texts.get(doc) or material.passage(doc)
                 also = repeat_of(answer) | {"sentences": len(answer.sentences)}
                 row = VerdictRow(answer.query_id, answer.run_id, doc, str(number), also)
@@ -253,6 +261,7 @@ def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 def _both_orders(question: str, query: str, one: tuple[str, str], other: tuple[str, str]) -> Iterator[Task]:
+    # Both orders, as judges favour a place: what only holds in one of them is no preference.
     for first, second in ((one, other), (other, one)):
         shown = first[0], second[0]
         aspect = pair_aspect(*shown)
@@ -269,6 +278,7 @@ def pair_aspect(first: str, second: str) -> str:
 def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, answers in _by_query(_unrepeated(material.answers)).items():
         for number, order in enumerate(_orders(len(answers), material, query)):
+            # Short names in the order shown: a judge could be moved by the names of systems.
             names = _short("a", order)
             shown = [answers[at] for at in order]
             runs = tuple(answer.run_id for answer in shown)
@@ -286,12 +296,15 @@ def _orders(number: int, material: Material, query: str) -> list[list[int]]:
     A square is balanced for an even number of answers; for an odd one its mirror image is added. Which answer
     is which in it is drawn for each query: else the same ones would always stand next to one another.
     """
+    # Seeded by the query, so that another query more or less changes no other's orders.
     rng = random.Random(f"{material.seed}/{query}")
     if not material.balanced:
         return [rng.sample(range(number), number) for _ in range(material.permutations)]
     names = rng.sample(range(number), number)
+    # Williams' design: 0, 1, n−1, 2, n−2, …; each shift of it is a row of the square.
     first = [(at + 1) // 2 if at % 2 else (number - at // 2) % number for at in range(number)]
     square = [[names[(place + shift) % number] for place in first] for shift in range(number)]
+    # For an odd number one square cannot be balanced, and it needs its mirror image.
     return square + [row[::-1] for row in square] if number % 2 else square
 
 
@@ -397,6 +410,7 @@ def gathered(
         {question.query_id: question for question in read_questions(questions, limits)} if questions else {}
     )
     for answer in said:  # some files of answers hold the question, too
+        # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
             known[answer.query_id] = Question(answer.query_id, answer.question)
     texts = dict(passage for answer in said for passage in answer.passages)
@@ -460,6 +474,7 @@ def _candidates(source: Source, limits: Limits) -> Iterator[tuple[str, str]]:
             doc, text = str(candidate.docid), candidate.whole_text()
             if not text:
                 raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")
+            # `is`: the text was not there before, so that it is yielded once; equal copies are not.
             if known.setdefault(doc, text) is text:
                 yield doc, text
             elif known[doc] != text:

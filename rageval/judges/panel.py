@@ -125,10 +125,12 @@ def said_by_all(
 
     A `budget` that other jobs share is in place of the one that the settings set.
     """
+    # Judges without a model say themselves what they lack.
     if any(one not in NAMES for one in judges):
         _require_tasks(rubric, material)
     budget = budget or settings.budget()
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
+    # After all others: only then is known where they differ.
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
     return said
@@ -136,6 +138,7 @@ def said_by_all(
 
 def _require_tasks(rubric: Rubric, material: Material) -> None:
     """`InputError` if there is nothing that the rubric could judge."""
+    # Said before a model is asked or paid for anything.
     if next(tasks(rubric, material), None) is None:
         raise InputError(f"nothing to judge: {rubric.name} expects {_JUDGED[rubric.file.unit]}")
 
@@ -172,6 +175,7 @@ def forecast(
 ) -> Iterator[str]:
     """Say what judging would take, without asking anybody."""
     _require_tasks(rubric, material)
+    # What the form of an answer decides costs nothing.
     todo = [task for task in tasks(rubric, material) if decided(rubric, task) is None]
     requests = [rubric.request(task.data, task.ids) for task in todo]
     letters = sum(len(request.system) + len(request.user) for request in requests)
@@ -193,8 +197,10 @@ def _said_by(
         yield from judge_offline(who, rubric, material)
         return
     asked = _asking(who, settings, budget)
+    # Before the job: a judge that can be talked into a verdict should be known before it is paid.
     rates = check_with_canaries(rubric, material, asked, settings.canaries)
     first = next(tasks(rubric, material), None)
+    # Of several shares one has the first task, and it alone notes what is of the whole job.
     is_mine = first is not None and asked.is_mine(rubric.request(first.data, first.ids))
     for number, judgement in enumerate(judge(rubric, material, asked)):
         if not number and rates and is_mine:  # once a job, whatever its shares: for the judge's passport
@@ -229,6 +235,7 @@ def _model(who: str | Model, settings: Settings) -> Model:
     options: dict[str, Any] = {"timeout": settings.timeout} if is_timed else {}
     if settings.dask is None:
         return model_named(who, **options) if isinstance(who, str) else who
+    # Batches are handed over by one process, for which workers could do nothing.
     if settings.batch:
         raise UsageError("workers cannot help with batches, which are handed over at once: leave out --dask")
     from rageval.judges._cluster import OnCluster
@@ -255,6 +262,7 @@ def _third(
     """Return what one more judge says where the others differ."""
     differing = {(group[0]["query_id"], group[0]["run_id"]) for group in disagreements(said)}
     some = [answer for answer in material.answers if (answer.query_id, answer.run_id) in differing]
+    # Whole answers are asked again, as a call holds all their nuggets; what did not differ is left out below.
     less = replace(material, answers=some)
     wanted = {key for key, group in by_place(said).items() if len(disagreements(group))}
     rows = _said_by(spec, rubric, less, settings, budget) if differing else ()
@@ -266,6 +274,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     part, _, whole = text.partition("/")
+    # isdigit takes no sign and no blank; int would.
     if not (part.isdigit() and whole.isdigit() and 1 <= int(part) <= int(whole)):
         raise UsageError(f"--shard {text!r}: expected I/N with I from 1 to N, such as 1/4")
     return int(part) - 1, int(whole)

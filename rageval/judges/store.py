@@ -70,12 +70,16 @@ class Store:
         self.path = str(path or default_path())
         self.read_only = read_only
         self._damaged: set[str] = set()
+        # A connection of SQLite's is for one thread at a time; the lock is taken again within a transaction.
         self._lock = threading.RLock()
+        # A provider may quote the key back in an error; it must not reach the file.
         self._secrets = secrets_in(os.environ)
         self._connection = open_database(self.path, read_only)
         (self._usual_sync,) = self._connection.execute("PRAGMA synchronous").fetchone()
+        # To see later whether the file of this name is still this one.
         self._file = None if read_only or self.path == MEMORY else os.stat(self.path)
         self._loss: str | None = None
+        # Two processes on one store must not pay for the same question twice: whoever asks claims it first.
         self._claims = Claims(self._connection, clock)
         self.batches = _StoredBatches(self.writing, self.reading)
         self.owner = self._claims.owner
@@ -99,6 +103,7 @@ class Store:
     ) -> Reply:
         """Keep a reply, in place of an older one, and end the claim on it; the reply as it is kept."""
         if reply.status not in STORABLE:
+            # An error of the network kept as a reply would never be asked again.
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
         said = as_json(reply_as_record(reply))
         answer = without(said, self._secrets)
@@ -107,6 +112,7 @@ class Store:
             _insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
         self._claims.gave([key])
+        # Where a secret was cut out, everybody sees the reply as it is kept, now and later.
         return reply if answer == said else reply_of(json.loads(answer))
 
     def claim(self, key: str) -> bool:
@@ -117,6 +123,7 @@ class Store:
         """Claim all; return those that this process may ask, and that are its own from now on."""
         with self.writing():
             taken = [key for key in keys if self._claims.take(key)]
+        # Only after the transaction: what was rolled back was never taken.
         self._claims.took(taken)
         return taken
 
@@ -137,6 +144,8 @@ class Store:
         if not self.read_only:
             with self.writing():
                 self._claims.beat()
+            # Commits go to a log that is not synced each time, which would slow down thousands of replies a
+            # minute.
             self._sync()
 
     def rows(self) -> Iterator[StoredReply]:
@@ -153,6 +162,7 @@ class Store:
 
     def merge(self, other: str | Path) -> Imported:
         """Take over the replies of another store."""
+        # Opened to be read: a store of somebody else's must not change by being merged.
         with Store(other, read_only=True) as source:
             found = _import_rows(self, source.rows())
             found.damaged += [f"{source.damaged} rows of {other}"] if source.damaged else []
@@ -177,6 +187,7 @@ class Store:
         """Find a stored reply with its question; `key` may be shortened as long as it is the only one."""
         if not key.isascii():  # half a character could not even be looked for
             return None
+        # Two are enough to see that a shortened key is not the only one.
         found = list(islice(self._keys_from(key), 2))
         matching = [known for known in found if known.startswith(key)]
         return self._stored(matching[0]) if len(matching) == 1 else None
@@ -207,6 +218,7 @@ class Store:
         """Give back all claims and close the file."""
         with self._lock:
             try:
+                # A store that is lost has no claims to give back.
                 if not self.read_only and self._loss is None:
                     with self.writing():
                         self._claims.leave()
@@ -237,11 +249,15 @@ class Store:
         if self.read_only:
             raise OutputError(f"{self.path}: was opened only to be read, so nothing may be asked and stored")
         with self.reading() as connection:
+            # SQLite has no transactions within transactions.
             if connection.in_transaction:  # one of several that share it
                 yield connection
                 return
+            # SQLite writes happily into a deleted file; replies that were paid for would be gone.
             self._require_file()
             if durably:
+                # The id of a batch that is lost with the power cannot be found again, and the batch would be
+                # bought twice.
                 connection.execute("PRAGMA synchronous=FULL")
             try:
                 with transaction(connection):
@@ -255,6 +271,7 @@ class Store:
         if self._file is None:
             return
         if self._loss is None and not _is_same(self.path, self._file):
+            # The open connection still sees the deleted file: what is in it is copied out.
             where = rescued(self._connection, self.path)
             self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
                 f"what was in it is kept in {where}: go on with --store {where}, or put it back in its place"
@@ -268,6 +285,7 @@ class Store:
         """Move what was written from the log into the file, synced; what is being read may stay behind."""
         with self.reading() as connection:
             if not connection.in_transaction:
+                # Passive: it waits for no reader, and does what can be done now.
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def together(self) -> AbstractContextManager[Any]:
@@ -289,6 +307,8 @@ class Store:
         """Yield the keys from this one on, in order, some at a time."""
         equal = "="
         while True:
+            # By pages rather than one cursor, so that writing goes on meanwhile and a long export blocks
+            # nobody.
             query = f"SELECT key FROM replies WHERE key >{equal} ? ORDER BY key LIMIT {_PAGE}"
             with self.reading() as connection:
                 page = [found for (found,) in connection.execute(query, (key,))]
@@ -303,6 +323,8 @@ class Store:
             try:
                 return connection.execute(f"SELECT {columns} FROM replies WHERE key = ?", (key,)).fetchone()
             except sqlite3.DatabaseError as error:
+                # The low byte is the kind of error; a damaged page costs its row, anything else is an error
+                # of all.
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
                     raise
         self._damaged.add(key)
@@ -316,6 +338,7 @@ class Store:
         created, (model, endpoint, asked) = row[1], row[4:]
         try:
             stored = StoredReply(key, model, endpoint, request_of(json.loads(asked)), reply, created)
+            # The key is a digest of the question: a row whose question was changed belongs to no key.
             genuine = stored.is_genuine()
         except (TypeError, ValueError):
             genuine = False
@@ -368,6 +391,7 @@ def _is_same(path: str, file: os.stat_result) -> bool:
         return False
     except OSError:  # a disk that is away for a moment says so when something is written
         return True
+    # File systems over a network may give one file several numbers.
     return os.path.samestat(found, file) or on_network(path)
 
 
@@ -408,6 +432,7 @@ def _from_line(line: str) -> StoredReply:
         raise ValueError(f"no stored reply: {error}") from error
     if not all(isinstance(value, str) for value in head.values()):
         raise ValueError("no stored reply: expected text as key, model, endpoint and created")
+    # A line may have been edited; what would not be stored is not imported either.
     if stored.reply.status not in STORABLE:
         raise ValueError(f"expected a reply that is {', '.join(STORABLE)}, found {stored.reply.status!r:.80}")
     if not stored.is_genuine():
@@ -442,6 +467,7 @@ def _import_rows(store: Store, rows: Iterable[StoredReply], found: Imported | No
     """Hand replies to a store, several a transaction."""
     found = found or Imported()
     remaining = iter(rows)
+    # A transaction a reply would take a hundred times as long, one for all would keep others waiting.
     while some := list(islice(remaining, _AT_ONCE)):
         for stored, outcome in zip(some, store.take_over(some), strict=True):
             found.count(stored.key, outcome)
@@ -455,6 +481,7 @@ def _import_lines(store: Store, lines: Iterable[str]) -> Imported:
 
 
 def _read_lines(lines: Iterable[str], found: Imported) -> Iterator[StoredReply]:
+    # A last line that is cut off is an interrupted copy, and no damage.
     trouble = None  # of the line before: only when another follows was it not the last one
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -497,6 +524,8 @@ class _StoredBatches:
         with self._writing(durably=True) as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
+                # Kept before the provider is told (INTENDED): if the answer is lost, the batch can be looked
+                # for.
                 (id, provider, json.dumps(list(keys)), state, now),
             )
 
