@@ -31,7 +31,7 @@ import significance
 from rageval.statistics.agreement import agreement
 from rageval.statistics.correction import Corrected, corrected, max_t
 from rageval.statistics.planning import labels_needed, look_bounds, look_sizes
-from rageval.statistics.power import _needed, needed_between
+from rageval.statistics.power import needed, needed_between
 from rageval.statistics.significance import holm
 from rageval.statistics.strengths import corrected_strengths
 from timing import markdown
@@ -415,7 +415,7 @@ def of_numbers(replays: int) -> Iterator[Found]:
         half, mean = 2.0095752344892093 * error, float(drawn.mean())
         least, most = needed_between(mean - half, mean + half, error, 50)
         needs.append(least is not None and least <= 90 and (most is None or most >= 90))
-        alone.append(_needed(mean, error, 50) or 10**9)
+        alone.append(needed(mean, error, 50) or 10**9)
     yield Found(
         "needed, a range, holds the true 90",
         "50 queries",

@@ -281,14 +281,7 @@ class Judged(Displayed, list[dict[str, Any]]):
         from rageval.scoring.answers import evaluate_judged
 
         options = {"on_missing": self._on_missing, **options}
-<<<<<<< HEAD
         return evaluate_judged(measures, self, self._answers, **options)
-=======
-        # No measure looks at passages, which may be megabytes.
-        texts = (answer._replace(passages=(), prompt="") for answer in self._answers)
-        answers = [json.loads(line) for line in write_answers(texts, "plain")]
-        return evaluate_answers(measures, self, answers=answers or None, **options)
->>>>>>> 99594bb (Say why in comments: judges, the store, data sets)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the judgements as JSON lines, as `rageval judge -o` does, and return where they are."""

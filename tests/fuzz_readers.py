@@ -114,7 +114,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "nuggets": _lists("files.nuggets", "read_nuggets"),
     "passages": _lists("judges.material", "_read_passages"),
     "judgements": _judgements,
-    "umbrela": _lists("files.umbrela", "read_umbrela"),
+    "umbrela": _lists("files.retrieved", "read_umbrela"),
     "replies": _replies,
     "rubrics": _rubric,
     "servers": _server,

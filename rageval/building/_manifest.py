@@ -129,7 +129,18 @@ def _read_manifest(path: Path) -> _ManifestFile:
 
 
 def changed(path: Path) -> list[str]:
-    """Return the files that are not as they were when the manifest was written, or are gone."""
+    """Find the files of a collection that are not as they were when its manifest was written, or are gone.
+
+    Parameters
+    ----------
+    path
+        The manifest: `manifest.json` in the folder of the collection.
+
+    Returns
+    -------
+    list
+        The names of the files; none if the collection is as it was built.
+    """
     known = _read_manifest(path)
     return [
         name

@@ -117,7 +117,20 @@ def pool_lines(pool: Pool) -> Iterator[str]:
 
 
 def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
-    """Return the pool that such lines hold."""
+    """Read a pool from lines such as `rageval build pool` writes.
+
+    Parameters
+    ----------
+    source
+        A file, or an open one.
+    limits
+        How large a line or an id may be.
+
+    Returns
+    -------
+    Pool
+        The documents of every query, and which runs they come from.
+    """
     pool: Pool = {}
     for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}", limits):
         for problem in filter(None, map(problem_of_id, (str(record.query_id), str(record.doc_id)))):

@@ -292,7 +292,7 @@ def components(values: Float, repeated: bool = False) -> _Components:
     With `repeated` the columns are votes of one judge, in no order.
 
     >>> components(np.array([[1.0, 1.0], [0.0, 0.0], [0.5, 0.5]]))
-    Components(query=0.25, judge=0.0, rest=0.0, queries=3, judges=2, repeated=False)
+    _Components(query=0.25, judge=0.0, rest=0.0, queries=3, judges=2, repeated=False)
     """
     table = values[~np.isnan(values).any(axis=1)]
     queries, judges = table.shape
@@ -330,7 +330,7 @@ def correctness(table: Float) -> _Correctness:
     """Return it from counts of (judge's label, gold's label).
 
     >>> correctness(np.array([[2.0, 1.0], [0.0, 1.0]]))
-    Correctness(accuracy=0.75, precision=0.8333333333333333, recall=0.75, f1=0.7333333333333334)
+    _Correctness(accuracy=0.75, precision=0.8333333333333333, recall=0.75, f1=0.7333333333333334)
     """
     mine, theirs, both = table.sum(axis=1), table.sum(axis=0), table.diagonal()
     there = theirs > 0

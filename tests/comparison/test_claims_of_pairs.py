@@ -17,7 +17,7 @@ from rageval.cli import main
 from rageval.comparison.comparing import compare_runs
 from rageval.comparison.results import Comparison, Pair, Settings
 from rageval.statistics.agreement import agreement
-from rageval.statistics.power import _needed, detectable, fewest, needed_between
+from rageval.statistics.power import detectable, fewest, needed, needed_between
 
 
 def compared(gains: list[float], **options: object) -> tuple[Pair, Comparison]:
@@ -38,7 +38,7 @@ def compared(gains: list[float], **options: object) -> tuple[Pair, Comparison]:
 class TestNeeded:
     def test_the_ends_are_what_the_ends_of_the_interval_need(self) -> None:
         least, most = needed_between(0.02, 0.1, 0.02, 50)
-        assert (least, most) == (_needed(0.1, 0.02, 50), _needed(0.02, 0.02, 50))
+        assert (least, most) == (needed(0.1, 0.02, 50), needed(0.02, 0.02, 50))
         assert needed_between(-0.1, -0.02, 0.02, 50) == (least, most)
         assert needed_between(-0.02, 0.1, 0.02, 50) == (least, None)
         assert needed_between(0.0, 0.1, 0.02, 50) == (least, None)

@@ -13,9 +13,9 @@ import pytest
 
 import rageval
 from rageval.errors import InputError
-from rageval.files import opening, trec
+from rageval.files import opening
 from rageval.files.opening import _KeptStream
-from rageval.files.trec import Text
+from rageval.files.trec import RUN, LineForm, Text
 from rageval.scoring import sources
 from rageval.scoring.sources import RunSource
 from test_parallel import MEASURES, QRELS, lines, numbers
@@ -44,7 +44,8 @@ def test_on_disk_as_in_memory(scattered: Path, ties: str, monkeypatch: pytest.Mo
     evaluator = rageval.Evaluator(MEASURES, QRELS, ties=ties)
     expected = numbers(evaluator.evaluate(rageval.read_run(scattered)))
     shares: list[int] = []
-    monkeypatch.setattr(sources, "together", lambda *given: shares.append(given[-1]) or trec.together(*given))
+    whole = LineForm.together
+    monkeypatch.setattr(LineForm, "together", lambda *given: shares.append(given[-1]) or whole(*given))
     assert numbers(evaluator.evaluate(scattered)) == expected
     assert shares[0] > 5
 
@@ -75,7 +76,7 @@ LINES = [
 def test_lines_keep_their_content_and_their_numbers(tabbed: bool, shares: int) -> None:
     lines = [line.strip(" ").replace(" ", "\t").replace("d", "d ") if tabbed else line for line in LINES]
     texts = [Text("\n".join([*lines[:4], ""]).encode(), 1), Text("\n".join(lines[4:]).encode(), 5)]
-    found = list(trec.together(texts, 6, tabbed, shares))
+    found = list(RUN.together(texts, tabbed, shares))
     rows = {
         number: line
         for text in found

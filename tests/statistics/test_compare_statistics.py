@@ -153,7 +153,7 @@ def test_holm_is_as_by_hand() -> None:
 @pytest.mark.parametrize(("shift", "units"), [(0.2, 199), (0.3, 90), (0.5, 34), (0.8, 15), (1.0, 10)])
 def test_needed_queries_are_those_of_the_tables(shift: float, units: int) -> None:
     """As G*Power and statsmodels have them for a paired t-test, 5 % two-sided, power 0.8."""
-    assert power._needed(shift, 1 / math.sqrt(50), 50) == units
+    assert power.needed(shift, 1 / math.sqrt(50), 50) == units
     assert power._power_of(shift, units) >= 0.8 > power._power_of(shift, units - 1)
     assert power.detectable(1 / math.sqrt(units), units) <= shift
     assert power.detectable(1 / math.sqrt(units - 1), units - 1) > shift
@@ -168,7 +168,7 @@ def test_without_a_difference_power_is_the_level(units: int) -> None:
 def test_needed_is_the_first_that_is_enough() -> None:
     """From 2 upwards, whichever side the search begins on."""
     for shift in (0.04, 0.15, 0.7, 1.5, 3.0, 9.0, 40.0):
-        found = power._needed(shift, 0.1, 100)
+        found = power.needed(shift, 0.1, 100)
         assert found is not None
         assert power._power_of(shift, found) >= 0.8
         assert found == 2 or power._power_of(shift, found - 1) < 0.8
@@ -182,10 +182,10 @@ def test_power_is_what_simulation_finds() -> None:
 
 
 def test_hopeless_and_degenerate_power() -> None:
-    assert power._needed(0.0, 0.1, 50) is None
-    assert power._needed(1e-9, 1.0, 50) is None
-    assert power._needed(0.1, 0.0, 50) == 2
-    assert power._needed(0.1, math.nan, 1) is None
+    assert power.needed(0.0, 0.1, 50) is None
+    assert power.needed(1e-9, 1.0, 50) is None
+    assert power.needed(0.1, 0.0, 50) == 2
+    assert power.needed(0.1, math.nan, 1) is None
     assert math.isnan(power.detectable(math.nan, 1))
 
 
@@ -240,7 +240,7 @@ def test_intervals_end_at_the_outermost_means_that_were_drawn(kind: str) -> None
 
 def test_two_queries_are_enough_for_a_number_and_one_is_not() -> None:
     assert power.detectable(0.1, 2) > 0
-    assert power._needed(0.5, 0.1, 2) is not None
+    assert power.needed(0.5, 0.1, 2) is not None
     two, one = (intervals(column(np.linspace(0, 1, number))) for number in (2, 1))
     assert two.low[0] < two.high[0]
     assert np.isnan([one.low[0], one.high[0]]).all()
