@@ -36,7 +36,7 @@ _Cited = tuple[tuple[str, ...], ...]
 _AT_ONCE = 10_000  # rows
 
 
-class Judged(NamedTuple):
+class JudgedLine(NamedTuple):
     """Rows of one stretch of a file, and of answers that stand there whole what each sentence cites.
 
     `cited` is by run and query; `known` are answers of which there is a record, and be it that it is empty.
@@ -54,17 +54,17 @@ class _Supported(msgspec.Struct):
     reference: Id | None = None
 
 
-class _Sentence(msgspec.Struct):
+class _SupportedSentence(msgspec.Struct):
     """A sentence with its citations, in their order."""
 
     citations: list[_Supported] = []
 
 
-class _Answer(msgspec.Struct):
+class _SupportedAnswer(msgspec.Struct):
     """A line of RAGDoll's: one answer."""
 
     run_id: Id
-    sentences: list[_Sentence]
+    sentences: list[_SupportedSentence]
     narrative_id: Id | None = None
     topic_id: Id | None = None
     qid: Id | None = None
@@ -74,7 +74,7 @@ class _Answer(msgspec.Struct):
 _SUPPORT = {"2": "full_support", "1": "partial_support", "0": "no_support"}
 
 
-def _from_support(line: _Answer, limits: Limits) -> Judged:
+def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
     given = {name: getattr(line, name) for name in ("topic_id", "narrative_id", "qid", "query_id")}
     names = {str(value) for value in given.values() if value is not None}
     if len(names) != 1:
@@ -95,7 +95,7 @@ def _from_support(line: _Answer, limits: Limits) -> Judged:
             for doc, support in grades.items()
         ]
         cited.append(tuple(grades))
-    return Judged(rows, {(place["run_id"], place["query_id"]): tuple(cited)})
+    return JudgedLine(rows, {(place["run_id"], place["query_id"]): tuple(cited)})
 
 
 def _verdict(labels: Mapping[str, str], said: str) -> Row:
@@ -137,7 +137,7 @@ _EVIDENCE = {"supporting": "supports", "contradicting": "contradicts"}
 _EVIDENCE |= {"neutral": "neutral", "not relevant": "none", "not_relevant": "none", "irrelevant": "none"}
 
 
-def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> Judged:
+def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> JudgedLine:
     query = identifier(line.question_id, "question_id", limits)
     rows: list[Row] = []
     cited: dict[tuple[str, str], _Cited] = {}
@@ -156,7 +156,7 @@ def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> Judged:
             rows += [at | {"rubric": "citation-stance", "item_id": doc} | row for doc, row in stances.items()]
             documents.append(tuple(stances))
         cited[run, query] = tuple(documents)
-    return Judged(rows, cited)
+    return JudgedLine(rows, cited)
 
 
 def _evidence(sentence: _JudgedSentence, number: int, limits: Limits) -> dict[str, Row]:
@@ -206,7 +206,7 @@ _OF_CLAIMS = (
 )
 
 
-def _from_ragchecker(line: _Checked, limits: Limits) -> Judged:
+def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
     query, run = identifier(line.query_id, "query_id", limits), identifier(line.run_id, "run_id", limits)
     place = {"query_id": query, "run_id": run, "rubric": "entailment"}
     rows: list[Row] = []
@@ -220,7 +220,7 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> Judged:
         for number, by_passage in enumerate(getattr(line, name) or ()):
             for passage, label in zip(_passages(line, len(by_passage), limits), by_passage, strict=True):
                 rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | _entailment(label))
-    return Judged(rows, known=[(run, query)])
+    return JudgedLine(rows, known=[(run, query)])
 
 
 def _entailment(label: str | None) -> Row:
@@ -240,14 +240,14 @@ def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
     return names
 
 
-_OF_SUPPORT: RecordForm[Judged] = RecordForm(
+_OF_SUPPORT: RecordForm[JudgedLine] = RecordForm(
     "labels of support",
     "{topic_id or narrative_id, run_id, sentences: [{citations: [{support, reference}]}]}",
     lambda record: "run_id" in record and isinstance(record.get("sentences"), list),
-    _Answer,
+    _SupportedAnswer,
     _from_support,
 )
-_MEDAESQA: RecordForm[Judged] = RecordForm(
+_MEDAESQA: RecordForm[JudgedLine] = RecordForm(
     "MedAESQA",
     "{question_id, machine_generated_answers: {NAME: {is_answer_accurate, answer_sentences}}}",
     has("question_id", "machine_generated_answers"),
@@ -328,7 +328,7 @@ def _is_of_claims(text: bytes) -> bool:
 
 def read_judged(
     source: Source, start: bytes, limits: Limits = DEFAULT
-) -> Iterator[tuple[Sequence[int], Judged]]:
+) -> Iterator[tuple[Sequence[int], JudgedLine]]:
     """Read (the line of each row, rows) of a file that begins with `start`; see `is_judged`."""
     text = start.removeprefix(BOM).lstrip()
     if _is_of_claims(text):
@@ -358,14 +358,14 @@ def _whole(source: Source, limits: Limits) -> bytes:
     return b"".join(parts).removeprefix(BOM)
 
 
-def _of_array(source: Source, limits: Limits) -> Iterator[Judged]:
+def _of_array(source: Source, limits: Limits) -> Iterator[JudgedLine]:
     for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected, limits):
         with _told(source):
             judged = _from_medaesqa(question, limits)
         yield judged
 
 
-def _of_object(source: Source, limits: Limits) -> Iterator[Judged]:
+def _of_object(source: Source, limits: Limits) -> Iterator[JudgedLine]:
     seen: set[tuple[str, str]] = set()
     for result in _decoded(source, _CheckedFile, _OF_CLAIMS, limits).results:
         with _told(source, f"query {result.query_id}: "):
@@ -399,7 +399,7 @@ def _told(source: Source, where: str = "") -> Iterator[None]:
         raise InputError(f"{name_of(source)}:1: {visible(where)}{error}") from None
 
 
-def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], Judged]]:
+def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
     name = name_of(source)
     content = _whole(source, limits)
     try:
@@ -429,11 +429,11 @@ def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], J
                 raise InputError(f"{name}:{line}: {error}") from None
             lines.append(line)
             if len(rows) == _AT_ONCE:
-                yield lines, Judged(rows)
+                yield lines, JudgedLine(rows)
                 lines, rows = [], []
     except csv.Error as error:
         raise InputError(f"{name}:{reader.line_num}: expected CSV ({error})") from None
-    yield lines, Judged(rows)
+    yield lines, JudgedLine(rows)
 
 
 def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable[[Sequence[str]], Row]:
