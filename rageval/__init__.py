@@ -48,7 +48,7 @@ _HOMES = {
     "verbs": "compare gate judge report",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = ("interop", "measures")
+_MODULES = ("interop", "logs", "measures")
 
 __all__ = [  # written out, so that type checkers and editors know the names
     "Assessment",

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from keyword import iskeyword
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -52,6 +53,7 @@ GROUPS = {
         "doctor": "Say what is suspicious in files, and what it does to which measure.",
         "validate": "Check a file against the rules of its track, and repair it.",
         "datasets": "List data sets; show, fetch, import, export or check one.",
+        "import": "Part another tool's log into answers, questions, run and judgements.",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
@@ -70,7 +72,7 @@ class _Commands(Group):
         """Import the command of this name, and no other."""
         if cmd_name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
+        name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
         command: click.Command = getattr(import_module(f"rageval.cli.{name}"), name)
         return command
 

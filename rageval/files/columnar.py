@@ -27,6 +27,7 @@ RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
 _NUGGETS = ("iteration", "subtopic_id", "nugget_id")
 ROWS = 2**16  # of a batch
+_PLAIN_ROWS = 2**8  # which may hold whole texts
 
 
 def kind_of_columns(source: Source) -> str:
@@ -55,6 +56,16 @@ def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
         query, doc = batch.ids("query_id"), batch.ids("doc_id")
         grades = batch.grades(reading.limits.grade)
         yield QrelsRows(batch.source, batch.lines, query, doc, batch.nuggets(), grades)
+
+
+def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number, row) of all rows, whatever their columns: texts, numbers, lists."""
+    with _opened_table(source) as file:
+        number = 0
+        for batch in file.iter_batches(batch_size=_PLAIN_ROWS):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
 
 
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:

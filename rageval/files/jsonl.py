@@ -422,9 +422,12 @@ def _most_keys(text: bytes) -> int | None:
     return None if b'\\\\"' in tight else keys - tight.count(b'\\":')
 
 
-def repeated_in(text: bytes) -> str | None:
-    """Return a key that stands twice in one object of this text, be it many lines long."""
-    return _repeated(text)
+def repeated_in(text: bytes, values: Iterable[Any] = ()) -> str | None:
+    """Return a key that stands twice in one object of this text, be it many lines long.
+
+    `values` are all that stands there, where somebody has decoded it: most texts need no second look then.
+    """
+    return None if values and _all_differ(text, values) else _repeated(text)
 
 
 def _all_differ(text: bytes, records: Iterable[Any]) -> bool:

@@ -18,6 +18,7 @@ DIFFERENT = {
     "--corpus",  # `build all` writes into its manifest what was typed
     "--nuggets",
     "--judge",  # one or several
+    "--only",  # parts of a log, and of a collection
     "--against",  # what a pool or a collection is held against, and the rubric that one is
     "--compat",  # tools that we know, and whatever source a rubric file of one's own names
 }

@@ -139,6 +139,10 @@ LINES: dict[str, tuple[str, ...]] = {
     "datasets export": ("datasets", "export", "no-such-set", "qrels"),
     "datasets check": ("datasets", "check", "no-such-set"),
     "datasets leaderboard": ("datasets", "leaderboard", "answers"),
+    "import": (
+        *("import", "answers", "--map", "question=query_id,answer=answer", "--tool", "records", "--run", "r"),
+        *("--records", "[]", "--split", "contexts=|", "-o", "out/imported"),
+    ),
     "conformance": ("conformance", "--peer", "pyndeval"),
 }
 SLOW = {"conformance"}  # asks other tools

@@ -73,6 +73,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
 READ_AGAIN = {("validate", "--fix")}  # the copy is validated, so it must be a file that can be read again
 # What holds many files, or is added to: refused otherwise, see the tests at the end.
 FOLDERS = {("build all", "--output"), ("build variants", "--output"), ("build filter", "--output")}
+FOLDERS |= {("import", "--output")}
 STORES = {("replies merge", "--output")}
 ADDED_TO = {("annotate", "--serve")}  # a label at a time, as long as it is served
 # Every other option or argument that takes a text: read, or no file.
@@ -80,6 +81,7 @@ READ = {
     *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
     *(
         "paths",
+        "logs",
         "stores",
         "plan",
         "--against",
@@ -114,6 +116,7 @@ NO_FILES = {
         "--shard",
     ),
     *(
+        *("--map", "--records", "--split", "--tool"),
         "--title",
         "--measure",
         "-m",

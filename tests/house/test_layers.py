@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": (set(), set()),
     "policy": (BASE, set()),
+    "logs": (BASE | {"files"}, {"msgspec"}),
     "verbs": (BASE | {"scoring"}, set()),
     "clusters": (BASE, set()),
     "parallel": (

@@ -22,6 +22,7 @@ NAMING = ("measures", "conformance")  # where measures are, and where they are h
 MEANT = {
     "judged": "",  # a word
     "p": "",  # of a test
+    "success": "logs/",  # what inspect says of a log that is whole
     "grade": "",  # the field of a judgement
     "length": "",  # of a text
     "citations": "",  # of a sentence

@@ -1,0 +1,205 @@
+"""`rageval import`: another tool's log, parted into rageval's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli._options import Command, shared
+from rageval.cli._output import print_lines
+from rageval.errors import UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rageval.logs import Log
+
+_STDOUT = "-"
+_KINDS = ("answers", "questions", "run", "judged")
+_SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
+
+
+@click.command("import", cls=Command)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl, judged.jsonl and"
+    " manifest.json to; with --only, a file, or - for standard output.",
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="FIELD=PATH,...",
+    help="Where fields stand: question=vars.q,contexts=docs[].text; or NAME, for [logs.NAME] in the policy.",
+)
+@click.option("--tool", metavar="TOOL", help="Whose log it is, instead of telling by its content.")
+@click.option("--records", metavar="PATH", help="The list of records in a log that no reader knows.")
+@click.option("--run", metavar="NAME", help="What to call the run.")
+@click.option(
+    "--only", type=click.Choice(_KINDS), help="Only this, as one file (default: to standard output)."
+)
+@click.option(
+    "--hop",
+    type=click.Choice(("first", "last", "union")),
+    help="Of several retrievals in a trace, which makes the ranking.",
+)
+@click.option(
+    "--split",
+    multiple=True,
+    metavar="FIELD=TEXT",
+    help="What parts passages that are joined in one text: 'contexts=|'.",
+)
+@shared("--dry-run", help="Say what is in the log, and write nothing.")
+@shared("--limit")
+def import_(logs: tuple[str, ...], **options: Any) -> None:
+    """Part another tool's log into answers, questions, run and judgements.
+
+    Knows logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), MLflow, langfuse,
+    LangSmith, AutoRAG and open-rag-eval by their content, and any other by --map. What failed there is
+    missing here, never 0. Nothing of a log is run, and no network is used.
+
+    \b
+    rageval import results.json -o prod
+    rageval import log.jsonl --map question=input,answer=output,contexts=docs[].text -o prod
+    rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
+    """
+    from rageval.logs.outputs import counts_of, manifest, outputs
+    from rageval.logs.parting import together
+
+    settings = _settings(options)
+    found = [_read(log, settings, options) for log in logs]
+    log = found[0] if len(found) == 1 else together(dict(zip(logs, found, strict=True)))
+    for remark in log.remarks:
+        click.echo(f"rageval: {visible(remark)}", err=True)
+    if options["dry_run"]:
+        print_lines(_summary(log, counts_of(log)))
+    elif options["only"]:
+        _write_one(log, options["only"], options["output"] or _STDOUT, logs)
+    else:
+        files = outputs(log)
+        files["manifest.json"] = lambda: manifest(log, logs, settings)
+        _write_all(files, options["output"], logs)
+        click.echo("\n".join(_summary(log, counts_of(log))), err=True)
+
+
+def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return mapping and settings: those of the policy that are named, and over them what is typed."""
+    from rageval.logs.paths import mapping_of
+
+    words = [word for word in options["maps"] if "=" in word]
+    named: dict[str, Any] = {}
+    for word in options["maps"]:
+        if "=" not in word:
+            named |= _of_policy(word)
+    mapping = {name: path for name, path in named.items() if name not in _SETTINGS}
+    mapping |= {name: path.text for name, path in mapping_of(words).items()}
+    settings = {name: named[name] for name in _SETTINGS if name in named}
+    typed = {name: options[name] for name in _SETTINGS if options[name]}
+    settings |= typed
+    settings["split"] = _split(settings.get("split") or ())
+    return settings | {"map": mapping}
+
+
+def _of_policy(name: str) -> dict[str, Any]:
+    from rageval.errors import InputError
+    from rageval.logs.paths import FIELDS
+    from rageval.policy import find_policy
+
+    policy = find_policy()
+    if name not in policy.section("logs"):
+        where = (
+            f"{visible(policy.path)} has no {policy.title('logs', name)}"
+            if policy.path
+            else "there is no policy"
+        )
+        raise UsageError(f"--map {visible(name)}: {where}; expected FIELD=PATH, or the name of a [logs.NAME]")
+    found = policy.section("logs", name)
+    known = {*FIELDS, *_SETTINGS, *(key for key in found if key.startswith(("fact:", "grade:")))}
+    found = policy.section("logs", name, known=known)
+    for key, value in found.items():
+        if not isinstance(value, str):
+            title = policy.title("logs", name)
+            raise InputError(
+                f"{visible(policy.path)}: {title}: expected a text for {key}, found {value!r:.80}"
+            )
+    return found
+
+
+def _split(words: Any) -> dict[str, str]:
+    found = {}
+    for word in [words] if isinstance(words, str) else words:
+        field, equals, mark = word.partition("=")
+        if field not in ("contexts", "context_ids") or not equals or not mark:
+            raise UsageError(f"--split {visible(word)!r:.80}: expected contexts=TEXT or context_ids=TEXT")
+        found[field] = mark
+    return found
+
+
+def _read(path: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> Log:
+    from rageval.files.limits import DEFAULT
+    from rageval.logs import read
+
+    return read(
+        path,
+        settings["map"],
+        tool=settings.get("tool"),
+        records=settings.get("records"),
+        run=settings.get("run") or "",
+        hop=settings.get("hop") or "",
+        split=settings["split"],
+        limits=DEFAULT.changed(options["limits"]),
+    )
+
+
+def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
+    version = f" {visible(log.version)}" if log.version else ""
+    said = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+    yield f"{log.tool}{version}: {said}"
+    for why, number in log.left_out.items():
+        yield f"left out: {number:,} {why}"
+
+
+def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
+    from pathlib import Path
+
+    from rageval.files.writing import refuse_place, write_lines
+    from rageval.logs.outputs import outputs
+
+    files = {name: lines for name, lines in outputs(log).items() if name.partition(".")[0] == kind}
+    if len(files) > 1:
+        names = ", ".join(map(visible, log.run))
+        raise UsageError(
+            f"--only {kind}: the log holds several runs ({names}); write them to a folder: -o DIR"
+        )
+    lines = next(iter(files.values()), None)
+    if lines is None:
+        raise UsageError(f"--only {kind}: the log holds none")
+    if output == _STDOUT:
+        print_lines(lines())
+        return
+    refuse_place(Path(output), *logs)
+    write_lines(Path(output), lines())
+
+
+def _write_all(
+    files: Mapping[str, Callable[[], Iterator[str]]], output: str | None, logs: tuple[str, ...]
+) -> None:
+    from pathlib import Path
+
+    from rageval.files.writing import refuse_place, write_lines
+
+    if not output or output == _STDOUT:
+        raise UsageError("expected -o DIR, a folder for the files; or --only KIND, or --dry-run")
+    folder: Path = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{visible(output)}: is a file, expected a folder to write to")
+    for name in files:
+        refuse_place(folder / name, *logs)
+    for name, lines in files.items():
+        write_lines(folder / name, lines())

@@ -1,0 +1,9 @@
+"""Logs of other tools: told by their content, and parted into what rageval reads."""
+
+from __future__ import annotations
+
+from rageval.logs.parting import Log
+from rageval.logs.reading import read
+from rageval.logs.rows import Grade, LogReader, LogReading, Passage, Row
+
+__all__ = ["Grade", "Log", "LogReader", "LogReading", "Passage", "Row", "read"]

@@ -1,0 +1,308 @@
+"""What a log holds, whatever its form: records of JSON lines, of one JSON value, of CSV, Parquet or a zip.
+
+A log is told by its content, and what lies in it is decoded as far as somebody looks. Nothing of it is run,
+and nothing of a zip is unpacked to the disk.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, cast
+
+import msgspec
+
+from rageval.errors import InputError, MissingPackage
+from rageval.files import columnar
+from rageval.files.jsonl import REPEATED, explained, read_records, repeated_in
+from rageval.files.limits import Limits
+from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, name_of, unpacked
+from rageval.text import visible
+
+_BLANKS = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_ZIP = b"PK\x03\x04"
+_STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
+_LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of what else is said
+_ENCRYPTED = 1
+_LOOK = 2**10  # bytes in which a value begins
+_LENIENT = 2**20  # bytes that a member may unpack to whatever its ratio
+_levels = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class Record:
+    """A value of a log and where it stands, decoded as far as somebody looks.
+
+    >>> record = Record.of({"a": {"b": [1, 2]}}, "log.json")
+    >>> [each.value() for each in record.get("a").get("b").each()], record.get("c")
+    ([1, 2], None)
+    """
+
+    __slots__ = ("_raw", "_value", "where")
+
+    def __init__(self, raw: bytes | msgspec.Raw, where: str) -> None:
+        """Take a value of JSON."""
+        self._raw = memoryview(raw)
+        self._value: Any = msgspec.UNSET
+        self.where = where
+
+    @classmethod
+    def of(cls, value: Any, where: str) -> Record:
+        """Return a record of what is decoded already."""
+        record = cls(b"", where)
+        record._value = value
+        return record
+
+    def keys(self) -> list[str]:
+        """Return the names of an object's fields; none of anything else."""
+        return list(self._fields())
+
+    def get(self, name: str) -> Record | None:
+        """Return a field of an object; None where there is none."""
+        found = self._fields().get(name, msgspec.UNSET)
+        if found is msgspec.UNSET:
+            return None
+        where = f"{self.where}.{name}" if ": " in self.where else f"{self.where}: {name}"
+        return Record(found, where) if isinstance(found, msgspec.Raw) else Record.of(found, where)
+
+    def at(self, *names: str) -> Record | None:
+        """Return a field of a field …; None where there is none."""
+        found: Record | None = self
+        for name in names:
+            found = found.get(name) if found is not None else None
+        return found
+
+    def each(self) -> Iterator[Record]:
+        """Yield what a list holds; nothing of anything else."""
+        if self._value is not msgspec.UNSET:
+            items = self._value if isinstance(self._value, list) else []
+        else:
+            items = self._decoded(_items) if self._begins(b"[") else []
+        for number, item in enumerate(items):
+            where = f"{self.where}[{number}]" if ": " in self.where else f"{self.where}: [{number}]"
+            yield Record(item, where) if isinstance(item, msgspec.Raw) else Record.of(item, where)
+
+    def value(self) -> Any:
+        """Return the whole value; `InputError` where it is no JSON, or an object names a key twice."""
+        if self._value is msgspec.UNSET:
+            found = self._decoded(msgspec.json.decode)
+            if (key := repeated_in(bytes(self._raw), [found])) is not None:
+                raise InputError(f"{self.where}: {REPEATED.format(visible(key)[:80])}")
+            return found  # not kept: records are many, and each is looked at once
+        return self._value
+
+    def _fields(self) -> dict[str, Any]:
+        if self._value is not msgspec.UNSET:
+            return self._value if isinstance(self._value, dict) else {}
+        return self._decoded(_levels) if self._begins(b"{") else {}
+
+    def _begins(self, bracket: bytes) -> bool:
+        return bytes(self._raw[:_LOOK]).lstrip(_BLANKS)[:1] == bracket
+
+    def _decoded(self, decode: Callable[[Any], Any]) -> Any:
+        try:
+            return decode(self._raw)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.where}: {explained(error, bytes(self._raw), 'JSON')}") from None
+
+
+@dataclass
+class Content:
+    """A log that is open: how it is written, its first record, and all of them."""
+
+    name: str
+    form: str  # lines, value, csv, parquet, zip
+    first: Record
+    records: Callable[[], Iterator[Record]]
+    members: list[str] = field(default_factory=list)  # of a zip
+    member: Callable[[str], Record] | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the records are rows of a table, whose cells are texts and numbers."""
+        return self.form in ("csv", "parquet")
+
+
+def opened(source: Source, limits: Limits) -> Content:
+    """Tell how a log is written by its first bytes, and look at its first record."""
+    name = visible(name_of(source))
+    if is_columnar(source):
+        return _table(name, "parquet", lambda: columnar.plain_rows(source))
+    start = head(source, limits.for_records()).removeprefix(_BOM)
+    if start.startswith(_ZIP):
+        return _zip(source, name, limits)
+    first = start.lstrip(_BLANKS)[:1]
+    if first == b"{" and _is_whole(start.lstrip(_BLANKS).partition(b"\n")[0]):
+        return _lines(source, name, limits)
+    if first in (b"{", b"["):
+        return _value(source, name, limits)
+    if not start.strip():
+        raise InputError(f"{name}: is empty, expected a log")
+    return _table(name, "csv", lambda: _csv_rows(source, name, limits))
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _lines(source: Source, name: str, limits: Limits) -> Content:
+    def records() -> Iterator[Record]:
+        for line, raw in read_records(source, msgspec.Raw, "a record of a log", limits):
+            yield Record(raw.copy(), f"{name}:{line}")
+
+    return Content(name, "lines", next(records()), records)
+
+
+def _value(source: Source, name: str, limits: Limits) -> Content:
+    """Read one value of JSON that fills the file; an array is its records."""
+    text = _all_of(source, name, limits, limits.record)
+    whole = Record(text, name)
+    _refuse_broken(text, name)
+    is_list = text.lstrip(_BLANKS)[:1] == b"["
+    first = next(whole.each(), None) if is_list else whole
+    if first is None:
+        raise InputError(f"{name}: holds no record, expected a log")
+    return Content(name, "value", first, whole.each if is_list else lambda: iter([whole]))
+
+
+def _all_of(source: Source, name: str, limits: Limits, most: int) -> bytes:
+    parts, size = [], 0
+    for part in chunks(source, limits._replace(line=most)):
+        size += len(part)
+        if size > most:
+            raise InputError(
+                f"{name}: is one value of more than {most:,} bytes; raise the limit with --limit record=…"
+                " (it has to fit into memory), or log as JSON lines"
+            )
+        parts.append(part)
+    return b"".join(parts).removeprefix(_BOM)
+
+
+def _refuse_broken(text: bytes, name: str) -> None:
+    """Say in which line a value of JSON breaks."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (ValueError, RecursionError) as error:
+        told = str(error)
+        digits = told.rpartition("(byte ")[2].rstrip(")")
+        at = int(digits) if digits.isascii() and digits.isdigit() else len(text)
+        begin = text.rfind(b"\n", 0, at) + 1
+        line, number = text[begin : begin + 400].partition(b"\n")[0], text.count(b"\n", 0, at) + 1
+        raise InputError(f"{name}:{number}: {explained(error, line, 'a log')}") from None
+
+
+def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
+    def records() -> Iterator[Record]:
+        for number, row in rows():
+            yield Record.of(row, f"{name}:{number}")
+
+    first = next(records(), None)
+    if first is None:
+        raise InputError(f"{name}: holds no rows, expected a log")
+    return Content(name, form, first, records)
+
+
+def _csv_rows(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line, row) of a CSV file with a header."""
+    csv.field_size_limit(limits.record)
+    reader = csv.reader(_text_lines(source, name, limits), strict=True)
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+        if len(set(header)) < len(header):
+            raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
+        line = reader.line_num + 1
+        for row in reader:
+            if row and len(row) != len(header):
+                raise InputError(f"{name}:{line}: expected {len(header)} cells, found {len(row)}")
+            if row:
+                yield line, dict(zip(header, row, strict=True))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{name}:{reader.line_num}: is no CSV ({error}), and no other log is known"
+        ) from None
+
+
+def _text_lines(source: Source, name: str, limits: Limits) -> Iterator[str]:
+    number = 1
+    for part in chunks(source, limits.for_records()):
+        part = part.removeprefix(_BOM) if number == 1 else part
+        try:
+            yield from io.StringIO(part.decode(), newline="\n")
+        except UnicodeDecodeError as error:
+            line = number + part.count(b"\n", 0, error.start)
+            raise InputError(
+                f"{name}:{line}: is neither JSON nor text in UTF-8; expected a log (JSON, JSON lines, CSV,"
+                " Parquet or .eval)"
+            ) from None
+        number += part.count(b"\n")
+
+
+def _zip(source: Source, name: str, limits: Limits) -> Content:
+    """Look into a zip; its members are read one by one, in memory, and their names are no paths to us."""
+    packed = io.BytesIO(_all_of(source, name, limits, limits.unpacked))
+    try:
+        infos = {info.filename: info for info in zipfile.ZipFile(packed).infolist()}
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise InputError(f"{name}: is no whole zip ({error})") from None
+    for member in infos:
+        parts = member.replace("\\", "/").split("/")
+        if ".." in parts or member.startswith(("/", "\\")) or ":" in parts[0]:
+            raise InputError(
+                f"{name}: a member is called {visible(member)[:80]!r}, which leads out of the zip"
+            )
+
+    def read(member: str) -> Record:
+        where = f"{name}: {visible(member)[:120]}"
+        if member not in infos:
+            raise InputError(f"{name}: holds no {member}; expected one")
+        return Record(_member(packed, infos[member], where, limits), where)
+
+    return Content(name, "zip", Record.of({}, name), lambda: iter(()), list(infos), read)
+
+
+def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits) -> bytes:
+    """Return a member's content. `zipfile` itself knows Zstandard from Python 3.14 on only."""
+    packed.seek(info.header_offset)
+    local = packed.read(_LOCAL.size)
+    if len(local) < _LOCAL.size or not local.startswith(_ZIP) or info.flag_bits & _ENCRYPTED:
+        raise InputError(f"{where}: is damaged or encrypted")
+    _, name, extra = _LOCAL.unpack(local)
+    packed.seek(name + extra, io.SEEK_CUR)
+    raw = packed.read(info.compress_size)
+    most = min(limits.record, max(_LENIENT, len(raw) * limits.ratio))
+    content = _unpacked(raw, info.compress_type, where, most)
+    if len(content) > most:
+        raise InputError(
+            f"{where}: unpacks to more than {most:,} bytes, {limits.ratio} times its size or the limit of a"
+            " record; if it is no attack, raise --limit ratio=… and record=…"
+        )
+    if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        raise InputError(f"{where}: is damaged: its checksum is not that of its content")
+    return content
+
+
+def _unpacked(raw: bytes, method: int, where: str, most: int) -> bytes:
+    """Return a byte more than allowed at most."""
+    try:
+        if method == _STORED:
+            return raw
+        if method == _DEFLATED:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most + 1)
+        if method == _ZSTANDARD:
+            return unpacked(cast("IO[bytes]", io.BytesIO(raw)), ZSTD).read(most + 1)
+    except MissingPackage as error:
+        raise InputError(f"{where}: {error}; or log as JSON") from None
+    except Exception as error:  # each of the packages has errors of its own
+        raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
+    raise InputError(f"{where}: is packed by method {method}; expected deflate or Zstandard")

@@ -1,0 +1,71 @@
+"""Samples of lm-evaluation-harness (`--log_samples`): one file a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from rageval.logs._content import Content
+from rageval.logs.rows import LogReader, LogReading, Row, graded, ids_in, list_of, read_as
+
+_ASKED = ("question", "query")
+
+
+class _LmEvalSample(msgspec.Struct):
+    doc_id: int
+    filtered_resps: list[Any]
+    doc: dict[str, Any] = {}
+    target: Any = None
+    arguments: Any = None
+    resps: list[Any] = []
+    filter: str = ""
+    metrics: list[str] = []
+
+
+def _fits(content: Content) -> bool:
+    return {"doc_id", "filtered_resps", "doc_hash"} <= set(content.first.keys())
+
+
+def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
+    for record in content.records():
+        value = record.value()
+        sample = read_as(_LmEvalSample, value, record.where)
+        answers = _answers(sample)
+        if not answers:
+            reading.left_out["log-likelihoods, which are no answers"] += 1
+            continue
+        for answer in answers:
+            yield Row(
+                record.where,
+                _question(sample),
+                answer,
+                [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
+                variant=sample.filter,
+                grades=[graded(name, value.get(name), "") for name in sample.metrics],
+                ids=ids_in(sample.doc),
+                record=value,
+            )
+
+
+def _answers(sample: _LmEvalSample) -> list[str]:
+    """Return the answers that the metrics are of: one, or all repeats where the filter keeps them."""
+    first = sample.filtered_resps[0] if sample.filtered_resps else None
+    found = first if isinstance(first, list) else [first]
+    answers = [each for each in found if isinstance(each, str)]
+    return answers if len(answers) == len(found) else []
+
+
+def _question(sample: _LmEvalSample) -> str:
+    named = (sample.doc.get(name) for name in _ASKED)
+    question = next((text for text in named if isinstance(text, str)), None)
+    if question is not None:
+        return question
+    arguments = sample.arguments
+    first = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
+    prompt = first.get("arg_0") if isinstance(first, dict) else None
+    return prompt if isinstance(prompt, str) else ""
+
+
+LM_EVAL = LogReader("lm-eval", _fits, _rows)

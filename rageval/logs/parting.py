@@ -1,0 +1,428 @@
+"""The rows of a log, parted into answers, questions, runs, passages, judgements; with ids and repeats."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from rageval.errors import InputError, UsageError
+from rageval.logs.paths import Path, found_at
+from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, number_of
+from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
+from rageval.text import visible
+
+PERSON = "person:"
+_QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
+_CITED = re.compile(r"\s*((?:\[\d+(?:\s*,\s*\d+)*\](?:\s*,\s*(?=\[)|[ \t]*))+)([.;:!?]*)")
+_ASPECT = re.compile(r"[^\w.\-]+")
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
+
+
+@dataclass
+class Log:
+    """What a log holds: answers, questions, a ranking a run, passages by id, judgements, right documents.
+
+    `traces` keeps the tool's own id of each answer, by run, query and repeat; `left_out` counts what is not
+    here, by the reason.
+    """
+
+    tool: str
+    version: str = ""
+    answers: list[Answer] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    run: dict[str, list[ScoredDoc]] = field(default_factory=dict)
+    passages: dict[str, str] = field(default_factory=dict)
+    judgements: list[dict[str, Any]] = field(default_factory=list)
+    gold: list[Qrel] = field(default_factory=list)
+    traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def parted(
+    tool: str, rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading, run: str = ""
+) -> Log:
+    """Return the rows parted; `mapping` says where fields stand that the reader does not know."""
+    kept = list(_mapped(rows, mapping, reading))
+    if not kept:
+        raise InputError(f"{tool}: the log holds no answers and no questions")
+    _name_runs(kept, tool, run)
+    queries = _query_ids(kept, reading)
+    _number_repeats(kept, queries)
+    log = Log(tool, reading.version)
+    _Parting(log, reading).take(kept, queries)
+    log.remarks += reading.remarks
+    log.left_out = dict(sorted(reading.left_out.items()))
+    return log
+
+
+def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading) -> Iterator[Row]:
+    fits = dict.fromkeys(mapping, 0)
+    number = 0
+    for row in rows:
+        number += 1
+        values = {name: found_at(row.record, path, row.where) for name, path in mapping.items()}
+        for name, value in values.items():
+            fits[name] += value is not None
+        _take_mapped(row, values, reading)
+        row.record = None  # a record may be much larger than what is kept of it
+        yield row
+    for name, path in mapping.items():
+        if number and not fits[name]:
+            raise UsageError(f"--map {name}={visible(path.text)}: fits none of {number:,} records")
+        if fits[name] < number:
+            reading.remarks.append(f"{name}={visible(path.text)} fits {fits[name]:,} of {number:,} records")
+
+
+def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
+    for name, value in values.items():
+        if name in ("question", "run_id", "repeat", "trace_id", "query_id"):
+            _TAKEN[name](row, _one_text(value, name, row.where))
+        elif name == "answer":
+            row.answer = None if value is None else _one_text(value, name, row.where)
+        elif name == "gold":
+            row.gold = [_one_text(each, name, row.where) for each in _listed(value) if each is not None]
+        elif name.startswith("fact:"):
+            row.facts[name.removeprefix("fact:")] = _one_text(value, name, row.where)
+        elif name.startswith("grade:"):
+            row.grades.append(graded(name.removeprefix("grade:"), value, ""))
+    if values.keys() & {"contexts", "context_ids", "context_scores"}:
+        row.contexts = _mapped_contexts(row, values, reading)
+
+
+def _set_id(row: Row, value: str) -> None:
+    row.ids = {"--map": value} if value else {}
+
+
+_TAKEN = {
+    "question": lambda row, value: setattr(row, "question", value or row.question),
+    "run_id": lambda row, value: setattr(row, "run", value),
+    "repeat": lambda row, value: setattr(row, "repeat", value),
+    "trace_id": lambda row, value: setattr(row, "trace", value),
+    "query_id": _set_id,
+}
+
+
+def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -> list[Passage]:
+    """Return passages of columns, each of which may come from the reader instead."""
+    own = row.contexts
+    columns: dict[str, list[Any]] = {
+        "contexts": [passage.text for passage in own],
+        "context_ids": [passage.id for passage in own],
+        "context_scores": [passage.score for passage in own],
+    }
+    for name in columns.keys() & values.keys():
+        value = values[name]
+        if isinstance(value, str) and (mark := reading.split.get(name)):
+            value = [part for part in value.split(mark) if part.strip()]
+        columns[name] = _listed(value)
+    most = max(map(len, columns.values()))
+    for name, column in columns.items():
+        if not column:
+            columns[name] = [None] * most
+        elif len(column) != most:
+            counts = ", ".join(f"{len(each)} {name}" for name, each in columns.items() if each)
+            raise InputError(f"{row.where}: expected as many texts as ids and scores, found {counts}")
+    return [
+        Passage(
+            _one_text(text, "contexts", row.where), _one_text(doc, "context_ids", row.where), number_of(score)
+        )
+        for text, doc, score in zip(*columns.values(), strict=True)
+    ]
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def _one_text(value: Any, name: str, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    kind = "a list: end the path in [] or [0]" if isinstance(value, list) else "an object: name a field of it"
+    raise InputError(f"{where}: expected a text for {name}, found {kind}")
+
+
+def word(text: str) -> str:
+    """Return a name without white space, which files of TREC cannot hold: %20 for a blank.
+
+    >>> word(" returns policy.md#0")
+    'returns%20policy.md#0'
+    """
+    return _BLANK.sub(lambda match: f"%{ord(match[0]):02X}", text.strip())
+
+
+def _name_runs(rows: list[Row], tool: str, run: str) -> None:
+    several = len({row.variant for row in rows}) > 1
+    for row in rows:
+        row.run = word(f"{row.run or tool}/{row.variant}" if several and row.variant else row.run)
+    named = dict.fromkeys(row.run for row in rows)
+    if run and len(named) > 1:
+        raise UsageError(
+            f"--run {visible(run)}: names one run, and the log holds {', '.join(map(visible, named))}"
+        )
+    for row in rows:
+        row.run = word(run) or row.run or tool
+
+
+def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
+    """Return the id of each row's question: the first that all rows give and that tells questions apart."""
+    keys = [row.key or folded(row.question) for row in rows]
+    names = dict.fromkeys(name for row in rows for name in row.ids)
+    for name in names:
+        given = [row.ids.get(name, "") for row in rows]
+        pairs = set(zip(given, keys, strict=True))
+        if all(given) and (
+            name == "--map" or len({g for g, _ in pairs}) == len(pairs) == len({k for _, k in pairs})
+        ):
+            return list(map(word, given))
+    for row, key in zip(rows, keys, strict=True):
+        if not key:
+            raise InputError(
+                f"{row.where}: expected a question, by which answers are told apart; say where it stands:"
+                " --map question=… or --map query_id=…"
+            )
+    return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
+
+
+def _number_repeats(rows: list[Row], queries: list[str]) -> None:
+    """Give each of several answers of a run to a query its own repeat, and none where there is only one."""
+    seen: dict[tuple[str, str], list[Row]] = {}
+    for row, query in zip(rows, queries, strict=True):
+        seen.setdefault((row.run, query), []).append(row)
+    several = {run for (run, _), found in seen.items() if len(found) > 1}
+    for (run, _), found in seen.items():
+        given = [word(row.repeat) for row in found]
+        is_given = all(given) and len(set(given)) == len(given)
+        for number, row in enumerate(found, 1):
+            row.repeat = "" if run not in several else given[number - 1] if is_given else str(number)
+
+
+class _Parting:
+    """Puts each row where it belongs."""
+
+    def __init__(self, log: Log, reading: LogReading) -> None:
+        self.log, self._reading, self._out = log, reading, reading.left_out
+        self._questions: dict[str, dict[str, Any]] = {}
+        self._aspects: dict[str, str] = {}  # names of metrics -> what they are called in measures
+        self._asked: dict[tuple[str, str], None] = {}  # aspect and judge of all grades
+        self._rankings: dict[tuple[str, str], list[ScoredDoc]] = {}  # the first of a run to a query
+        self._has_gold: set[str] = set()
+        self._other_texts = self._made_ids = self._other_rankings = 0
+
+    def take(self, rows: list[Row], queries: list[str]) -> None:
+        """Part all rows."""
+        for row in rows:
+            self._asked.update(
+                dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
+            )
+        by_rank = self._goes_by_rank(rows)
+        for row, query in zip(rows, queries, strict=True):
+            self._question(row, query)
+            passages = self._passages(row)
+            self._ranking(row, query, passages, by_rank)
+            self._answer(row, query, passages)
+            self.log.judgements += self._judgements(row, query)
+            if row.trace:
+                self.log.traces[row.run, query, row.repeat] = row.trace
+        self.log.questions = [
+            Question(query, said["text"], tuple(said["gold"]), tuple(said["facts"].items()))
+            for query, said in self._questions.items()
+        ]
+        self._remark()
+
+    def _question(self, row: Row, query: str) -> None:
+        said = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
+        if row.relevant and query not in self._has_gold:
+            self._has_gold.add(query)
+            for number, documents in enumerate(row.relevant):
+                nugget = str(number) if len(row.relevant) > 1 or len(documents) > 1 else "0"
+                self.log.gold += [Qrel(query, word(doc), 1, nugget) for doc in documents]
+        said["gold"].update(dict.fromkeys(row.gold))
+        for name, value in row.facts.items():
+            text = _one_text(value, name, row.where)
+            if said["facts"].setdefault(name, text) != text:
+                said["facts"][name] = ""  # not a fact of the question
+
+    def _passages(self, row: Row) -> list[Passage]:
+        """Return what was retrieved, each document once, with an id."""
+        found: dict[str, Passage] = {}
+        for passage in row.contexts:
+            if not passage.id and not passage.text:
+                raise InputError(f"{row.where}: expected a text or an id of every passage, found neither")
+            doc = self._document(passage)
+            self._made_ids += not word(passage.id)
+            if doc in found:
+                self._out["passages that stand twice in a ranking"] += 1
+                continue
+            known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
+            self._other_texts += bool(passage.text) and known != passage.text
+            found[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
+        return list(found.values())
+
+    def _document(self, passage: Passage) -> str:
+        """Return the id that is given, or one that is made from the text."""
+        made = hashlib.sha256(passage.text.encode("utf-8", "surrogatepass")).hexdigest()[:_DOCUMENT]
+        return word(passage.id) or made
+
+    def _goes_by_rank(self, rows: list[Row]) -> bool:
+        """Return whether some scores are not given, or do not fall with the rank as those of a run do."""
+        scores = [[passage.score for passage in row.contexts] for row in rows]
+        given = [each for ranking in scores for each in ranking if each is not None]
+        if len(given) < sum(map(len, scores)):
+            if given:
+                self._reading.remarks.append("some passages have no score: 1/rank is used of all")
+            return True
+        rising = any(
+            one < other  # type: ignore[operator]
+            for ranking in scores
+            for one, other in pairwise(ranking)
+        )
+        if rising:
+            self._reading.remarks.append(
+                "scores do not fall with the rank (are they distances?): 1/rank is used"
+            )
+        return rising
+
+    def _ranking(self, row: Row, query: str, passages: list[Passage], by_rank: bool) -> None:
+        """Keep the ranking of the first answer of a run to a query: a run has one a query."""
+        run = self.log.run.setdefault(row.run, [])
+        ranking = [
+            ScoredDoc(query, passage.id, 1 / rank if by_rank else float(passage.score or 0))
+            for rank, passage in enumerate(passages, 1)
+        ]
+        first = self._rankings.setdefault((row.run, query), ranking)
+        if first is ranking:
+            run += ranking
+        else:
+            self._other_rankings += [each.doc_id for each in first] != [each.doc_id for each in ranking]
+
+    def _answer(self, row: Row, query: str, passages: list[Passage]) -> None:
+        if row.failed or row.answer is None:
+            self._out["answers that failed" if row.failed else "records without an answer"] += 1
+            return
+        documents = tuple(passage.id for passage in passages)
+        texts = tuple((passage.id, passage.text) for passage in passages if passage.text)
+        cites = {number: self._document(row.contexts[at]) for number, at in row.cites.items()}
+        sentences = tuple(_cited(row.answer, cites)) if row.cites else (Sentence(row.answer),)
+        self.log.answers.append(
+            Answer(query, row.run, sentences, documents, texts, row.question, repeat=row.repeat)
+        )
+
+    def _judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
+        place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
+        place |= {"repeat": row.repeat} if row.repeat else {}
+        place |= {"trace_id": row.trace} if row.trace else {}
+        said: set[tuple[str, str]] = set()
+        for grade in () if row.failed else row.grades:
+            key = self._aspect(grade), self._judge(grade)
+            if key in said:
+                self._out["second grades of one aspect by one judge"] += 1
+                continue
+            said.add(key)
+            yield place | self._named(*key) | self._said(grade, row)
+        for key in self._asked if row.failed or row.unscored else ():
+            if key not in said and not key[1].startswith(PERSON):
+                why = {"detail": row.failed[:200]} if row.failed else {}
+                yield place | self._named(*key) | {"status": "error"} | why
+
+    def _named(self, aspect: str, judge: str) -> dict[str, str]:
+        metric = next(name for name, called in self._aspects.items() if called == aspect)
+        return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{metric}"[:200]}
+
+    def _said(self, grade: Grade, row: Row) -> dict[str, Any]:
+        reason = {"reason": grade.reason} if grade.reason else {}
+        value = None if grade.grade is None or not math.isfinite(grade.grade) else grade.grade
+        if value is None and not grade.label:
+            return {"status": "error"} | reason
+        if value is not None and abs(value) > self._reading.limits.grade:
+            raise InputError(
+                f"{row.where}: expected as {visible(grade.aspect)} a number from"
+                f" -{self._reading.limits.grade:,} to {self._reading.limits.grade:,}, found {value:g}"
+            )
+        said = {"grade": value} if value is not None else {}
+        return {"status": "ok"} | said | ({"label": grade.label} if grade.label else {}) | reason
+
+    def _judge(self, grade: Grade) -> str:
+        judge = grade.judge or self.log.tool
+        return word(judge)[:200]
+
+    def _aspect(self, grade: Grade) -> str:
+        """Return what a metric is called in `grade(aspect=…)`, where not every character can stand."""
+        if grade.aspect not in self._aspects:
+            plain = _ASPECT.sub("_", grade.aspect).strip("_")[:80] or "score"
+            taken = set(self._aspects.values())
+            numbers = (plain if at == 1 else f"{plain}_{at}" for at in range(1, len(taken) + 2))
+            self._aspects[grade.aspect] = next(name for name in numbers if name not in taken)
+        return self._aspects[grade.aspect]
+
+    def _remark(self) -> None:
+        say = self._reading.remarks.append
+        if not self.log.passages and not any(self.log.run.values()):
+            say("no passages: if the log holds what was retrieved, say where: --map contexts=…,context_ids=…")
+        if self._made_ids:
+            say(f"ids of {self._made_ids:,} passages are made from the text: they change with it")
+        if self._other_texts:
+            say(
+                f"{self._other_texts:,} passages have another text than one of the same id; the first is kept"
+            )
+        if self._other_rankings:
+            say(f"{self._other_rankings:,} repeats retrieved something else; a run has the first's ranking")
+        self.log.run = {run: found for run, found in self.log.run.items() if found}
+
+
+def _cited(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
+    """Yield the pieces of an answer that [1] or [1, 2] follows, with the documents they cite."""
+    at = 0
+    for found in _CITED.finditer(answer):
+        cited = tuple(map(documents.get, re.findall(r"\d+", found[1])))
+        text = answer[at : found.start()].strip() + found[2]
+        if text:
+            yield Sentence(text, cited)
+        at = found.end()
+    if rest := answer[at:].strip():
+        yield Sentence(rest)
+
+
+def together(logs: Mapping[str, Log]) -> Log:
+    """Return the logs of several files as one; a run's answers to a query must stand in one of them."""
+    first = next(iter(logs.values()))
+    whole = Log("+".join(dict.fromkeys(log.tool for log in logs.values())), first.version)
+    where: dict[tuple[str, str], str] = {}
+    questions: dict[str, Question] = {}
+    left_out: Counter[str] = Counter()
+    for name, log in logs.items():
+        places = {(answer.run_id, answer.query_id) for answer in log.answers}
+        places |= {(said["run_id"], said["query_id"]) for said in log.judgements}
+        for place in sorted(places):
+            if place in where:
+                run, query = map(visible, place)
+                raise InputError(
+                    f"{visible(name)}: run {run} has an answer to query {query} in {visible(where[place])},"
+                    " too; import each with its own --run, or repeats in one file"
+                )
+            where[place] = name
+        for question in log.questions:
+            known = questions.setdefault(question.query_id, question)
+            if not known.gold:
+                questions[question.query_id] = known._replace(gold=question.gold)
+        whole.answers += log.answers
+        whole.judgements += log.judgements
+        whole.gold += [qrel for qrel in log.gold if qrel not in set(whole.gold)]
+        for run, found in log.run.items():
+            whole.run.setdefault(run, []).extend(found)
+        whole.passages = log.passages | whole.passages
+        whole.traces |= log.traces
+        whole.remarks += [f"{visible(name)}: {remark}" for remark in log.remarks]
+        left_out.update(log.left_out)
+    whole.questions, whole.left_out = list(questions.values()), dict(sorted(left_out.items()))
+    return whole

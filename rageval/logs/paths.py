@@ -1,0 +1,359 @@
+"""Where the fields of an answer stand in somebody's log: paths, and what is done with what is found there.
+
+`question=vars.question,contexts=response.metadata.retrieved[].text`: a path is names parted by dots,
+`["any.name"]`, `[]` for each item of a list and `[N]` for one. Behind a bar stands what reads a text that
+holds more: `|json`, `|literal` (a list as Python writes it), `|split("; ")`; behind these a path may go on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rageval.errors import InputError, UsageError
+from rageval.names import suggestion
+from rageval.text import visible
+
+FIELDS = (
+    *("query_id", "question", "answer", "gold", "contexts", "context_ids", "context_scores", "run_id"),
+    *("repeat", "trace_id"),
+)
+_PREFIXES = ("fact:", "grade:")
+_FILTERS = ("json", "literal", "split")
+_NAME = re.compile(r"[^.\[\]|,=\"\s]+")
+_STEP = re.compile(
+    r"\[(?:(?P<number>\d{1,9})|(?P<text>\"(?:[^\"\\]|\\.)*\"))?\]|\.?(?P<name>[^.\[\]|,=\"\s]+)"
+)
+_FILTER = re.compile(r"(?P<name>[a-z]+)(?:\((?P<text>\"(?:[^\"\\]|\\.)*\")\))?")
+_EACH = None  # the step to every item
+
+
+class Filter(NamedTuple):
+    """What reads a text that holds more, and the path on from there."""
+
+    name: str
+    argument: str
+    steps: tuple[str | int | None, ...] = ()
+
+
+class Path(NamedTuple):
+    """A place in a record: names, numbers, None for every item of a list; and the filters behind it."""
+
+    text: str
+    steps: tuple[str | int | None, ...]
+    filters: tuple[Filter, ...] = ()
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it leads to a list of values."""
+        return _EACH in self.steps or any(
+            _EACH in each.steps or each.name == "split" for each in self.filters
+        )
+
+
+def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[str, Path]:
+    """Return the paths of the fields that are named.
+
+    >>> mapping_of('question=input["a.b"],contexts=docs[].text|json[].t')["contexts"].filters
+    (Filter(name='json', argument='', steps=(None, 't')),)
+    """
+    if words is None:
+        return {}
+    if isinstance(words, Mapping):
+        return {_field(name): path_of(str(text)) for name, text in words.items()}
+    found: dict[str, Path] = {}
+    for text in [words] if isinstance(words, str) else words:
+        for part in _parts(text):
+            name, equals, path = part.partition("=")
+            if not equals:
+                raise UsageError(f"--map {visible(part)!r:.80}: expected FIELD=PATH, such as question=vars.q")
+            field = _field(name.strip())
+            if field in found:
+                raise UsageError(f"--map {field}: is said twice; expected one path")
+            found[field] = path_of(path.strip())
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield what commas part, but for those within quotes."""
+    for match in re.finditer(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+', text):
+        if match[0].strip():
+            yield match[0].strip()
+
+
+def _field(name: str) -> str:
+    prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
+    if name not in FIELDS and (prefix is None or name == prefix):
+        known = [*FIELDS, *(f"{each}NAME" for each in _PREFIXES)]
+        raise UsageError(
+            f"--map {visible(name)!r:.80}: no such field; expected one of {', '.join(known)}"
+            + suggestion(name, FIELDS)
+        )
+    return name
+
+
+def path_of(text: str) -> Path:
+    """Return a path; `UsageError` with the place where it stops being one."""
+    pieces = re.findall(r'(?:"(?:[^"\\]|\\.)*"|[^|"])+|"', text)
+    if not text.strip() or "|".join(pieces) != text:
+        raise _no_path(text, text)
+    first, *rest = pieces
+    return Path(text, _steps(first.strip(), text), tuple(_filter(piece.strip(), text) for piece in rest))
+
+
+def _steps(piece: str, whole: str) -> tuple[str | int | None, ...]:
+    steps: list[str | int | None] = []
+    at = 0
+    while at < len(piece):
+        found = _STEP.match(piece, at)
+        if found is None or (found["name"] and at and piece[at] != "."):
+            raise _no_path(whole, piece[at:])
+        if found["name"]:
+            steps.append(found["name"])
+        elif found["text"]:
+            steps.append(_quoted(found["text"], whole))
+        else:
+            steps.append(int(found["number"]) if found["number"] else _EACH)
+        at = found.end()
+    return tuple(steps)
+
+
+def _quoted(text: str, whole: str) -> str:
+    try:
+        return msgspec.json.decode(text, type=str)
+    except (ValueError, RecursionError):
+        raise _no_path(whole, text) from None
+
+
+def _filter(piece: str, whole: str) -> Filter:
+    found = _FILTER.match(piece)
+    name, argument = (found["name"], found["text"]) if found else (piece, None)
+    if name not in _FILTERS or found is None or (name == "split") != (argument is not None):
+        raise UsageError(
+            f'{visible(whole)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
+            f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
+        )
+    return Filter(name, _quoted(argument, whole) if argument else "", _steps(piece[found.end() :], whole))
+
+
+def _no_path(whole: str, rest: str) -> UsageError:
+    return UsageError(
+        f'{visible(whole)!r:.120}: expected a path such as response.docs[].text or a["b.c"][0]|json, found'
+        f" {visible(rest)!r:.60}"
+    )
+
+
+def found_at(record: Any, path: Path, where: str) -> Any:
+    """Return what stands at a path: one value, a list where it leads to many; None where nothing does."""
+    value = _walked(record, path.steps, where)
+    for each in path.filters:
+        value = _walked(_filtered(value, each, where), each.steps, where)
+    return value
+
+
+def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
+    for at, step in enumerate(steps):
+        if step is _EACH:
+            if value is None:
+                return None
+            if not isinstance(value, list):
+                raise InputError(f"{where}: expected a list for [], found {_said(value)}")
+            return [_walked(item, steps[at + 1 :], where) for item in value]
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is None:
+            return None
+    return value
+
+
+def _filtered(value: Any, how: Filter, where: str) -> Any:
+    if isinstance(value, list) and how.name != "split":
+        return [_filtered(item, how, where) for item in value]
+    if value is None or (not isinstance(value, str) and how.name != "split"):
+        return value  # was read already
+    if not isinstance(value, str):
+        raise InputError(f"{where}: expected a text to split, found {_said(value)}")
+    if how.name == "split":
+        return [part for part in value.split(how.argument) if part.strip()]
+    return parsed_json(value, where) if how.name == "json" else literal(value, where)
+
+
+def parsed_json(text: str, where: str) -> Any:
+    """Return the JSON that a text holds."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: expected JSON in a text ({error!s:.80}), found {_said(text)}") from None
+
+
+# What a list of texts and numbers looks like as Python writes it; nothing else is understood, nothing run.
+_TOKEN = re.compile(
+    r"""\s*(?: (?P<mark>[\[\](),]) | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<word>None|True|False|nan)\b
+    | (?P<number>-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?) )\s*""",
+    re.DOTALL | re.VERBOSE | re.ASCII,
+)
+_ESCAPE = re.compile(
+    r"\\(?:(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}|U0010[0-9a-fA-F]{4})|(.))", re.DOTALL
+)
+_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
+_DEEPEST = 20
+_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "nan": None}
+
+
+def literal(text: str, where: str) -> Any:
+    r"""Return a list of texts and numbers that is written as Python writes it.
+
+    >>> literal("['it\\'s', \"a\\nb\", 1.5, None]", "here")
+    ["it's", 'a\nb', 1.5, None]
+    """
+    stack: list[list[Any]] = [[]]
+    at, may_have = 0, True  # a value may stand here
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        mark = found["mark"] if found else ""
+        if found is None or (mark in ("[", "(", None) and not may_have) or (mark == "," and may_have):
+            break
+        at = found.end()
+        if mark in ("[", "("):
+            inner: list[Any] = []
+            stack[-1].append(inner)
+            stack.append(inner)
+            if len(stack) > _DEEPEST:
+                break
+        elif mark in ("]", ")"):
+            if len(stack) < 2:
+                break
+            stack.pop()
+            may_have = False
+        elif mark == ",":
+            may_have = True
+        else:
+            stack[-1].append(_value_of(found, where))
+            may_have = False
+    else:
+        if len(stack) == 1 and len(stack[0]) == 1:
+            return stack[0][0]
+    raise InputError(
+        f"{where}: expected a list of quoted texts as Python writes it, found at character {at + 1}"
+        f" {_said(text[at : at + 60])}"
+    )
+
+
+def _value_of(found: re.Match[str], where: str) -> Any:
+    if found["word"]:
+        return _WORDS[found["word"]]
+    if found["number"]:
+        return float(found["number"]) if re.search("[.eE]", found["number"]) else int(found["number"][:400])
+    return _ESCAPE.sub(lambda match: _meant(match, where), found["text"][1:-1])
+
+
+def _meant(match: re.Match[str], where: str) -> str:
+    if match[1]:
+        return chr(int(match[1][1:], 16))
+    if match[2] not in _PLAIN:
+        raise InputError(f"{where}: expected a text as Python writes it, found {match[0]!r} in it")
+    return _PLAIN[match[2]]
+
+
+def _said(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return visible(repr(text[:80]) if isinstance(value, str) else text[:80])
+
+
+class FieldLook:
+    """How a field looks over all records: how many have it, of what kind, and one of its values."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.records: set[int] = set()
+        self.kinds: dict[str, None] = {}
+        self.example = ""
+
+
+_MOST_RECORDS, _MOST_FIELDS, _DEEP = 200, 400, 8
+_SIMPLE = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def fields_of(records: Iterable[Any]) -> tuple[dict[str, FieldLook], int]:
+    """Return the paths that records have, with what stands there, and how many records were looked at."""
+    found: dict[str, FieldLook] = {}
+    number = 0
+    for number, record in enumerate(records, 1):
+        _look(record, "", number, found, 0)
+        if number == _MOST_RECORDS:
+            break
+    return found, number
+
+
+def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth: int) -> None:
+    if isinstance(value, dict) and depth < _DEEP:
+        for name, inner in value.items():
+            step = name if _SIMPLE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
+            between = "." if path and not step.startswith("[") else ""
+            _look(inner, f"{path}{between}{step}", number, found, depth + 1)
+    elif isinstance(value, list) and depth < _DEEP:
+        for inner in value[:20]:
+            _look(inner, f"{path}[]", number, found, depth + 1)
+    elif value is not None and path and (path in found or len(found) < _MOST_FIELDS):
+        seen = found.setdefault(path, FieldLook())
+        seen.records.add(number)
+        seen.kinds[_kind(value)] = None
+        seen.example = seen.example or (value if isinstance(value, str) else json.dumps(value, default=str))
+
+
+def _kind(value: Any) -> str:
+    return {str: "text", bool: "yes or no", int: "number", float: "number"}.get(type(value), "object")
+
+
+_LIKELY: dict[str, tuple[str, ...]] = {
+    "question": ("question", "query", "user_input", "input", "prompt"),
+    "answer": (
+        "answer",
+        "output",
+        "response",
+        "completion",
+        "actual_output",
+        "generated_answer",
+        "prediction",
+    ),
+    "gold": ("gold", "reference", "expected_output", "ground_truth", "target", "expected"),
+    "query_id": ("query_id", "question_id", "qid"),
+    "contexts": ("text", "page_content", "content", "passage", "contexts", "context", "retrieved_contexts"),
+    "context_ids": ("id", "doc_id", "docid", "chunk_id"),
+}
+
+
+def suggested(found: Mapping[str, FieldLook]) -> str:
+    """Return a `--map` that the names of fields suggest; nothing without a question and an answer."""
+    said: dict[str, str] = {}
+    for field, names in _LIKELY.items():
+        for name in names:
+            fits = [path for path in found if _last(path) == name and "text" in found[path].kinds]
+            fits = [path for path in fits if path not in said.values()]
+            listed = [path for path in fits if "[]" in path]
+            if field.startswith("context"):
+                fits = listed
+            elif any("[]" not in path for path in fits):
+                fits = [path for path in fits if "[]" not in path]
+            if fits:
+                said[field] = max(fits, key=lambda path: (len(found[path].records), -len(path)))
+                break
+    if "contexts" not in said:
+        said.pop("context_ids", None)
+    return (
+        "--map " + ",".join(f"{f}={p}" for f, p in said.items())
+        if said.keys() & {"question", "answer"}
+        else ""
+    )
+
+
+def _last(path: str) -> str:
+    names = [step for step in _steps(path, path) if isinstance(step, str)]
+    return names[-1].lower() if names else ""

@@ -1,0 +1,219 @@
+"""Read a log: tell its tool, let that tool's reader yield rows, and part them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+from rageval.errors import InputError, UsageError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import Source
+from rageval.logs._content import Content, Record, opened
+from rageval.logs.parting import Log, parted
+from rageval.logs.paths import FieldLook, Path, fields_of, found_at, mapping_of, path_of, suggested
+from rageval.logs.rows import LogReader, LogReading, Row
+from rageval.names import suggestion
+from rageval.plugins import plugin, plugin_names
+from rageval.text import visible
+
+# Each tool's module and the name of its reader there.
+_READERS = {
+    "promptfoo": "_promptfoo:PROMPTFOO",
+    "inspect": "_inspect:INSPECT",
+    "ragas": "_ragas:RAGAS",
+    "deepeval": "_deepeval:DEEPEVAL",
+    "lm-eval": "_lm_eval:LM_EVAL",
+    "otel": "_otel:OTEL",
+    "mlflow": "_mlflow:MLFLOW",
+    "langfuse": "_langfuse:LANGFUSE",
+    "langsmith": "_langsmith:LANGSMITH",
+    "autorag": "_autorag:AUTORAG",
+    "open-rag-eval": "_open_rag_eval:OPEN_RAG_EVAL",
+}
+TOOLS = tuple(_READERS)
+GENERIC = "records"  # a log that no reader knows, of which `--map` says where everything stands
+_LISTED = 24  # fields in an error
+_DEEP = 4  # levels in which a list of records is looked for
+_ASKED = {"question", "query_id", "answer"}
+
+
+def read(
+    path: Source,
+    map: str | Mapping[str, str] | None = None,
+    *,
+    tool: str | None = None,
+    records: str | None = None,
+    run: str = "",
+    hop: str = "",
+    split: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT,
+) -> Log:
+    """Read a log of promptfoo, inspect_ai, ragas, deepeval, lm-eval, MLflow, … or, with `map`, any other.
+
+    Parameters
+    ----------
+    path
+        The log: a path, or a file open in binary mode.
+    map
+        Where fields stand that the tool has no place for, as {field: path} or `"field=path,…"`; fields are
+        query_id, question, answer, gold, contexts, context_ids, context_scores, run_id, repeat, trace_id,
+        fact:NAME and grade:NAME.
+    tool
+        Whose log it is, instead of looking.
+    records
+        The path of the list of records in one that no reader knows.
+    run
+        What to call the run, instead of what the log calls it.
+    hop
+        Of several retrievals in a trace: `first`, `last` or `union`.
+    split
+        What parts passages that are joined in one text: `{"contexts": "|"}`.
+    limits
+        How large a record may be.
+
+    Returns
+    -------
+    Log
+        Answers, questions, rankings, passages, judgements, and remarks.
+
+    Raises
+    ------
+    InputError
+        No reader knows the log, or two do; the log is broken; a path fits no record.
+
+    Examples
+    --------
+    >>> import io
+    >>> line = b'{"user_input": "Where?", "response": "In Oslo.", "faithfulness": 0.5}'
+    >>> log = read(io.BytesIO(line))
+    >>> log.tool, log.answers[0].text, log.judgements[0]["grade"]
+    ('ragas', 'In Oslo.', 0.5)
+    """
+    if hop not in ("", "first", "last", "union"):
+        raise UsageError(f"hop={hop!r:.80}: expected first, last or union")
+    mapping = mapping_of(map)
+    reading = LogReading(limits, hop, split or {})
+    content = opened(path, limits)
+    reader = _reader(content, mapping, tool, records)
+    return parted(reader.tool, reader.rows(content, reading), mapping, reading, run)
+
+
+def _reader(
+    content: Content, mapping: Mapping[str, Path], tool: str | None, records: str | None
+) -> LogReader:
+    """Return the one reader that knows the content."""
+    if tool is not None and tool != GENERIC:
+        found = _named(tool)
+        if not found.fits(content):
+            raise InputError(f"{content.name}: is no log of {tool}; {_listing(content, records)}")
+        return found
+    if tool is None and records is None:
+        fitting = [each for each in _all() if each.fits(content)]
+        if len(fitting) > 1:
+            names = ", ".join(each.tool for each in fitting)
+            raise InputError(f"{content.name}: may be a log of {names}; say which: --tool {fitting[0].tool}")
+        if fitting:
+            return fitting[0]
+    if not mapping.keys() & _ASKED:
+        raise InputError(f"{content.name}: no reader knows this. {_listing(content, records)}")
+    return LogReader(GENERIC, lambda _: True, lambda content, _: _generic(content, mapping, records))
+
+
+def _all() -> Iterator[LogReader]:
+    for name in (*_READERS, *plugin_names("logs")):
+        yield _named(name)
+
+
+def _named(name: str) -> LogReader:
+    if name in _READERS:
+        module, _, attribute = _READERS[name].partition(":")
+        return getattr(import_module(f"rageval.logs.{module}"), attribute)  # type: ignore[no-any-return]
+    found = plugin("logs", name.lower().replace("-", "_"))
+    if found is None:
+        names = [*_READERS, *plugin_names("logs"), GENERIC]
+        raise UsageError(
+            f"tool {visible(name)!r:.80}: expected one of {', '.join(names)}" + suggestion(name, names)
+        )
+    if not isinstance(found, LogReader):
+        raise UsageError(
+            f"the plug-in {visible(name)!r} is a {type(found).__name__}, expected a rageval.logs.LogReader"
+        )
+    return found
+
+
+def _generic(content: Content, mapping: Mapping[str, Path], records: str | None) -> Iterator[Row]:
+    for where, value in _values(content, records):
+        row = Row(where, record=value)
+        if "answer" in mapping and found_at(value, mapping["answer"], where) is None:
+            row.failed = "no answer"
+        yield row
+
+
+def _values(content: Content, records: str | None) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a log that no reader knows: its lines, or what lies in its longest list."""
+    if records is None:
+        names = _longest(content.first) if content.form == "value" else ()
+        text = ".".join(names)
+    else:
+        text = records.removesuffix("[]")
+        names = tuple(map(str, path_of(text).steps)) if text else ()
+    for whole in content.records():
+        found = whole.at(*names)
+        each = [whole] if not names else list(found.each()) if found else []
+        for record in each:
+            value = record.value()
+            if not isinstance(value, dict):
+                raise InputError(f"{record.where}: expected an object as a record, found {value!r:.80}")
+            yield record.where, value
+    if records is not None and names and not any(True for _ in _first_of(content, names)):
+        raise UsageError(f"--records {visible(text)}: there is no list of records")
+
+
+def _first_of(content: Content, names: tuple[str, ...]) -> Iterator[Record]:
+    for whole in content.records():
+        found = whole.at(*names)
+        yield from found.each() if found else ()
+
+
+def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the names on the way to the longest list of objects in a value; none if it holds no list."""
+    best: tuple[int, tuple[str, ...]] = (0, ())
+    waiting = [(record, names)]
+    while waiting:
+        found, path = waiting.pop()
+        items = sum(bool(item.keys()) for item in found.each())
+        if items > best[0]:
+            best = items, path
+        if len(path) < _DEEP:
+            inner = [(found.get(name), (*path, name)) for name in found.keys()]  # noqa: SIM118
+            waiting += [(record, names) for record, names in inner if record is not None]
+    return best[1]
+
+
+def _listing(content: Content, records: str | None) -> str:
+    """Say which fields the records have, and what might be told of them."""
+    names = _longest(content.first) if content.form == "value" and records is None else ()
+    values = [value for _, value in islice(_values(content, records), 200)]
+    found, number = fields_of(values)
+    at = f" at {'.'.join(names) or records or ''}[]" if names or records else ""
+    lines = [
+        f"{path} {_kinds(seen)} {len(seen.records)}/{number}{_example(seen)}" for path, seen in found.items()
+    ]
+    more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    say = suggested(found)
+    return f"{number:,} records{at}: {', '.join(lines[:_LISTED] + more)}." + (
+        f" Say for instance {say}"
+        if say
+        else " Say where question and answer stand: --map question=…,answer=…"
+    )
+
+
+def _kinds(seen: FieldLook) -> str:
+    return " or ".join(seen.kinds)
+
+
+def _example(seen: FieldLook) -> str:
+    text = visible(seen.example)
+    return f' "{text[:24]}{"…" if len(text) > 24 else ""}"' if text and "text" in seen.kinds else ""

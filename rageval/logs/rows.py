@@ -1,0 +1,247 @@
+"""What a reader yields: a row an answer, with all that the log says of it; and what a reader is."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.logs._content import Content, Record
+from rageval.text import visible
+
+_Struct = TypeVar("_Struct")
+
+
+class Passage(NamedTuple):
+    """A text that was retrieved, with the id and the score that the log gives it, if it does."""
+
+    text: str
+    id: str = ""
+    score: float | None = None
+
+
+class Grade(NamedTuple):
+    """What a metric of the tool said; neither grade nor label where it failed."""
+
+    aspect: str
+    grade: float | None = None
+    label: str | None = None
+    judge: str = ""
+    reason: str = ""
+
+
+@dataclass
+class Row:
+    """One answer of a log. `failed` says why there is none; `unscored` that no metric was asked.
+
+    `variant` (a prompt, a filter) belongs to the run's name where the log has several. `key` is what tells
+    questions apart where their text does not; `ids` are fields that may be the question's id, by preference;
+    `relevant` are documents, by lists of which any one is enough; `record` is what `--map` looks into.
+    """
+
+    where: str
+    question: str = ""
+    answer: str | None = None
+    gold: list[str] = field(default_factory=list)
+    run: str = ""
+    variant: str = ""
+    repeat: str = ""
+    trace: str = ""
+    contexts: list[Passage] = field(default_factory=list)
+    grades: list[Grade] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    key: str = ""
+    relevant: list[list[str]] = field(default_factory=list)
+    cites: dict[str, int] = field(default_factory=dict)  # what [1] in the answer cites: a place in `contexts`
+    failed: str = ""
+    unscored: bool = False
+    record: Any = None
+
+
+@dataclass
+class LogReading:
+    """How a log is read, and what is to be said of it when it was."""
+
+    limits: Limits = DEFAULT
+    hop: str = ""
+    split: Mapping[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    version: str = ""  # of the tool
+
+
+@dataclass(frozen=True)
+class LogReader:
+    """A tool whose logs are read: `fits` tells them by their content, `rows` yields their answers."""
+
+    tool: str
+    fits: Callable[[Content], bool]
+    rows: Callable[[Content, LogReading], Iterator[Row]]
+
+
+def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
+    """Return a decoded value as a struct declares it; `InputError` names the field that is not so."""
+    try:
+        return msgspec.convert(record, form, strict=False)
+    except (ValueError, RecursionError) as error:
+        what, _, place = str(error).partition(" - at `$")
+        inside = f" in {place.rstrip('`').lstrip('.')}" if place.rstrip("`") else ""
+        raise InputError(f"{where}: {visible(what)[:200]}{inside}") from None
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number, or one that a text spells; None where there is none, or it is no finite one."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def graded(aspect: str, value: Any, judge: str, reason: str = "", label: str | None = None) -> Grade:
+    """Return what a metric gave: a number, yes or no, or a label; neither where it gave nothing."""
+    if isinstance(value, bool):
+        return Grade(aspect, float(value), label or ("pass" if value else "fail"), judge, reason)
+    number = number_of(value)
+    if number is None and isinstance(value, str) and value.strip() and value.strip().lower() != "nan":
+        return Grade(aspect, None, label or value.strip()[:200], judge, reason)
+    return Grade(aspect, number, label if number is not None else None, judge, reason)
+
+
+_TEXTS = ("text", "content", "page_content", "passage", "document", "chunk")
+
+
+def passages_of(documents: Any, where: str) -> list[Passage]:
+    """Return documents as tools hold them: texts, or objects with a text, an id and a score."""
+    if documents is None:
+        return []
+    if not isinstance(documents, list):
+        raise InputError(f"{where}: expected a list of documents, found {type(documents).__name__}")
+    return [_passage(document, f"{where}[{at}]") for at, document in enumerate(documents)]
+
+
+def _passage(document: Any, where: str) -> Passage:
+    if isinstance(document, str):
+        return Passage(document)
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: expected a text or a document, found {type(document).__name__}")
+    about = document.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
+    score = next((each for each in (document.get("score"), about.get("score")) if each is not None), None)
+    return Passage(text, text_of(document.get("id", about.get("doc_uri", ""))), number_of(score))
+
+
+def text_of(value: Any) -> str:
+    """Return an id as text; nothing for what is none."""
+    is_id = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value).strip() if is_id else ""
+
+
+_ASKED = ("question", "query", "user_input", "input", "prompt")
+
+
+def question_in(value: Any) -> str:
+    """Return the question of an input: the text, a field that is called so, or the only text there is."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return last_said(value, "user")
+    if not isinstance(value, dict):
+        return ""
+    if isinstance(value.get("messages"), list):
+        return last_said(value["messages"], "user")
+    named = [value[name] for name in _ASKED if isinstance(value.get(name), str)]
+    texts = named or [text for text in value.values() if isinstance(text, str)]
+    return texts[0] if len(texts) == 1 else ""
+
+
+_ANSWERED = ("answer", "response", "output", "completion", "text", "content", "result")
+
+
+def answer_in(value: Any) -> str | None:
+    """Return the answer of an output: the text, a field that is called so, or the only text there is."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return last_said(value, "assistant") or None
+    if not isinstance(value, dict):
+        return None
+    if isinstance(value.get("messages"), list):
+        return last_said(value["messages"], "assistant") or None
+    named = next((value[name] for name in _ANSWERED if isinstance(value.get(name), str)), None)
+    texts = [text for text in value.values() if isinstance(text, str)]
+    return named if named is not None else texts[0] if len(texts) == 1 else None
+
+
+def last_said(messages: Iterable[Any], role: str) -> str:
+    """Return the last text of a role in a conversation."""
+    said = ""
+    for message in messages:
+        if isinstance(message, dict) and message.get("role") == role:
+            parts = message.get("content", message.get("parts"))
+            parts = parts if isinstance(parts, list) else [parts]
+            texts = (
+                part.get("text", part.get("content")) if isinstance(part, dict) else part for part in parts
+            )
+            said = "\n".join(text for text in texts if isinstance(text, str))
+    return said
+
+
+def ids_in(metadata: Any) -> dict[str, str]:
+    """Return the fields of metadata that may be an id, by their names."""
+    if not isinstance(metadata, dict):
+        return {}
+    named = {name: text_of(value) for name, value in metadata.items() if name.lower().endswith("id")}
+    return {name: value for name, value in named.items() if value}
+
+
+def facts_in(metadata: Any) -> dict[str, Any]:
+    """Return the fields of metadata that are one word or number, by which scores may be sliced."""
+    if not isinstance(metadata, dict):
+        return {}
+    return {
+        name: value
+        for name, value in metadata.items()
+        if isinstance(value, str | int | float)
+        and not name.startswith("_")
+        and not name.lower().endswith("id")
+        and len(str(value)) <= _LONGEST_FACT
+    }
+
+
+_LONGEST_FACT = 100
+
+
+def folded(text: str) -> str:
+    """Return a question as questions are compared: in Unicode's form NFC, runs of white space one blank."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def list_of(value: Any) -> list[str]:
+    """Return a text, or texts, as a list without empty ones."""
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, str) and item.strip()]
+
+
+def each_of(content: Content, *names: str) -> Iterator[Record]:
+    """Yield the records that stand in a list under these names, of each record of the content."""
+    for record in content.records():
+        found = record.at(*names)
+        if found is not None:
+            yield from found.each()
