@@ -75,8 +75,6 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
     settings = _settings(options)
     found = [_read(log, settings, options) for log in logs]
     log = found[0] if len(found) == 1 else together(dict(zip(logs, found, strict=True)))
-    for remark in log.remarks:
-        click.echo(f"rageval: {visible(remark)}", err=True)
     if options["dry_run"]:
         print_lines(_summary(log, counts_of(log)))
     elif options["only"]:
@@ -86,6 +84,8 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
         files["manifest.json"] = lambda: manifest(log, logs, settings)
         _write_all(files, options["output"], logs)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
+    for remark in log.remarks:
+        click.echo(f"rageval: {visible(remark)}", err=True)
 
 
 def _settings(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class _Response(msgspec.Struct):
     output: Any = None
 
 
-class _Test(msgspec.Struct):
+class _PromptfooTest(msgspec.Struct):
     description: str | None = None
     metadata: dict[str, Any] | None = None
 
@@ -68,7 +68,7 @@ class _Result(msgspec.Struct, rename="camel"):
     score: float | None = None
     failure_reason: int | None = None
     error: str | None = None
-    test_case: _Test | None = None
+    test_case: _PromptfooTest | None = None
 
 
 def _fits(content: Content) -> bool:
@@ -97,7 +97,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
 
 def _row(result: _Result, where: str) -> Row:
     provider = result.provider
-    test = result.test_case or _Test()
+    test = result.test_case or _PromptfooTest()
     asked = [result.vars[name] for name in _ASKED if isinstance(result.vars.get(name), str)]
     output = result.response.output if result.response else None
     error = result.error or "error" if result.failure_reason == _ERROR else ""

@@ -446,12 +446,14 @@ def test_no_input_is_written_over_by_a_collection(which: tuple[str, str]) -> Non
         "build all": ("build", "QUESTIONS", "--corpus", "corpus.jsonl", "--nuggets", "NUGGETS", *MODEL),
         "build variants": ("build", "variants", "QUESTIONS", "--nuggets", "NUGGETS", *MODEL),
         "build filter": ("build", "filter", "other", "--questions", "QUESTIONS", "--nuggets", "NUGGETS"),
+        "import": ("import", "LOG", "--map", "question=query_id,answer=answer"),
     }
-    usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets"}
+    usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets", "LOG": "answers"}
     places = {
         "build all": [("QUESTIONS", "questions.jsonl"), ("NUGGETS", "steps/nuggets.jsonl")],
         "build variants": [("QUESTIONS", "question.tsv"), ("NUGGETS", "answer.tsv")],
         "build filter": [("QUESTIONS", "queries.tsv"), ("NUGGETS", "nuggets.jsonl")],
+        "import": [("LOG", "answers.jsonl"), ("LOG", "manifest.json")],
     }
     for role, name in places[which[0]]:
         taken = Path("out", name)
