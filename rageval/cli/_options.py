@@ -350,7 +350,7 @@ _SECTIONS = {
     ),
     "Gates": (
         *("require", "fail_under", "save_baseline", "margin", "slice_margin", "block", "judge_changed"),
-        *("inconclusive", "first_run", "system", "show_policy"),
+        *("inconclusive", "first_run", "system", "aa", "show_policy"),
     ),
     "Who is asked": (
         *("rubric", "judges", "judge", "support_judges", "vote", "tiebreak", "permutations", "balanced"),

@@ -107,6 +107,16 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 )
 @click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
 @shared("--seed", default=20130)
+@click.option(
+    "--judge", metavar="JUDGE", multiple=True, help="Who judges: for --aa, and what pytest recorded."
+)
+@click.option("--rubric", metavar="NAME|FILE", help="By which rubric: for --aa, and what pytest recorded.")
+@click.option(
+    "--aa",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Ask --judge again about N unchanged answers, and say how often it says something else.",
+)
 @output_option("--md", metavar="FILE", help="Also write a summary in Markdown; of an error, too.")
 @output_option("--junit", metavar="FILE", help="Also write a test report, as pytest's; of an error, too.")
 @output_option("--json", metavar="FILE", help="Also write everything as JSON.")
@@ -154,7 +164,16 @@ def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
     if options["save_baseline"]:
         _save(found.side, options["save_baseline"])
         return 0
-    return _told(_report(found, options, reading), options)
+    report = _report(found, options, reading)
+    if options["aa"]:
+        from dataclasses import replace
+
+        from rageval.cli._gate_again import judged_again
+
+        if not inputs.answers:
+            raise UsageError("--aa is about judged answers; leave it out for runs")
+        report = replace(report, remarks=[*report.remarks, *judged_again(found.side, report, options)])
+    return _told(report, options)
 
 
 def _without_baseline(options: dict[str, Any]) -> int:

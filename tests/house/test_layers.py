@@ -52,6 +52,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "typing": (set(), set()),
     "policy": (BASE, set()),
     "logs": (BASE | {"files"}, {"msgspec"}),
+    "pytest_plugin": (BASE, set()),
     "verbs": (BASE | {"scoring"}, set()),
     "clusters": (BASE, set()),
     "parallel": (

@@ -1,0 +1,202 @@
+"""The plug-in for pytest, in suites of somebody's: gates in tests, recorded answers, workers, crashes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import scipy.special  # noqa: F401  # here once, for suites within this process
+from click.testing import CliRunner
+
+import rageval.cli.gate
+import rageval.comparison.gate_sides
+import rageval.comparison.gating
+import rageval.judges.panel  # noqa: F401
+from rageval.cli import main
+from snippets import ROOT
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ["pytester"]
+
+FOLDER = ROOT / "examples" / "data" / "gate"
+IS_INSTALLED = bool(entry_points(group="pytest11", name="rageval"))
+ANSWERS = """
+import os, pytest
+
+@pytest.mark.rageval(questions="questions.jsonl"{repeats})
+def test_answer(question, rageval):
+    number = int(question.query_id[1:])
+    rageval.record("Oslo." if number >= {wrong} else "Bergen.", ["a passage"])
+    {more}
+"""
+POLICY = '[gate]\nmeasures = "crag_score"\nmargin = 0.1\nbaseline = "gold/base.jsonl"\n'
+
+
+@pytest.fixture(autouse=True)
+def here(pytester: pytest.Pytester) -> pytest.Pytester:
+    (pytester.path / ".git").mkdir()
+    (pytester.path / "gold").mkdir()
+    rows = [{"query_id": f"q{at}", "question": "Where?", "answer": "Oslo"} for at in range(40)]
+    Path("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return pytester
+
+
+Suite = Callable[..., str]
+
+
+@pytest.fixture
+def suite(here: pytest.Pytester) -> Suite:
+    """What pytest prints of a suite of one file, in this process."""
+
+    def printed(test: str, *words: str, code: int, ini: str = "") -> str:
+        Path("test_it.py").write_text(test)
+        Path("pytest.ini").write_text(f"[pytest]\n{ini}")
+        plugin = [] if IS_INSTALLED else ["-p", "rageval.pytest_plugin"]
+        done = here.runpytest_inprocess("-q", "-ra", *plugin, *words)
+        said = done.stdout.str() + done.stderr.str()
+        assert done.ret == code, said
+        return said
+
+    return printed
+
+
+def recording(wrong: int = 0, more: str = "", repeats: str = "") -> str:
+    return ANSWERS.format(wrong=wrong, more=more, repeats=repeats)
+
+
+@pytest.fixture
+def saved(suite: Suite) -> None:
+    """A baseline of right answers, made as the summary says."""
+    Path("rageval.toml").write_text(POLICY)
+    said = suite(recording(), code=0)
+    made = re.search(r"rageval (gate \S+judged.jsonl --save-baseline gold/base.jsonl)", said)
+    assert made, said
+    assert CliRunner().invoke(main, made[1].split()).exit_code == 0
+
+
+GATE = """
+def test_it(rageval):
+    report = rageval.gate({run!r}, {qrels!r}, "recall@5", baseline={base!r}, margin={margin})
+    assert report.verdict == "ship"
+"""
+
+
+def gating(name: str, margin: float = 0.03) -> str:
+    paths = {
+        "run": FOLDER / f"{name}.run",
+        "qrels": FOLDER / "qrels.nugget",
+        "base": FOLDER / "baseline.jsonl",
+    }
+    return GATE.format(margin=margin, **{key: str(path) for key, path in paths.items()})
+
+
+def test_a_gate_in_a_test_ships_blocks_or_is_skipped(suite: Suite) -> None:
+    assert "ship: same.run against baseline of 2026-01-01" in suite(gating("same"), code=0)
+    said = suite(gating("worse"), code=1)
+    assert "GateBlocked: block: worse.run" in said
+    assert said.index("= rageval =") < said.index("short test summary")
+    for how, code, shown in (
+        ("skip", 0, "1 skipped"),
+        ("fail", 1, "1 failed"),
+        ("pass", 1, "AssertionError"),
+    ):
+        said = suite(gating("same", 0.0), code=code, ini=f"rageval_inconclusive = {how}\n")
+        assert shown in said
+        assert "inconclusive: same.run" in said
+    assert "expected skip, fail or pass" in suite(
+        gating("same", 0.0), code=1, ini="rageval_inconclusive = x\n"
+    )
+
+
+@pytest.mark.usefixtures("saved")
+def test_answers_are_recorded_judged_once_and_gated_by_the_policy(suite: Suite) -> None:
+    said = suite(recording(), code=0)
+    assert "40 passed" in said
+    assert "judged offline, by `contains` alone" in said
+    assert "ship: pytest against baseline of" in said
+    said = suite(recording(wrong=12), code=1)
+    assert "40 passed" in said
+    assert "block: pytest against" in said
+    assert "block" in suite(recording(wrong=12), "-p", "no:cacheprovider", code=1)
+
+
+@pytest.mark.usefixtures("saved")
+def test_the_verdict_is_the_same_with_workers_and_a_crash_is_not_passed(suite: Suite) -> None:
+    tables = []
+    for words in ((), ("-n", "3")):
+        said = suite(recording(12), *words, code=1)
+        tables.append(re.findall(r"^block: .*|^crag_score.*|^gate\|.*", said, re.MULTILINE))
+    assert tables[0] == tables[1]
+    assert len(tables[0]) == 3
+    crash = 'os._exit(1) if number == 7 and os.environ.get("PYTEST_XDIST_WORKER") else None'
+    said = suite(recording(more=crash), "-n", "2", code=1)
+    assert "not gated: a worker crashed" in said
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_part_of_the_questions_is_not_gated_and_fails_if_that_is_required(suite: Suite) -> None:
+    said = suite(recording(wrong=40), "-k", "q1", code=0)
+    assert "not gated: 11 of the baseline's 40 questions were asked" in said
+    suite(recording(wrong=40), "-k", "q1", code=1, ini="rageval_required = true\n")
+    failing = "assert number % 8"  # a plain assert is still possible; what was recorded before counts
+    said = suite(recording(more=failing), code=1)
+    assert "5 failed, 35 passed" in said
+    assert "ship: pytest" in said
+
+
+@pytest.mark.usefixtures("saved")
+def test_what_is_run_again_replaces_and_two_tests_of_one_question_do_not(suite: Suite) -> None:
+    again = "\n    rageval.record('Oslo.')"
+    assert "ship: pytest" in suite(recording(wrong=40, more=again), code=0)
+    twice = recording() + recording().replace("def test_answer", "def test_other")
+    assert "was answered in test_it.py::test_answer[q0] and in" in suite(twice, code=1)
+
+
+def test_repeats_are_answers_to_one_question(suite: Suite) -> None:
+    Path("rageval.toml").write_text(POLICY)
+    said = suite(recording(repeats=", repeats=3"), "--collect-only", code=0)
+    assert "test_answer[q0-3]" in said
+    said = suite(recording(repeats=", repeats=3"), code=0)
+    assert "120 answers judged" in said
+    judged = next(Path(".pytest_cache").rglob("judged.jsonl")).read_text().splitlines()
+    assert {json.loads(line)["repeat"] for line in judged} == {"1", "2", "3"}
+
+
+@pytest.mark.parametrize(
+    ("test", "policy", "said", "code"),
+    [
+        (recording().replace("questions=", "question="), "", "expected questions=FILE", 2),
+        (recording().replace("questions.jsonl", "none.jsonl"), "", "none.jsonl", 2),
+        (recording(repeats=", repeats=0"), "", "repeats=0: expected a whole number from 1", 2),
+        ("def test_it(rageval):\n    rageval.record('x')", "", "no question; mark the test", 1),
+        ("def test_it(rageval):\n    rageval.gate('x', 'y')", "", "expected measures, in the test or in", 1),
+        (gating("same"), "[gate]\nby = 'domain'\n", "[gate]: by: is for the command", 1),
+        (recording(), "[gate]\nmargn = 1\nbaseline = 'gold/base.jsonl'\n", "unknown key 'margn'", 1),
+    ],
+    ids=range(7),
+)
+def test_mistakes_are_said(suite: Suite, test: str, policy: str, said: str, code: int) -> None:
+    Path("rageval.toml").write_text(policy)
+    Path("gold/base.jsonl").write_text('{"baseline":1,"measures":{"a":"a"},"questions":0}\n')
+    assert said in suite(test, code=code)
+
+
+def test_a_suite_without_our_marks_pays_nothing() -> None:
+    """What is imported is counted, not timed: rageval's front door and what pytest has imported anyway."""
+    code = (
+        "import sys, pytest, _pytest.config; before = set(sys.modules); import rageval.pytest_plugin;"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {
+        "rageval",
+        "rageval._moved",
+        "rageval.version",
+        "rageval.pytest_plugin",
+    }
