@@ -306,24 +306,25 @@ class _Reports:
         said = line.metadata
         parts = line.answer if line.responses is None else line.responses
         references = _identifiers(line.references or (), "references", limits)
-        sentences = tuple(Sentence(part.text, self._cited(part, references, limits)) for part in parts or ())
-        cited = dict.fromkeys(doc for part in sentences for doc in part.citations if doc is not None)
+        sentences = tuple(Sentence(part.text, self._cited(part, references)) for part in parts or ())
+        cited = dict.fromkeys(doc for part in sentences for doc in part.citations)
         listed = frozenset(references)
+        more = _identifiers(
+            [doc for doc in cited if doc is not None and doc not in listed], "citations", limits
+        )
         named = {key: getattr(said, key) for key in TOPIC_KEYS}
         return Answer(
             identifier(topic_of(named), "the topic of metadata", limits),
             identifier(said.run_id, "metadata.run_id", limits) if said.run_id != "" else "",
             sentences,
             # Reports may cite what they do not list; positions below then still hold.
-            (*references, *(doc for doc in cited if doc not in listed)),
+            references + more,
             _documents(line.documents or {}, limits),
             said.narrative or "",
             said.prompt or "",
         )
 
-    def _cited(
-        self, part: _ReportSentence, references: tuple[str, ...], limits: Limits
-    ) -> tuple[str | None, ...]:
+    def _cited(self, part: _ReportSentence, references: tuple[str, ...]) -> tuple[str | None, ...]:
         """Return what a sentence cites, strongest first."""
         found = part.supported_citations if part.citations is None else part.citations
         if not found:
@@ -333,12 +334,11 @@ class _Reports:
             raise Unfit(f"cites by {way}, the lines before by {self._cites}; expected one way in a file")
         self._cites = way
         if isinstance(found, dict):
-            strongest = sorted(found, key=found.__getitem__, reverse=True)  # ties as they stand
-            return _identifiers(strongest, "citations", limits)
+            return tuple(sorted(found, key=found.__getitem__, reverse=True))  # ties as they stand
         if way == _BY_POSITION:
             # No id is known here, as this file cites by position.
             return tuple(_resolved(citation, references, frozenset()) for citation in found)
-        return _identifiers(found, "citations", limits)
+        return tuple(map(str, found))
 
 
 _BY_POSITION = "position"
@@ -349,10 +349,9 @@ def _way_of_citing(citations: list[Id] | dict[str, float]) -> str:
     if isinstance(citations, dict):
         return "id and confidence"
     # A number may be an id or a position; only all of them together tell.
-    positions = sum(isinstance(citation, int) for citation in citations)
-    if 0 < positions < len(citations):
+    if len(kinds := set(map(type, citations))) > 1:
         raise Unfit("cites by position and by id; expected one way in a file")
-    return _BY_POSITION if positions else "id"
+    return _BY_POSITION if int in kinds else "id"
 
 
 def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
