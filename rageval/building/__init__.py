@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.building._manifest import changed
-    from rageval.building._pools import fused, pooled, read_pool
+    from rageval.building._pools import fused, pool_lines, pooled, read_pool
     from rageval.building.collection import Plan, build
 
 _HOME = {
@@ -23,11 +23,12 @@ _HOME = {
     "build": "collection",
     "changed": "_manifest",
     "fused": "_pools",
+    "pool_lines": "_pools",
     "pooled": "_pools",
     "read_pool": "_pools",
 }
 
-__all__ = ["Plan", "build", "changed", "fused", "pooled", "read_pool"]
+__all__ = ["Plan", "build", "changed", "fused", "pool_lines", "pooled", "read_pool"]
 
 
 def __getattr__(name: str) -> Any:

@@ -31,6 +31,7 @@ GROUPS = {
         "gate": "Hold a candidate against a baseline: ship, block or inconclusive.",
         "report": "Write one page with everything: runs, queries, slices, judges; no network.",
         "arena": "Rank systems by judgements that compare their answers.",
+        "track": "Run a track: validate runs, pool, judge, score, pages, an archive.",
         "measures": "List the measures, or show the page of one.",
     },
     "Judge": {

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rageval.comparison.intervals import _has_interval, _sample
 from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
 from rageval.files.leaderboards import ALL, LeaderboardRow
+from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
-from rageval.statistics.agreement import LEVEL, SEED, Agreement
-from rageval.statistics.bootstrap import FEW, expanded
-from rageval.statistics.rankings import RBO_P, pearson, rbo, spearman, tau_ap, tau_b
+from rageval.statistics import LEVEL, SEED
+from rageval.statistics.agreement import Agreement
+from rageval.statistics.bootstrap import FEW, expanded, intervals, ranges_of
+from rageval.statistics.rankings import RBO_P, pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
 from rageval.statistics.samples import Float
 from rageval.text import visible
 
@@ -119,6 +122,79 @@ def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
             for query, value in score.by_query.items():
                 yield LeaderboardRow(scores.run, query, str(score.measure), value)
             yield LeaderboardRow(scores.run, ALL, str(score.measure), score.value)
+
+
+class Standing(NamedTuple):
+    """Where a run stands by a measure: its value and its rank (1: the best), each with its 95 % interval.
+
+    NaN and None stand for what is not known: of a measure that is neither good nor bad there are no ranks.
+    """
+
+    measure: str
+    run: str
+    value: float
+    low: float
+    high: float
+    queries: int
+    undefined: int
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    signature: str
+    basis: str
+
+
+def standings(results: Sequence[Scores]) -> list[Standing]:
+    """Return where runs stand, the best first by each measure.
+
+    Intervals of values and of ranks are bootstrapped over topics, from one resample for all runs. Runs of the
+    same value share the better rank.
+    """
+    return [row for number in range(len(results[0].scores)) for row in _standings(results, number)]
+
+
+def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
+    scores = [found.scores[number] for found in results]
+    measure = scores[0].measure
+    sign = {HIGHER: 1.0, LOWER: -1.0}.get(str(measure.better))
+    values = np.array([score.value for score in scores])
+    nothing = np.full(len(scores), math.nan)
+    low, high = nothing, nothing
+    ranks: list[tuple[int | None, int | None, int | None]] = [(None, None, None)] * len(scores)
+    if _has_interval(measure):
+        columns = _sample(scores)
+        low, high = intervals(
+            columns, level=LEVEL, seed=SEED, scale=ranges_of(columns.values, measure.limits)
+        )
+        if sign is not None:
+            turned = replace(columns, values=sign * columns.values)
+            least, most = rank_intervals(turned)
+            ranks = [
+                (1 + int((sign * values > sign * value).sum()), int(first), int(last))
+                if value == value
+                else (None, None, None)
+                for value, first, last in zip(values, least, most, strict=True)
+            ]
+    rows = [
+        Standing(
+            str(measure),
+            found.run,
+            score.value,
+            float(low[at]),
+            float(high[at]),
+            score.queries,
+            score.undefined,
+            *ranks[at],
+            score.signature,
+            score.basis,
+        )
+        for at, (found, score) in enumerate(zip(results, scores, strict=True))
+    ]
+    return sorted(rows, key=lambda row: (_last(row.rank), -(sign or 1.0) * _last(row.value), row.run))
+
+
+def _last(number: float | None) -> float:
+    return math.inf if number is None or number != number else number
 
 
 def _by_measure(rows: Iterable[LeaderboardRow]) -> dict[str, dict[str, dict[str, float]]]:

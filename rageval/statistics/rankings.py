@@ -20,12 +20,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import RESAMPLES, _floor, _means, _times, is_coarse
 from rageval.statistics.samples import Float, Int, Sample
 
 RBO_P = 0.9
+_ROUNDING = 1e-12
 _FARTHEST = 8.0  # standard errors, so that a quantile is finite
 
 
@@ -112,7 +113,7 @@ def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
 
 
 def rank_intervals(
-    columns: Sample, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    columns: Sample, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Int, Int]:
     """Return between what ranks each column lies, by its mean: the highest has rank 1.
 
@@ -126,40 +127,42 @@ def rank_intervals(
     """
     number = columns.values.shape[1]
     low, high = np.ones(number, np.int64), np.full(number, number, np.int64)
-    times = _times(columns.units, resamples, seed)
+    if number < 2:
+        return low, high
+    mean = columns.mean()
+    drawn = _means(_times(columns.units, resamples, seed), columns.sums(), columns.sizes()) - mean
     for at in range(number):
         others = np.delete(np.arange(number), at)
         apart = columns.of(columns.values[:, [at]] - columns.values[:, others])
-        half = _half_widths(apart, times, level)
-        mean = apart.mean()
-        # What is not known (no topic in common, one topic) is neither better nor worse.
-        low[at] += int((mean < -half).sum())
-        high[at] -= int((mean > half).sum())
+        half = _half_widths(apart, drawn[:, [at]] - drawn[:, others], level)
+        # What is not known (a run without a value, one topic in common) is neither better nor worse.
+        difference = mean[at] - mean[others]
+        low[at] += int((difference < -half).sum())
+        high[at] -= int((difference > half).sum())
     return low, high
 
 
-def _half_widths(differences: Sample, times: NDArray[np.uint16], level: float) -> Float:
-    """Return half the widths of intervals of the means of all columns, which hold at once."""
+def _half_widths(differences: Sample, noise: Float, level: float) -> Float:
+    """Return half the widths of intervals of all differences, which hold at once.
+
+    `noise` is by how much resampled differences are off, a row a draw.
+    """
     from scipy.special import ndtr, stdtrit
 
-    if not differences.values.shape[1]:
-        return np.empty(0)
-    error = differences.standard_error()
-    unknown = np.isnan(error)  # of fewer than two topics
-    drawn = _means(times, differences.sums(), differences.sizes()) - differences.mean()
-    units = np.maximum(differences.counts(), 2)
-    # The bootstrap's own error divides by n instead of n − 1.
-    scale = error * np.sqrt((units - 1) / units)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.abs(drawn) / scale
-    worst = np.where(np.isfinite(apart), apart, 0.0).max(axis=1)
-    at_once = min(float(np.quantile(worst, level)), _FARTHEST)
+    units = differences.counts()
+    spread = noise.std(axis=0)
+    # Differences that are all alike leave a spread of rounding errors.
+    spread[spread <= _ROUNDING] = 0.0
+    apart = np.divide(np.abs(noise), spread, out=np.zeros_like(noise), where=spread > 0)
+    at_once = min(float(np.quantile(apart.max(axis=1), level)), _FARTHEST)
     # As many errors as the normal would need, in Student's terms: few topics know their own error badly.
-    half: Float = error * stdtrit(units - 1, ndtr(at_once))
-    half[unknown] = np.inf
-    coarse = is_coarse(differences) & ~unknown
+    # The bootstrap's own error divides by n instead of n − 1.
+    known = np.maximum(units, 2)
+    half: Float = spread * np.sqrt(known / (known - 1)) * stdtrit(known - 1, ndtr(at_once))
+    coarse = is_coarse(differences)
     if coarse.any():
         half[coarse] = np.maximum(half, _floor(differences, level, _span(differences)))[coarse]
+    half[units < 2] = np.inf
     return half
 
 

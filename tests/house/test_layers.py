@@ -47,6 +47,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "msgspec"},
     ),
     "checking": (BASE | {"files", "plugins", "scoring"}, {"msgspec"}),
+    "track": (
+        BASE | {"building", "checking", "comparison", "files", "judges", "measures", "pages", "scoring"},
+        {"msgspec"},
+    ),
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": (set(), set()),

@@ -1,0 +1,171 @@
+"""`rageval track`: from a folder of submissions to a leaderboard, pages and an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval.cli._options import (
+    DOCUMENTS,
+    METAVAR,
+    QRELS,
+    Command,
+    asking_options,
+    completing,
+    settings_of,
+    shared,
+)
+from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.track import Organised, TrackPlan
+
+_STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
+
+
+@click.command(cls=Command)
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Where everything is written.",
+)
+@click.option(
+    "--track", required=True, metavar="TRACK", help="Whose rules: run (rankings), or a track of validate."
+)
+@click.option(
+    "--stage",
+    type=click.Choice(_STAGES),
+    default=_STAGES[-1],
+    show_default=True,
+    help="The last stage to do: each is done once, and again only if what it is made of changed.",
+)
+@click.option("--strict", is_flag=True, help="A file that is not valid ends it all (exit 2).")
+@shared("--topics", help="What was asked: for validation, judges and pages.")
+@shared("--nuggets", help="What a good answer holds.")
+@click.option("--passages", type=DOCUMENTS, metavar=METAVAR, help="Texts of documents, by id.")
+@click.option("--qrels", type=QRELS, metavar=METAVAR, help="Judgements of documents that are there.")
+@click.option(
+    "--judgements",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Judgements of answers that are there, such as people's.",
+)
+@click.option(
+    "--rubric",
+    "rubrics",
+    multiple=True,
+    metavar="RUBRIC",
+    shell_complete=completing("rubrics"),
+    help="What judges are asked.",
+)
+@click.option(
+    "--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges: openai:MODEL, lexical, …"
+)
+@shared("--measure", help="What the leaderboard is by; the first one orders the pages.")
+@shared("--on-missing")
+@shared("--depth", default=20, show_default=True, help="Documents of each run that are pooled.")
+@click.option(
+    "--label",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also a plan of N topics for people, drawn at random.",
+)
+@shared("--seed", default=0, help="Of that draw.")
+@click.option("--title", metavar="TEXT", help="What pages and archive are called.")
+@click.option(
+    "--citation",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A CITATION.cff for the archive.",
+)
+@asking_options
+def track(folder: Path, output: Path, **options: Any) -> None:
+    """Run a track: from a FOLDER of runs to a leaderboard, pages and an archive to publish.
+
+    Validates every file, pools documents and citations, lets judges judge, scores with intervals of values
+    and of ranks, writes a page a topic and a page a run, and packs what others need. Files that are not valid
+    are listed and left out. Give the same command again to go on, or after something changed.
+
+    \b
+    rageval track runs --track rag26 --topics topics.tsv --stage validate -o out
+    rageval track runs --track rag26 --topics topics.tsv --nuggets nuggets.jsonl --rubric nugget-assignment
+        --judge openai:MODEL -m v_strict,a_strict -o out
+    rageval track runs --track run --qrels qrels.txt -m ndcg@10,recall@100 -o out
+    """
+    from rageval.track import TrackPlan, organise
+
+    plan = _plan(TrackPlan, folder, output, options)
+    try:
+        found = organise(plan, lambda line: click.echo(f"rageval: {visible(line)}", err=True))
+    finally:
+        # What is not valid is worth knowing whatever comes of the rest.
+        print_lines(_table_of_files(plan))
+    print_lines(_lines(plan, found))
+
+
+def _plan(make: type[TrackPlan], folder: Path, output: Path, options: dict[str, Any]) -> TrackPlan:
+    names = ("track", "topics", "nuggets", "passages", "qrels", "rubrics", "judges", "judgements", "depth")
+    more = ("label", "seed", "strict", "on_missing", "stage", "citation")
+    return make(
+        folder,
+        output,
+        **{name: options[name] for name in (*names, *more)},
+        measures=",".join(options["measures"]),
+        title=options["title"] or "",
+        settings=settings_of(options),
+    )
+
+
+def _draw(grid: list[list[str]], labels: int) -> Iterator[str]:
+    yield from (table_lines if on_terminal() else md_lines)(grid, labels)
+
+
+def _table_of_files(plan: TrackPlan) -> Iterator[str]:
+    from rageval.track import submissions_of
+
+    found = submissions_of(plan)
+    if not found:
+        return
+    rows = [["file", "run", "valid", "topics", "errors", "warnings"]]
+    for each in found:
+        counts = (each.topics, each.errors, each.warnings)
+        rows.append([each.file, each.run, "yes" if each.valid else "no", *(f"{count:,}" for count in counts)])
+    yield from _draw(rows, 3)
+    yield ""
+    for each in found:
+        if not each.valid:
+            yield f"{visible(each.file)}: {visible(each.first)}"
+    valid = sum(each.valid for each in found)
+    yield f"{valid:,} of {len(found):,} files are valid"
+
+
+def _lines(plan: TrackPlan, found: Organised) -> Iterator[str]:
+    """Yield the leaderboard, and what was done."""
+    if "score" in (*found.done, *found.kept):
+        from rageval.track import leaderboard_of
+
+        yield ""
+        rows = leaderboard_of(plan)
+        for measure in dict.fromkeys(row.measure for row in rows):
+            grid = [["run", measure, "low", "high", "rank", "from", "to"]]
+            for row in rows:
+                if row.measure == measure:
+                    numbers = ("-" if v != v else f"{v:.4f}" for v in (row.value, row.low, row.high))
+                    ranks = ("-" if r is None else str(r) for r in (row.rank, row.rank_low, row.rank_high))
+                    grid.append([row.run, *numbers, *ranks])
+            yield from _draw(grid, 1)
+            yield ""
+        if basis := next((row.basis for row in rows if row.basis), ""):
+            yield basis
+    done = f"done: {', '.join(found.done)}" if found.done else "nothing to do"
+    before = f"; as before: {', '.join(found.kept)}" if found.kept else ""
+    yield f"{done}{before}; in {visible(str(plan.out))}"

@@ -1,0 +1,143 @@
+"""What of a track is judged: pooled documents, answers and their citations, by judges or by people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.answers import read_answers
+from rageval.files.judgements import judgement_line
+from rageval.files.limits import DEFAULT
+from rageval.files.opening import BOM, chunks
+from rageval.files.writing import write_lines
+from rageval.judges.material import Material, gathered, tasks
+from rageval.judges.rubric import rubric_named
+from rageval.text import visible
+from rageval.track._submissions import Submission
+
+if TYPE_CHECKING:
+    from rageval.track.organising import TrackPlan
+
+POOL, LABEL = "pool.jsonl", "label.jsonl"
+FOLDER = "judgements"
+_FINE = ("ok", "repaired")
+_Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
+_Say = Callable[[str], None]
+
+
+def pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
+    """Write the documents to judge, with the runs that found or cite them; and a plan of labels if asked."""
+    from rageval.building import pool_lines
+
+    found = _retrieved(plan, submissions) if plan.is_of_runs else _cited(plan, submissions)
+    write_lines(plan.out / POOL, pool_lines(found))
+    documents = sum(map(len, found.values()))
+    what = f"the top {plan.depth} of" if plan.is_of_runs else "cited by"
+    say(f"pool: {documents:,} documents of {len(found):,} topics, {what} {len(submissions):,} runs")
+    if plan.label is None:
+        return [POOL]
+    write_lines(plan.out / LABEL, _labels(plan, submissions, found, say))
+    return [POOL, LABEL]
+
+
+def _retrieved(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
+    from rageval.building import pooled
+    from rageval.scoring.sources import read_run
+
+    return pooled({each.run: read_run(str(plan.folder / each.file)) for each in submissions}, plan.depth)
+
+
+def _cited(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
+    """Return the documents that answers cite, in the order in which they do."""
+    found: _Pool = {}
+    for each in submissions:
+        for answer in read_answers(str(plan.folder / each.file)):
+            cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
+            docs = found.setdefault(answer.query_id, {})
+            for rank, doc in enumerate(cited, 1):
+                docs.setdefault(doc, {})[each.run] = rank
+    return found
+
+
+def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
+    """Yield a plan of what people shall label: whole topics, drawn at random."""
+    from rageval.comparison.planning import Aim, Population
+    from rageval.comparison.planning import plan as drawn
+    from rageval.files.plans import Ask, plan_lines
+
+    if len(plan.rubrics) > 1:
+        raise UsageError("--label: expected one --rubric, what people are asked")
+    rubric = rubric_named(
+        plan.rubrics[0] if plan.rubrics else "relevance" if plan.is_of_runs else "nugget-assignment"
+    )
+    material = _material(plan, submissions, pool)
+    asks: dict[str, list[Ask]] = {}
+    for task in tasks(rubric, material):
+        for rows in task.rows.values():
+            for row in rows:
+                asks.setdefault(row.query, []).append(
+                    Ask(
+                        row.run,
+                        row.item,
+                        row.aspect,
+                        importance=row.also.get("importance"),
+                        weight=row.also.get("weight"),
+                    )
+                )
+    systems = tuple(dict.fromkeys(ask.run_id for of in asks.values() for ask in of))
+    number = min(plan.label or 0, len(asks))
+    if not number:
+        raise InputError(f"--label: there is nothing to label by {rubric.name}")
+    found = drawn(Population(systems, asks), Aim(number, plan.seed), rubric, material)
+    say(f"label: {number} of {len(asks)} topics, {sum(query.judgements for query in found.asked):,} labels")
+    return plan_lines(found)
+
+
+def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool) -> Material:
+    files = [] if plan.is_of_runs else [str(plan.folder / each.file) for each in submissions]
+    candidates = [(query, doc) for query, docs in pool.items() for doc in docs] if plan.is_of_runs else []
+    return gathered(files, plan.topics, plan.nuggets, plan.passages, candidates)
+
+
+def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
+    """Let the judges judge, a file a rubric; take over judgements that are there.
+
+    A judgement that failed is written with its status, and the stage is not done: what failed is asked again
+    when the command is given again.
+    """
+    from rageval.building import read_pool
+    from rageval.judges.panel import judged_by
+
+    files: list[str] = []
+    material = _material(plan, submissions, read_pool(plan.out / POOL)) if plan.rubrics else Material()
+    lost = 0
+    for name in dict.fromkeys(plan.rubrics):
+        rubric = rubric_named(name)
+        said = list(judged_by(plan.judges, rubric, material, plan.settings))
+        files.append(f"{FOLDER}/{rubric.name}.jsonl")
+        write_lines(plan.out / files[-1], map(judgement_line, said))
+        failed = sum(row.get("status", "ok") not in _FINE for row in said)
+        lost += failed
+        say(f"judge: {len(said):,} judgements by {rubric.name}" + (f", {failed:,} failed" if failed else ""))
+    for number, path in enumerate(plan.judgements, 1):
+        files.append(f"{FOLDER}/given-{number}.jsonl")
+        write_lines(plan.out / files[-1], _copied(path))
+    if not files and plan.qrels is None:
+        there = "--qrels FILE" if plan.is_of_runs else "--judgements FILE"
+        raise MissingJudgements(
+            f"nothing is judged yet: expected --rubric NAME with --judge JUDGE, or {there}; what there is to"
+            f" judge stands in {visible(str(plan.out / POOL))} (--label N draws topics for people)"
+        )
+    if lost and plan.on_missing == "error":
+        raise MissingJudgements(
+            f"{lost:,} judgements failed: give the command again to ask for them again, or say --on-missing"
+            " skip, worst or best"
+        )
+    return files
+
+
+def _copied(path: str) -> Iterator[str]:
+    """Yield the lines of judgements that were made elsewhere."""
+    for text in chunks(path, DEFAULT.for_records()):
+        yield from text.removeprefix(BOM).decode("utf-8", "replace").splitlines()

@@ -1,0 +1,313 @@
+"""What is published of a track: pages to look at, and an archive whose bytes anybody can make again."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval.comparison.leaderboards import Standing
+from rageval.files.jsonl import read_records
+from rageval.files.leaderboards import ALL
+from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
+from rageval.files.writing import whole_file, write_lines
+from rageval.judges.rubric import rubric_named
+from rageval.measures.parsing import parse_measure
+from rageval.pages.track import track_page
+from rageval.records import Nugget
+from rageval.text import visible
+from rageval.track._ledger import digest, stamp
+from rageval.track._scoring import STANDINGS, VALUES, read_standings, read_values
+from rageval.track._submissions import Submission, named_alike
+from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from rageval.track.organising import TrackPlan
+
+ARCHIVE = "track.tar.gz"
+_PAGES = "pages"
+_MOST = 300  # characters of what was asked in a table
+_MARKS = {
+    **dict.fromkeys(("support", "full", "full_support", "supports", "yes", "met"), "✓"),
+    **dict.fromkeys(("partial", "partial_support", "partly"), "◐"),
+    **dict.fromkeys(("not_support", "no_support", "none", "no", "not"), "–"),
+    **dict.fromkeys(("contradicts", "contradiction"), "✗"),
+}
+_SIGNS = frozenset(_MARKS.values())
+_Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> value
+
+
+def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapping[str, str]) -> list[str]:
+    """Write the page of the leaderboard, a page a topic and a page a run."""
+    shown = _Shown(plan, judged)
+    pages = {"index.html": track_page("index", shown.index(submissions))}
+    for topic in shown.topics:
+        pages[shown.page_of_topic[topic]] = track_page("topic", shown.topic(topic))
+    for run in shown.runs:
+        pages[shown.page_of_run[run]] = track_page("run", shown.run(run))
+    for name, text in pages.items():
+        write_lines(plan.out / _PAGES / name, [text])
+    return [f"{_PAGES}/{name}" for name in pages]
+
+
+class _Shown:
+    """What the pages show, looked up in what the earlier stages wrote."""
+
+    def __init__(self, plan: TrackPlan, judged: Mapping[str, str]) -> None:
+        self.plan = plan
+        self.standings = read_standings(plan.out / STANDINGS)
+        self.measures = list(dict.fromkeys(row.measure for row in self.standings))
+        self.runs = [row.run for row in self.standings if row.measure == self.measures[0]]
+        self.values: _Values = {}
+        for row in read_values(plan.out / VALUES):
+            if row.query_id != ALL:
+                self.values.setdefault(row.measure, {}).setdefault(row.run_id, {})[row.query_id] = row.value
+        found = self.values.get(self.measures[0], {})
+        self.topics = list(dict.fromkeys(topic for of_run in found.values() for topic in of_run))
+        self.page_of_topic = _pages_of("topic", self.topics)
+        self.page_of_run = _pages_of("run", self.runs)
+        self.texts = _texts(plan)
+        self.nuggets: dict[str, list[Nugget]] = {}
+        for nugget in read_nuggets(plan.nuggets) if plan.nuggets is not None else ():
+            self.nuggets.setdefault(nugget.query_id, []).append(nugget)
+        self.marks = _marks(plan, judged) if self.nuggets else {}
+
+    def value(self, measure: str, run: str, topic: str) -> float | None:
+        """Return a value, None where it is not defined."""
+        return _plain(self.values.get(measure, {}).get(run, {}).get(topic, math.nan))
+
+    def index(self, submissions: Sequence[Submission]) -> dict[str, Any]:
+        """Return what the page of the leaderboard shows."""
+        first = self.measures[0]
+        means = {
+            topic: _mean(self.values[first][run].get(topic, math.nan) for run in self.runs)
+            for topic in self.topics
+        }
+        sign = -1.0 if parse_measure(first).better == "lower" else 1.0
+        hardest = sorted(self.topics, key=lambda topic: (sign * _or_last(means[topic]), topic))
+        return {
+            "title": self.plan.heading,
+            "lead": f"{len(self.runs):,} runs · {len(self.topics):,} topics",
+            "first": first,
+            "tables": [self._table(measure) for measure in self.measures],
+            "topics": [
+                {
+                    "name": topic,
+                    "href": self.page_of_topic[topic],
+                    "text": self.texts.get(topic, "")[:_MOST],
+                    "mean": _plain(means[topic]),
+                }
+                for topic in hardest
+            ],
+            "submissions": submissions,
+            "made": list(_made(self.plan)),
+            "signatures": list(dict.fromkeys(row.signature for row in self.standings)),
+        }
+
+    def _table(self, measure: str) -> dict[str, Any]:
+        rows = [row for row in self.standings if row.measure == measure]
+        return {
+            "measure": measure,
+            "basis": rows[0].basis,
+            "rows": [{**_cells(row), "href": self.page_of_run[row.run]} for row in rows],
+        }
+
+    def topic(self, topic: str) -> dict[str, Any]:
+        """Return what the page of a topic shows: the runs by their values, and who has which nugget."""
+        runs = sorted(self.runs, key=lambda run: self.runs.index(run))
+        rows = [
+            {
+                "name": run,
+                "href": self.page_of_run[run],
+                "numbers": [self.value(measure, run, topic) for measure in self.measures],
+            }
+            for run in runs
+        ]
+        return {
+            "title": f"Topic {topic}",
+            "lead": self.texts.get(topic, ""),
+            "measures": self.measures,
+            "rows": rows,
+            "places": [],
+            "columns": runs,
+            "marks": [self._nugget(topic, nugget, runs) for nugget in self.nuggets.get(topic, ())],
+            **_neighbours(self.topics, topic, self.page_of_topic),
+        }
+
+    def _nugget(self, topic: str, nugget: Nugget, runs: Sequence[str]) -> dict[str, Any]:
+        marks = [self.marks.get((topic, run, nugget.nugget_id), "") for run in runs]
+        return {
+            "text": nugget.text,
+            "importance": nugget.importance,
+            "runs": sum(mark in ("✓", "◐") for mark in marks) if _SIGNS & set(marks) else None,
+            "marks": marks,
+        }
+
+    def run(self, run: str) -> dict[str, Any]:
+        """Return what the page of a run shows: where it stands, and its value of every topic."""
+        rows = [
+            {
+                "name": topic,
+                "href": self.page_of_topic[topic],
+                "numbers": [self.value(measure, run, topic) for measure in self.measures],
+            }
+            for topic in self.topics
+        ]
+        return {
+            "title": f"Run {run}",
+            "lead": self.plan.heading,
+            "measures": self.measures,
+            "rows": rows,
+            "places": [_cells(row) for row in self.standings if row.run == run],
+            "columns": [],
+            "marks": [],
+            **_neighbours(self.runs, run, self.page_of_run),
+        }
+
+
+def _pages_of(kind: str, names: Iterable[str]) -> dict[str, str]:
+    return {name: f"{kind}-{plain}.html" for name, plain in named_alike(names).items()}
+
+
+def _neighbours(names: Sequence[str], name: str, pages: Mapping[str, str]) -> dict[str, Any]:
+    at = names.index(name)
+    before, after = names[at - 1 : at] if at else [], names[at + 1 : at + 2]
+    return {
+        side: {"name": found[0], "href": pages[found[0]]} if found else None
+        for side, found in (("before", before), ("after", after))
+    }
+
+
+def _cells(row: Standing) -> dict[str, Any]:
+    return {**row._asdict(), **{name: _plain(getattr(row, name)) for name in ("value", "low", "high")}}
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = [value for value in values if value == value]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def _or_last(value: float) -> float:
+    return value if value == value else math.inf
+
+
+def _texts(plan: TrackPlan) -> dict[str, str]:
+    if plan.topics is None:
+        return {}
+    return {question.query_id: question.text for question in read_questions(plan.topics)}
+
+
+def _marks(plan: TrackPlan, judged: Mapping[str, str]) -> dict[tuple[str, str, str], str]:
+    """Return what was said of every nugget in every answer, as a sign."""
+    found: dict[tuple[str, str, str], str] = {}
+    for name in judged:
+        for _, row in read_records(str(plan.out / name), dict[str, Any], "judgements"):
+            if row.get("item_id", "answer") == "answer":
+                place = str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))
+                found[place] = _mark(row)
+    return found
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    if row.get("status", "ok") not in ("ok", "repaired"):
+        return "?"
+    label, grade = row.get("label"), row.get("grade")
+    if isinstance(label, str):
+        return _MARKS.get(label.lower().replace(" ", "_"), label[:8])
+    # A number is no verdict: a proxy that counts words says nothing of support.
+    return f"{grade:.1f}" if isinstance(grade, int | float) else ""
+
+
+def _made(plan: TrackPlan) -> Iterator[tuple[str, str]]:
+    yield "track", plan.track
+    yield "rageval", __version__
+    for name in dict.fromkeys(plan.rubrics):
+        yield "rubric", f"{name}@{rubric_named(name).digest}"
+    for judge in plan.judges:
+        yield "judge", _without_folder(judge)
+
+
+def _without_folder(judge: str) -> str:
+    kind, colon, rest = judge.partition(":")
+    return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
+
+
+def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapping[str, str]) -> list[str]:
+    """Write everything that others need as one archive; the same content gives the same bytes."""
+    contents: dict[str, bytes | Path] = {name: plan.out / name for name in made}
+    runs = named_alike(each.file.replace("/", "__") for each in submissions)
+    for each in submissions:
+        contents[f"runs/{runs[each.file.replace('/', '__')]}"] = plan.folder / each.file
+    for name in dict.fromkeys(plan.rubrics):
+        contents[f"prompts/{rubric_named(name).name}.txt"] = _prompt(name).encode()
+    signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
+    contents["signatures.txt"] = "".join(f"{line}\n" for line in signatures).encode()
+    contents["CITATION.cff"] = plan.citation if plan.citation is not None else _citation(plan).encode()
+    contents["manifest.json"] = _manifest(plan, contents).encode()
+    with (
+        whole_file(plan.out / ARCHIVE) as stream,
+        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name in sorted(contents):
+            _add(archive, f"track/{name}", contents[name])
+    return [ARCHIVE]
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes | Path) -> None:
+    """Add a file of no owner and no date."""
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = len(data), 0o644, 0
+    archive.addfile(member, io.BytesIO(data))
+
+
+def _prompt(name: str) -> str:
+    rubric = rubric_named(name)
+    prompt = rubric.file.prompt
+    return f"{rubric.name}@{rubric.digest}\n\n# system\n\n{prompt.system}\n\n# ask\n\n{prompt.ask}\n"
+
+
+def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
+    """Return what the archive holds, with digests, and what it was made of."""
+    import hashlib
+
+    files = {
+        name: hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
+        for name, content in sorted(contents.items())
+    }
+    inputs = {name: stamp(getattr(plan, name)) for name in ("topics", "nuggets", "passages", "qrels")}
+    record = {
+        "title": plan.heading,
+        "rageval": __version__,
+        "track": plan.track,
+        "measures": plan.measures,
+        "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
+        "judges": list(map(_without_folder, plan.judges)),
+        "inputs": {name: sha256 for name, sha256 in inputs.items() if sha256},
+        "files": files,
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _citation(plan: TrackPlan) -> str:
+    """Return a citation file that says what is known; a name in quotes is JSON, which YAML reads."""
+    title = json.dumps(visible(plan.heading), ensure_ascii=False)
+    return (
+        "cff-version: 1.2.0\n"
+        "message: If you use these runs, judgements or scores, please cite them.\n"
+        f"title: {title}\n"
+        "type: dataset\n"
+        "authors:\n"
+        '  - name: "The organisers"\n'
+    )

@@ -1,0 +1,420 @@
+"""`rageval track`: from files to an archive; what is invalid is left out, what is done is not done again."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval.building import read_pool
+from rageval.comparison.leaderboards import standings
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.leaderboards import read_leaderboard
+from rageval.files.plans import read_plan
+from rageval.scoring.evaluation import evaluate
+from rageval.track import Organised, TrackPlan, leaderboard_of, organise, submissions_of
+from rageval.track.organising import STAGES
+from test_bad_input import assert_refused, command
+
+TOPICS = ("1", "2", "3", "4")
+NUGGETS = [("vital", "leaves hold green chlorophyll"), ("okay", "frost comes 12 nights")]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+
+
+def put_run(name: str, tag: str, good: int, folder: str = "runs") -> None:
+    """A run that has the relevant document first for so many of the topics."""
+    rows = []
+    for at, topic in enumerate(TOPICS):
+        first, second = ("rel", "non") if at < good else ("non", "rel")
+        rows += [f"{topic} Q0 {first}{topic} 1 2 {tag}\n", f"{topic} Q0 {second}{topic} 2 1 {tag}\n"]
+    Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+    Path(folder, name).write_text("".join(rows))
+
+
+def put_answers(
+    name: str, run: str, says: int, folder: str = "answers", topics: tuple[str, ...] = TOPICS
+) -> None:
+    """Answers that say the first so many of the nuggets."""
+    lines = []
+    for topic in topics:
+        parts = [{"text": f"The {text}.", "citations": [at]} for at, (_, text) in enumerate(NUGGETS[:says])]
+        cited = [f"msmarco_v2.1_doc_00_{topic}#{at}_{at}" for at in range(len(parts))]
+        other = [{"text": "Nothing else.", "citations": []}]
+        metadata = {"team_id": "t", "run_id": run, "narrative_id": topic}
+        lines.append(
+            json.dumps({"metadata": metadata, "references": cited, "answer": [*parts, *other]}) + "\n"
+        )
+    Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+    Path(folder, name).write_text("".join(lines))
+
+
+@pytest.fixture(name="runs")
+def _runs() -> TrackPlan:
+    for name, tag, good in (("a.run", "best", 4), ("team/b.run", "middle", 2), ("c.run", "worst", 0)):
+        put_run(name, tag, good)
+    Path("qrels").write_text("".join(f"{topic} 0 rel{topic} 1\n" for topic in TOPICS))
+    Path("topics").write_text("".join(f"{topic}\tWhat is {topic}?\n" for topic in TOPICS))
+    return TrackPlan(Path("runs"), Path("out"), "run", topics="topics", qrels="qrels", measures="rr,recall@1")
+
+
+@pytest.fixture(name="answers")
+def _answers() -> TrackPlan:
+    for name, says in (("one", 1), ("two", 2), ("none", 0)):
+        put_answers(f"{name}.jsonl", name, says)
+    banks = [
+        {"qid": topic, "query": "", "nuggets": [{"text": text, "importance": how} for how, text in NUGGETS]}
+        for topic in TOPICS
+    ]
+    Path("nuggets").write_text("".join(json.dumps(bank) + "\n" for bank in banks))
+    Path("topics").write_text("".join(f"{topic}\tWhat is <i>{topic}</i>?\n" for topic in TOPICS))
+    return TrackPlan(
+        Path("answers"),
+        Path("out"),
+        "rag25",
+        topics="topics",
+        nuggets="nuggets",
+        rubrics=("nugget-assignment",),
+        judges=("lexical",),
+        measures="lexical_recall",
+    )
+
+
+def changed(plan: TrackPlan, **fields: Any) -> TrackPlan:
+    import dataclasses
+
+    return dataclasses.replace(plan, **fields)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    found = {}
+    with tarfile.open(path) as archive:
+        for member in archive:
+            stream = archive.extractfile(member)
+            assert stream is not None
+            assert (member.mtime, member.uid, member.mode) == (0, 0, 0o644)
+            found[member.name.removeprefix("track/")] = stream.read()
+    return found
+
+
+class TestRuns:
+    def test_from_files_to_an_archive(self, runs: TrackPlan) -> None:
+        Path("runs/broken.run").write_text("1 Q0 d 1\n")
+        Path("runs/.hidden").write_text("")
+        put_run("again.run", "best", 1)
+        found = organise(runs)
+        assert found.done == list(STAGES)
+        assert [(each.file, each.run, each.valid) for each in found.submissions] == [
+            ("a.run", "best", True),
+            ("again.run", "best", False),
+            ("broken.run", "", False),
+            ("c.run", "worst", True),
+            ("team/b.run", "middle", True),
+        ]
+        assert found.submissions[1].first == "a second run called best, the first is a.run"
+        rows = leaderboard_of(runs)
+        assert [(row.run, row.value, row.rank) for row in rows[:3]] == [
+            ("best", 1.0, 1),
+            ("middle", 0.75, 2),
+            ("worst", 0.5, 3),
+        ]
+        files = {"best": "a.run", "worst": "c.run", "middle": "team/b.run"}
+        scores = [evaluate("rr,recall@1", f"runs/{file}", "qrels") for file in files.values()]
+        named = [
+            row._replace(run=next(run for run, file in files.items() if file.endswith(row.run)))
+            for row in standings(scores)
+        ]
+        assert [row[:-2] for row in named] == [row[:-2] for row in rows]
+        values = read_leaderboard("out/scores.jsonl")
+        assert {row.value for row in values if row[:3] == ("middle", "3", "rr")} == {0.5}
+        assert read_pool(Path("out/pool.jsonl"))["1"]["rel1"] == {"best": 1, "worst": 2, "middle": 1}
+
+    def test_the_archive_has_the_same_bytes_wherever_it_is_made(
+        self, runs: TrackPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        organise(runs)
+        organise(changed(runs, out=Path("elsewhere/deeper")))
+        one, other = (Path(folder, "track.tar.gz").read_bytes() for folder in ("out", "elsewhere/deeper"))
+        assert one == other
+        found = contents(Path("out/track.tar.gz"))
+        assert {"manifest.json", "CITATION.cff", "signatures.txt", "runs/team__b.run"} <= set(found)
+        manifest = json.loads(found["manifest.json"])
+        import hashlib
+
+        assert manifest["files"] == {
+            name: hashlib.sha256(content).hexdigest()
+            for name, content in found.items()
+            if name != "manifest.json"
+        }
+        assert manifest["inputs"].keys() == {"qrels", "topics"}
+        assert found["runs/a.run"] == Path("runs/a.run").read_bytes()
+        assert b"rr|rel:1" in found["signatures.txt"]
+        assert not any(str(tmp_path).encode() in content for content in found.values())
+        monkeypatch.chdir("/")
+        organise(
+            changed(
+                runs,
+                **{name: tmp_path / getattr(runs, name) for name in ("folder", "topics", "qrels")},
+                out=tmp_path / "far",
+            )
+        )
+        assert (tmp_path / "far/track.tar.gz").read_bytes() == one
+
+    def test_documents_that_judges_judged(self, runs: TrackPlan) -> None:
+        said = [
+            {"query_id": topic, "run_id": "documents", "item_id": f"{kind}{topic}", "label": str(grade)}
+            for topic in TOPICS
+            for kind, grade in (("rel", 3), ("non", 0))
+        ]
+        said[1] |= {"status": "error"}  # a failed judgement is missing, never a grade
+        del said[1]["label"]
+        rows = [{"grade": int(row["label"]), **row} if "label" in row else row for row in said]
+        Path("judged").write_text("".join(json.dumps({"judge": "m", **row}) + "\n" for row in rows))
+        Path("corpus").write_text(
+            "".join(json.dumps({"id": f"{k}{t}", "text": "x"}) + "\n" for k in ("rel", "non") for t in TOPICS)
+        )
+        plan = changed(
+            runs, qrels=None, passages="corpus", rubrics=("relevance",), judges=("frozen:judged",), depth=1
+        )
+        with pytest.raises(MissingJudgements, match="1 judgements failed: give the command again"):
+            organise(plan)
+        found = organise(changed(plan, on_missing="skip"))
+        assert found.kept == ["validate", "pool"]
+        assert [row.run for row in leaderboard_of(plan)[:3]] == ["best", "middle", "worst"]
+
+
+class TestAnswers:
+    def test_judged_offline(self, answers: TrackPlan) -> None:
+        said: list[str] = []
+        organise(answers, said.append)
+        assert [(row.run, row.value) for row in leaderboard_of(answers)] == [
+            ("two", 1.0),
+            ("one", 0.5),
+            ("none", 0.0),
+        ]
+        assert said[0] == "pool: 8 documents of 4 topics, cited by 3 runs"
+        assert read_pool(Path("out/pool.jsonl"))["2"] == {
+            "msmarco_v2.1_doc_00_2#0_0": {"one": 1, "two": 1},
+            "msmarco_v2.1_doc_00_2#1_1": {"two": 2},
+        }
+        page = Path("out/pages/topic-2.html").read_text()
+        assert "What is &lt;i&gt;2&lt;/i&gt;?" in page
+        assert "leaves hold green chlorophyll" in page
+        found = contents(Path("out/track.tar.gz"))
+        assert found["prompts/nugget-assignment.txt"].startswith(b"nugget-assignment@")
+        assert len(found["judgements/nugget-assignment.jsonl"].splitlines()) == 3 * 4 * 2
+
+    def test_what_people_judged_and_what_is_missing(self, answers: TrackPlan) -> None:
+        plan = changed(answers, rubrics=(), judges=(), measures="v_strict,a_strict")
+        with pytest.raises(MissingJudgements, match="nothing is judged yet"):
+            organise(plan)
+        rows = [
+            {
+                "query_id": topic,
+                "run_id": run,
+                "aspect": str(at),
+                "label": "support" if at < says else "not_support",
+                "judge": "person:ann",
+                "importance": NUGGETS[at][0],
+            }
+            for topic in TOPICS
+            for run, says in (("one", 1), ("two", 2), ("none", 0))
+            for at in range(2)
+        ]
+        rows[-1] |= {"status": "error"}
+        del rows[-1]["label"]
+        Path("people").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        plan = changed(plan, judgements=("people",))
+        with pytest.raises(MissingJudgements, match="none: 1 judgement"):
+            organise(plan)
+        organise(changed(plan, on_missing="worst"))
+        found = {(row.measure, row.run): row.value for row in leaderboard_of(plan)}
+        assert [found["nugget_recall", run] for run in ("two", "one", "none")] == [1, 0.5, 0]
+        page = Path("out/pages/topic-4.html").read_text()
+        assert page.count('<td class="mark">✓</td>') == 3
+        assert page.count('<td class="mark">–</td>') == 2
+        assert page.count('<td class="mark">?</td>') == 1
+
+    def test_a_plan_of_labels_for_people(self, answers: TrackPlan) -> None:
+        organise(changed(answers, label=3, stage="pool"))
+        plan = read_plan("out/label.jsonl")
+        assert len(plan.asked) == 3
+        assert sum(query.judgements for query in plan.asked) == 3 * 3 * 2
+        assert plan.systems == ("none", "one", "two")
+
+    def test_one_file_one_run(self, answers: TrackPlan) -> None:
+        lines = Path("answers/one.jsonl").read_text() + Path("answers/two.jsonl").read_text()
+        Path("answers/both.jsonl").write_text(lines)
+        found = organise(changed(answers, stage="validate"))
+        assert [each.valid for each in found.submissions] == [False, True, True, True]
+
+
+class TestAgain:
+    def test_what_is_done_is_not_done_again(self, answers: TrackPlan) -> None:
+        organise(answers)
+        found = organise(answers)
+        assert (found.done, found.kept) == ([], list(STAGES))
+
+    @pytest.mark.parametrize(
+        ("change", "redone"),
+        [
+            ({"measures": "lexical_recall,length"}, ["score", "pages", "archive"]),
+            ({"title": "Another"}, ["pages", "archive"]),
+            ({"depth": 5}, ["pool"]),
+        ],
+        ids=["measure", "title", "depth"],
+    )
+    def test_what_changed_is(self, answers: TrackPlan, change: dict[str, Any], redone: list[str]) -> None:
+        organise(answers)
+        assert organise(changed(answers, **change)).done == redone
+
+    def test_other_nuggets_are_judged_anew(self, answers: TrackPlan) -> None:
+        organise(answers)
+        Path("nuggets").write_text(Path("nuggets").read_text().replace("frost", "ice"))
+        assert organise(answers).done == ["judge", "score", "pages", "archive"]
+
+    def test_a_file_that_was_touched_is_made_again(self, answers: TrackPlan) -> None:
+        organise(answers)
+        made = Path("out/leaderboard.tsv").read_bytes()
+        Path("out/leaderboard.tsv").write_text("mine\n")
+        Path("out/pages/topic-1.html").unlink()
+        assert organise(answers).done == ["score", "pages"]
+        assert Path("out/leaderboard.tsv").read_bytes() == made
+        assert Path("out/pages/topic-1.html").exists()
+
+    def test_a_run_that_is_withdrawn_leaves_no_page(self, answers: TrackPlan) -> None:
+        organise(answers)
+        assert Path("out/pages/run-none.html").exists()
+        Path("answers/none.jsonl").unlink()
+        organise(answers)
+        assert not Path("out/pages/run-none.html").exists()
+        found = contents(Path("out/track.tar.gz"))
+        assert not any("none" in name for name in found)
+        assert b'"none"' not in b"".join(found.values())
+
+    def test_an_invalid_file_changes_no_score(self, answers: TrackPlan) -> None:
+        organise(answers)
+        Path("answers/broken.jsonl").write_text("{}\n")
+        assert organise(answers).done == ["validate", "pages", "archive"]
+
+    def test_an_archive_holds_no_stale_file(self, answers: TrackPlan) -> None:
+        """A folder that was used twice and a new one give the same bytes."""
+        organise(changed(answers, measures="length"))
+        organise(answers)
+        organise(changed(answers, out=Path("new")))
+        assert Path("out/track.tar.gz").read_bytes() == Path("new/track.tar.gz").read_bytes()
+
+
+class TestHostile:
+    def test_names_that_would_lead_elsewhere_or_run(self, runs: TrackPlan) -> None:
+        put_run("x.run", "../../<script>alert(1)</script>", 3)
+        put_run("y.run", "BEST", 3)
+        organise(runs)
+        made = {path.name for path in Path("out/pages").iterdir()}
+        assert len(made) == 1 + 4 + 5
+        assert len({name.lower() for name in made}) == len(made)
+        for path in Path("out/pages").iterdir():
+            page = path.read_text()
+            assert "<script" not in page
+            assert "default-src &#39;none&#39;" in page
+        assert "&lt;script&gt;alert(1)" in Path("out/pages/index.html").read_text()
+        assert {path.name for path in Path().iterdir()} == {"out", "qrels", "runs", "topics"}
+
+    @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"[" * 100_000, b'{"a": 1}\n', b"\xff\xfe\n"])
+    def test_files_that_are_anything_are_listed(self, answers: TrackPlan, content: bytes) -> None:
+        Path("answers/odd").write_bytes(content)
+        found = organise(changed(answers, stage="validate"))
+        (odd,) = (each for each in found.submissions if not each.valid)
+        assert odd.file == "odd"
+        assert odd.first
+
+    def test_a_ledger_that_is_no_ledger_is_not_believed(self, answers: TrackPlan) -> None:
+        organise(answers)
+        for text in ("[]", "{", '{"score": 5}', '{"score": {"files": []}}'):
+            Path("out/stages.json").write_text(text)
+            assert organise(answers).done == list(STAGES)
+        Path("precious").write_text("x")
+        Path("out/stages.json").write_text(json.dumps({"pages": {"key": "", "files": {"../precious": "x"}}}))
+        organise(answers)
+        assert Path("precious").exists()
+
+
+class TestCommand:
+    WORDS = (
+        "track",
+        "answers",
+        "--track",
+        "rag25",
+        "--topics",
+        "topics",
+        "--nuggets",
+        "nuggets",
+        "-o",
+        "out",
+    )
+    JUDGED = ("--rubric", "nugget-assignment", "--judge", "lexical", "-m", "lexical_recall")
+
+    def test_the_table_and_the_leaderboard(self, answers: TrackPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("answers/broken.jsonl").write_text("{}\n")
+        monkeypatch.setenv("COLUMNS", "80")
+        done = command(*self.WORDS, *self.JUDGED)
+        assert done.code == 0
+        assert "| broken.jsonl |  | no | 0 |" in done.out
+        assert "3 of 4 files are valid" in done.out
+        assert "| two | 1.0000 | " in done.out
+        assert "done: validate, pool, judge, score, pages, archive; in out" in done.out
+        again = command(*self.WORDS, *self.JUDGED)
+        assert "nothing to do; as before: validate, pool, judge, score, pages, archive" in again.out
+
+    def test_exit_codes(self, answers: TrackPlan) -> None:
+        assert command(*self.WORDS, "--stage", "validate").code == 0
+        nothing = command(*self.WORDS, "-m", "v_strict")
+        assert (nothing.code, "3 of 3 files are valid" in nothing.out) == (3, True)
+        Path("answers/broken.jsonl").write_text("{}\n")
+        strict = command(*self.WORDS, "--stage", "validate", "--strict")
+        assert (strict.code, "| broken.jsonl |" in strict.out) == (2, True)
+        for path in Path("answers").iterdir():
+            path.write_text("{}\n")
+        lost = command(*self.WORDS, "--stage", "pool")
+        assert (lost.code, lost.err) == (2, "rageval: answers: none of 4 files is valid\n")
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("--stage", "score"), "expected -m MEASURES"),
+            (("--rubric", "nugget-assignment", "-m", "v_strict"), "expected --rubric and --judge together"),
+            (("-m", "ndcg@10"), "scores runs, and --track rag25 is of the other"),
+            (("-m", "v_strict", "--qrels", "topics"), "expects --judgements FILE"),
+            (("--track", "rag1999", "--stage", "pool"), "track 'rag1999': expected one of"),
+            (("-o", "answers/out", "--stage", "pool"), "expected a folder beside that of the runs"),
+            (("-o", ".", "--stage", "pool"), "expected a folder beside that of the runs"),
+            (("-o", "topics", "--stage", "pool"), "is a file, expected a folder"),
+            (("-o", "other", "--stage", "pool"), "holds other files"),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    )
+    def test_what_does_not_go_together(self, answers: TrackPlan, words: tuple[str, ...], said: str) -> None:
+        Path("other").mkdir()
+        Path("other/mine").write_text("x")
+        assert_refused(command(*self.WORDS, *words), said)
+        assert Path("other/mine").read_text() == "x"
+
+    def test_a_folder_without_runs(self, answers: TrackPlan) -> None:
+        Path("empty").mkdir()
+        for name, said in (("empty", "holds no files"), ("nowhere", "no such folder")):
+            with pytest.raises(InputError, match=said):
+                organise(changed(answers, folder=Path(name)))
+
+
+def test_what_is_there_before_anything_was_done(runs: TrackPlan) -> None:
+    assert submissions_of(runs) == []
+    assert Organised().valid == []
+    with pytest.raises(UsageError, match="stage 'x': expected one of"):
+        organise(changed(runs, stage="x"))
