@@ -109,7 +109,18 @@ def contributions(pool: Pool) -> dict[str, tuple[int, int, int]]:
 
 
 def pool_lines(pool: Pool) -> Iterator[str]:
-    """Yield a line a document of a query."""
+    """Yield a line a document of a query.
+
+    Parameters
+    ----------
+    pool
+        The documents of every query, with the sources and ranks they come from.
+
+    Yields
+    ------
+    str
+        A record of JSON.
+    """
     for query, docs in pool.items():
         for doc, sources in docs.items():
             record: dict[str, Any] = {"query_id": query, "doc_id": doc, "from": sources}

@@ -19,6 +19,7 @@ from rageval.cli._options import (
     shared,
 )
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
+from rageval.cli.validate import TRACKS
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
     help="Where everything is written.",
 )
 @click.option(
-    "--track", required=True, metavar="TRACK", help="Whose rules: run (rankings), or a track of validate."
+    "--track",
+    type=click.Choice(TRACKS),
+    required=True,
+    metavar="TRACK",
+    help="Whose rules: run (rankings), or one of those of rageval validate.",
 )
 @click.option(
     "--stage",

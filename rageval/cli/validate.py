@@ -22,13 +22,14 @@ _ANSWERS = (
     *("rag24", "rag25", "rag26", "liverag", "report", "ragtime25", "dragun25", "dragun25-questions"),
     *("biogen25-a", "biogen25-b"),
 )
+TRACKS = (*_ANSWERS, "run")
 
 
 @click.command(cls=Command)
 @click.argument("file", metavar="FILE")
 @click.option(
     "--track",
-    type=click.Choice((*_ANSWERS, "run")),
+    type=click.Choice(TRACKS),
     metavar="TRACK",
     required=True,
     help=f"Whose rules: {', '.join(_ANSWERS)}, run.",

@@ -12,7 +12,7 @@ from rageval.files.limits import DEFAULT
 from rageval.files.opening import BOM, chunks
 from rageval.files.writing import write_lines
 from rageval.judges.material import Material, gathered, tasks
-from rageval.judges.rubric import rubric_named
+from rageval.judges.rubric import Rubric, rubric_named
 from rageval.text import visible
 from rageval.track._submissions import Submission
 
@@ -35,10 +35,16 @@ def pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[
     documents = sum(map(len, found.values()))
     what = f"the top {plan.depth} of" if plan.is_of_runs else "cited by"
     say(f"pool: {documents:,} documents of {len(found):,} topics, {what} {len(submissions):,} runs")
-    if plan.label is None:
-        return [POOL]
-    write_lines(plan.out / LABEL, _labels(plan, submissions, found, say))
-    return [POOL, LABEL]
+    place = plan.out / LABEL
+    if plan.label is not None:
+        lines = list(_labels(plan, submissions, found, say))
+        if place.is_file() and place.read_bytes() != "".join(f"{line}\n" for line in lines).encode():
+            raise UsageError(
+                f"{visible(str(place))}: is another plan, and a plan must not change once people label;"
+                " move it away for a new one, or leave out --label"
+            )
+        write_lines(place, lines)
+    return [POOL, *([LABEL] if place.is_file() else [])]
 
 
 def _retrieved(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
@@ -60,17 +66,21 @@ def _cited(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
     return found
 
 
+def asked_of_people(plan: TrackPlan) -> Rubric:
+    """Return the rubric of a plan of labels: the judges', or what suits what was handed in."""
+    if len(plan.rubrics) > 1:
+        raise UsageError("--label: expected one --rubric, what people are asked")
+    usual = "relevance" if plan.is_of_runs else "nugget-assignment"
+    return rubric_named(plan.rubrics[0] if plan.rubrics else usual)
+
+
 def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
     """Yield a plan of what people shall label: whole topics, drawn at random."""
     from rageval.comparison.planning import Aim, Population
     from rageval.comparison.planning import plan as drawn
     from rageval.files.plans import Ask, plan_lines
 
-    if len(plan.rubrics) > 1:
-        raise UsageError("--label: expected one --rubric, what people are asked")
-    rubric = rubric_named(
-        plan.rubrics[0] if plan.rubrics else "relevance" if plan.is_of_runs else "nugget-assignment"
-    )
+    rubric = asked_of_people(plan)
     material = _material(plan, submissions, pool)
     asks: dict[str, list[Ask]] = {}
     for task in tasks(rubric, material):

@@ -33,7 +33,7 @@ def stamp(source: Any) -> str:
     return f"id:{name}" if name is not None else digest(Path(source))
 
 
-class Ledger:
+class DoneStages:
     """The stages that are done, in a file beside what they made."""
 
     def __init__(self, folder: Path) -> None:

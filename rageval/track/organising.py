@@ -14,7 +14,7 @@ from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.text import visible
 from rageval.track import _judging, _scoring
-from rageval.track._ledger import NAME, Ledger, key_of, stamp
+from rageval.track._ledger import NAME, DoneStages, key_of, stamp
 from rageval.track._submissions import (
     OF_RUNS,
     Submission,
@@ -137,7 +137,7 @@ def organise(plan: TrackPlan, say: _Say = lambda message: None) -> Organised:
         The submissions and the stages.
     """
     _check(plan)
-    ledger = Ledger(plan.out)
+    ledger = DoneStages(plan.out)
     found = Organised()
     for stage in STAGES[: STAGES.index(plan.stage) + 1]:
         key = key_of({"stage": stage, "rageval": __version__, **_parts(plan, stage, ledger)})
@@ -204,7 +204,7 @@ def _require_valid(plan: TrackPlan, found: Organised) -> None:
         raise InputError(f"{visible(str(plan.folder))}: none of {len(found.submissions)} files is valid")
 
 
-def _parts(plan: TrackPlan, stage: Stage, ledger: Ledger) -> dict[str, Any]:
+def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     """Return everything that a stage is made of; what earlier stages made is known by its digests."""
     inputs = {name: stamp(getattr(plan, name)) for name in ("topics", "nuggets", "passages", "qrels")}
     if stage == "validate":
@@ -216,8 +216,10 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: Ledger) -> dict[str, Any]:
     valid = [(each.file, each.run, each.sha256) for each in _submissions(plan)]
     before = {"valid": valid, **ledger.files(*STAGES[first : STAGES.index(stage)])}
     if stage == "pool":
-        drawn = {"label": plan.label, "seed": plan.seed, "rubrics": _rubrics(plan), **inputs}
-        return {"before": before, "depth": plan.depth, **(drawn if plan.label else {})}
+        if plan.label is None:
+            return {"before": before, "depth": plan.depth}
+        drawn = {"label": plan.label, "seed": plan.seed, "rubric": _judging.asked_of_people(plan).digest}
+        return {"before": before, "depth": plan.depth, **drawn, **inputs}
     judged = {"rubrics": _rubrics(plan), "judges": _judges(plan), "vote": plan.settings.vote}
     if stage == "judge":
         given = [stamp(path) for path in plan.judgements]
@@ -243,7 +245,7 @@ def _judges(plan: TrackPlan) -> list[str]:
     ]
 
 
-def _validate(plan: TrackPlan, ledger: Ledger, say: _Say) -> list[str]:
+def _validate(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     topics = None
     if plan.topics is not None:
         from rageval.files.questions import read_questions
@@ -259,31 +261,31 @@ def _submissions(plan: TrackPlan) -> list[Submission]:
     return [each for each in read_submissions(plan.out / _SUBMISSIONS) if each.valid]
 
 
-def _pool(plan: TrackPlan, ledger: Ledger, say: _Say) -> list[str]:
+def _pool(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     return _judging.pool(plan, _submissions(plan), say)
 
 
-def _judge(plan: TrackPlan, ledger: Ledger, say: _Say) -> list[str]:
+def _judge(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     return _judging.judge(plan, _submissions(plan), say)
 
 
-def _score(plan: TrackPlan, ledger: Ledger, say: _Say) -> list[str]:
+def _score(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     return _scoring.score(plan, _submissions(plan), ledger.files("judge"), say)
 
 
-def _pages(plan: TrackPlan, ledger: Ledger, say: _Say) -> list[str]:
+def _pages(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     from rageval.track._publishing import write_pages
 
     return write_pages(plan, read_submissions(plan.out / _SUBMISSIONS), ledger.files("judge"))
 
 
-def _archive(plan: TrackPlan, ledger: Ledger, say: _Say) -> list[str]:
+def _archive(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     from rageval.track._publishing import write_archive
 
     return write_archive(plan, _submissions(plan), ledger.files(*STAGES[:-1]))
 
 
-_WORK: Mapping[str, Callable[[TrackPlan, Ledger, _Say], list[str]]] = {
+_WORK: Mapping[str, Callable[[TrackPlan, DoneStages, _Say], list[str]]] = {
     "validate": _validate,
     "pool": _pool,
     "judge": _judge,

@@ -68,6 +68,14 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "agree": ("agree", "other", "other"),
     "agree leaderboards": ("agree", "--leaderboards", "board", "board", "--at", "4"),
+    "track": (
+        *("track", "runs", "--track", "run", "--topics", "topics", "--qrels", "qrels", "-m", "recall@5"),
+        *("--passages", "corpus.jsonl", "--title", "T", "--citation", "topics", "-o", "out/t"),
+    ),
+    "track answers": (
+        *("track", "answered", "--track", "rag25", "--nuggets", "nuggets", "--rubric", "nugget-assignment"),
+        *("--judge", "lexical", "--judgements", "other", "-m", "lexical_recall", "-o", "out/ta"),
+    ),
     "arena": ("arena", "other"),
     "judge": (
         "judge",

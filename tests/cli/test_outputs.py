@@ -73,7 +73,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
 READ_AGAIN = {("validate", "--fix")}  # the copy is validated, so it must be a file that can be read again
 # What holds many files, or is added to: refused otherwise, see the tests at the end.
 FOLDERS = {("build all", "--output"), ("build variants", "--output"), ("build filter", "--output")}
-FOLDERS |= {("import", "--output")}
+FOLDERS |= {("import", "--output"), ("track", "--output")}
 STORES = {("replies merge", "--output")}
 ADDED_TO = {("annotate", "--serve")}  # a label at a time, as long as it is served
 # Every other option or argument that takes a text: read, or no file.
@@ -90,6 +90,8 @@ READ = {
         "--corpus",
         "--evidence",
         "--gold",
+        "--judgements",
+        "--citation",
         "--leaderboards",
         "--nuggets",
     ),

@@ -248,6 +248,12 @@ class TestAnswers:
         assert len(plan.asked) == 3
         assert sum(query.judgements for query in plan.asked) == 3 * 3 * 2
         assert plan.systems == ("none", "one", "two")
+        assert organise(changed(answers, label=3)).kept == ["validate", "pool"]
+        organise(answers)  # without --label people still have their plan
+        assert read_plan("out/label.jsonl") == plan
+        with pytest.raises(UsageError, match="a plan must not change once people label"):
+            organise(changed(answers, label=2))
+        assert read_plan("out/label.jsonl") == plan
 
     def test_one_file_one_run(self, answers: TrackPlan) -> None:
         lines = Path("answers/one.jsonl").read_text() + Path("answers/two.jsonl").read_text()
@@ -392,7 +398,6 @@ class TestCommand:
             (("--rubric", "nugget-assignment", "-m", "v_strict"), "expected --rubric and --judge together"),
             (("-m", "ndcg@10"), "scores runs, and --track rag25 is of the other"),
             (("-m", "v_strict", "--qrels", "topics"), "expects --judgements FILE"),
-            (("--track", "rag1999", "--stage", "pool"), "track 'rag1999': expected one of"),
             (("-o", "answers/out", "--stage", "pool"), "expected a folder beside that of the runs"),
             (("-o", ".", "--stage", "pool"), "expected a folder beside that of the runs"),
             (("-o", "topics", "--stage", "pool"), "is a file, expected a folder"),
@@ -411,6 +416,11 @@ class TestCommand:
         for name, said in (("empty", "holds no files"), ("nowhere", "no such folder")):
             with pytest.raises(InputError, match=said):
                 organise(changed(answers, folder=Path(name)))
+
+
+def test_a_track_that_nobody_knows(answers: TrackPlan) -> None:
+    with pytest.raises(UsageError, match="track 'rag1999': expected one of"):
+        organise(changed(answers, track="rag1999"))
 
 
 def test_what_is_there_before_anything_was_done(runs: TrackPlan) -> None:
