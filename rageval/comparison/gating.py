@@ -551,7 +551,8 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
     bases = {name: pair[0].basis for name, pair in common.scores.items() if pair[0].people is None}
     if judged := said_of_judges(bases):
         yield f"judge error not included: {judged}"
-    if common.candidate.header.known != common.baseline.header.known and common.baseline.header.known:
+    ours, theirs = common.candidate.header.known, common.baseline.header.known
+    if ours and theirs and ours != theirs:
         yield "the file of the questions is another one than the baseline's"
     for each in found:
         if each.why and each.verdict != INFORMS:

@@ -56,6 +56,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "typing": (set(), set()),
     "policy": (BASE, set()),
     "logs": (BASE | {"files"}, {"msgspec"}),
+    "precommit": (BASE | {"policy"}, set()),
     "pytest_plugin": (BASE, set()),
     "verbs": (BASE | {"scoring"}, set()),
     "clusters": (BASE, set()),

@@ -1,0 +1,93 @@
+"""What pre-commit runs: `python -m rageval.precommit validate|baseline FILE…`. Nothing is judged here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rageval.errors import FAULTS, WRONG, RagevalError
+from rageval.policy import Policy, find_policy
+from rageval.text import visible
+
+
+def main(words: Sequence[str]) -> int:
+    """Check each file by itself, say what is wrong, and return the exit code."""
+    checks = {"validate": validated, "baseline": held_against_policy}
+    if not words or words[0] not in checks:
+        print("usage: python -m rageval.precommit validate|baseline FILE...", file=sys.stderr)
+        return WRONG
+    faults = [fault for path in words[1:] for fault in _faults(checks[words[0]], path)]
+    for fault in faults:
+        print(visible(fault), file=sys.stderr)
+    return FAULTS if faults else 0
+
+
+def _faults(check: Any, path: str) -> Iterator[str]:
+    try:
+        yield from check(path)
+    except RagevalError as error:
+        yield from str(error).split("\n")
+
+
+def validated(path: str) -> Iterator[str]:
+    """Yield the errors of a file of any kind that is known, as `rageval doctor` has them."""
+    from rageval.files.jsonl import first_record
+    from rageval.files.opening import head
+    from rageval.files.questions import read_questions
+    from rageval.files.spans import is_spans, read_spans
+
+    start = head(path)
+    record = first_record(start) or {}
+    if is_spans(start):
+        read_spans(path)
+        return
+    if "question" in record and not record.keys() & {"run_id", "aspect", "label", "status", "nuggets"}:
+        for _ in read_questions(path):
+            pass
+        return
+    from rageval.checking.diagnosing import diagnose
+    from rageval.checking.findings import ERROR
+
+    for finding in diagnose([(path, None)]):
+        if finding.level == ERROR:
+            yield finding.text
+
+
+def held_against_policy(path: str) -> Iterator[str]:
+    """Yield where a baseline is not whole, or not made by the measures and rules of the policy."""
+    from rageval.files.baselines import read_baseline
+
+    header = read_baseline(path).header
+    policy = find_policy()
+    for name, signature in _signatures(policy).items():
+        if name not in header.measures:
+            yield f"{path}:1: knows nothing of {name}, which {policy.path} gates; save it again"
+        elif signature and header.measures[name] != signature:
+            yield (
+                f"{path}:1: {name} was scored by other rules than {policy.path} has: {header.measures[name]};"
+                f" expected {signature}; save it again"
+            )
+
+
+def _signatures(policy: Policy) -> dict[str, str]:
+    """Return the signatures that the policy's measures have; of answers, whose judge is not known, none."""
+    from rageval.measures.base import Measure
+    from rageval.measures.parsing import parse_measures
+    from rageval.scoring.evaluation import Evaluator, Rules
+
+    said = policy.section("gate")
+    measures = parse_measures(said.get("measures", said.get("measure", [])))
+    answers = [each for each in measures if isinstance(each, Measure) and each.of_answers]
+    runs = [each for each in measures if each not in answers]
+    names = {name.replace("_", "-"): name for name in Rules.__dataclass_fields__}
+    rules: dict[str, Any] = {names[key]: value for key, value in said.items() if key in names}
+    found = dict.fromkeys(map(str, answers), "")
+    if runs:
+        scores = Evaluator(runs, {"q": {"n": {"d": 1}}}, **rules).evaluate({"q": {"d": 1.0}})
+        found |= {str(score.measure): score.signature for score in scores.scores}
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
