@@ -51,7 +51,7 @@ GROUPS = {
     "Files": {
         "anchor": "Turn judgements of chunks into spans, which outlive a new chunking.",
         "project": "Turn spans into judgements of the chunks there are now.",
-        "doctor": "Say what is suspicious in files, and what it does to which measure.",
+        "doctor": "Report what is suspicious in files, and which measures it affects.",
         "validate": "Check a file against the rules of its track, and repair it.",
         "datasets": "List data sets; show, fetch, import, export or check one.",
         "import": "Part another tool's log into answers, questions, run and judgements.",

@@ -75,7 +75,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {
             "metavar": "MEASURE",
             "shell_complete": completing("measures"),
-            "help": "The best run by this measure first; 'run': by their names.",
+            "help": "Put the best run by this measure first; 'run' sorts by name.",
         },
     ),
     "--names": (
@@ -97,7 +97,12 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "--level": (
         ("--level",),
-        {"type": float, "default": 0.95, "show_default": True, "help": "Of intervals and tests."},
+        {
+            "type": float,
+            "default": 0.95,
+            "show_default": True,
+            "help": "The confidence level of intervals and tests.",
+        },
     ),
     "--on-missing": (
         ("--on-missing",),
@@ -160,8 +165,8 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("--gold-chosen",),
         {
             "metavar": "uniform|PLAN|FILE",
-            "help": "How it was chosen what people judge: at random, by a plan (label-plan), or by chances:"
-            " lines 'query_id chance'.",
+            "help": "How the part that people judged was chosen: at random, by a plan"
+            " (label-plan), or with chances: lines 'query_id chance'.",
         },
     ),
     "--population": (
@@ -170,11 +175,14 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "type": click.Choice(("kind", "set")),
             "default": "kind",
             "show_default": True,
-            "help": "What is claimed of people's labels: of queries of this kind, or of this very set.",
+            "help": "What claims from people's labels are about: queries of this kind, or this very set.",
         },
     ),
     "--corpus": (("--corpus",), {"type": DOCUMENTS, "metavar": METAVAR, "help": "The texts of documents."}),
-    "--topics": (("--topics",), {"type": QUESTIONS, "metavar": METAVAR, "help": "The queries there are."}),
+    "--topics": (
+        ("--topics",),
+        {"type": QUESTIONS, "metavar": METAVAR, "help": "The queries of the collection."},
+    ),
     "--by": (
         ("--by",),
         {
@@ -208,8 +216,8 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {
             "type": click.FloatRange(0),
             "metavar": "PLACES",
-            "help": "Fail (exit 1) where the place shown moves an answer by more places (a pair is a"
-            " list of two: 0.1 lets the first win 60 %).",
+            "help": "Fail (exit 1) if the place shown moves an answer by more than so many"
+            " places (a pair is a list of two: with 0.1 the first may win 60 %).",
         },
     ),
     "--chunks": (
@@ -256,12 +264,17 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "type": click.Choice(("mean", "median", "majority")),
             "default": "mean",
             "show_default": True,
-            "help": "Of several judges.",
+            "help": "How several judges become one.",
         },
     ),
     "--concurrency": (
         ("--concurrency",),
-        {"type": click.IntRange(1), "default": 16, "show_default": True, "help": "Calls at a time."},
+        {
+            "type": click.IntRange(1),
+            "default": 16,
+            "show_default": True,
+            "help": "How many calls are under way at a time.",
+        },
     ),
     "--max-cost": (
         ("--max-cost",),
@@ -273,7 +286,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "--batch": (
         ("--batch",),
-        {"is_flag": True, "help": "In batches: half the price, and a reply may take a day."},
+        {"is_flag": True, "help": "Ask in batches: half the price, but a reply may take a day."},
     ),
     "--poll-every": (
         ("--poll-every",),
@@ -290,14 +303,18 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "--rebuy": (
         ("--rebuy",),
-        {"is_flag": True, "help": "Hand over again what may be in a batch that cannot be found."},
+        {
+            "is_flag": True,
+            "help": "Ask again what may be in a batch that cannot be found (and may be paid for twice).",
+        },
     ),
     "--timeout": (
         ("--timeout",),
         {
             "type": click.FloatRange(0, min_open=True),
             "metavar": "SECONDS",
-            "help": "That one call may take (default: 120, and five times as long for the files of batches).",
+            "help": "How long one call may take (default: 120, and five times as long for the"
+            " files of batches).",
         },
     ),
     "--patience": (
@@ -305,12 +322,12 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {
             "type": click.FloatRange(0),
             "metavar": "SECONDS",
-            "help": "To go on trying when a judge that has answered answers no more (default: 240)."
-            " One that never answers ends the job at once.",
+            "help": "How long to keep trying when a judge stops answering (default: 240). One"
+            " that never answered ends the job at once.",
         },
     ),
     "--refresh": (("--refresh",), {"is_flag": True, "help": "Ask again what is in the store."}),
-    "--quiet": (("--quiet",), {"is_flag": True, "help": "No progress."}),
+    "--quiet": (("--quiet",), {"is_flag": True, "help": "Show no progress."}),
 }
 
 

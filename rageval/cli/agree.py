@@ -49,7 +49,7 @@ def _say_near_misses(ctx: click.Context, param: click.Parameter, said: str | Non
     "forms",
     multiple=True,
     type=click.Choice(("trec_eval", "tot", "ir_measures", "jsonl")),
-    help="What form a leaderboard has, where it does not say; twice: of the truth, of the judge.",
+    help="The form of a leaderboard, where it cannot be told; twice: of the truth, of the judge.",
 )
 @click.option(
     "--at", "cutoffs", metavar="K,…", help="Leaderboards: tau_b also of the K best runs (default: 4,10)."
@@ -81,7 +81,7 @@ def _say_near_misses(ctx: click.Context, param: click.Parameter, said: str | Non
     "--parting",
     type=click.IntRange(1),
     metavar="N",
-    help="Also what each of the two did and cost, and the N things on which they differ most.",
+    help="Also show what each of the two did and cost, and the N judgements on which they differ most.",
 )
 @click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else md.")
 @click.pass_context

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     metavar="LABELS.jsonl",
     help="In place of a page: serve it on this computer, and save each label in this file.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of --serve (default: a free one).")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port for --serve (default: a free one)."
+)
 def annotate(plan: str, annotator: str, output: Path | None, serve: Path | None, port: int) -> None:
     """Make a page on which a person labels what PLAN asks: one file, which loads and sends nothing.
 

@@ -46,7 +46,7 @@ _SAID = {
     type=click.Choice(("permutation", "query", "refuse")),
     default="permutation",
     show_default=True,
-    help="Of rankings whose places are not 1 to N: leave out the ranking, all of its query, or refuse.",
+    help="Rankings whose places are not 1 to N: leave out the ranking, leave out its query, or refuse.",
 )
 @shared("--max-bias")
 @shared("--gold", help="What people said of some of the same pairs: corrects the strengths.")
@@ -66,8 +66,8 @@ def arena(
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
     queries; listwise ones (grades are places) give mean points. Judgements that share query, aspect and judge
-    are sides of one comparison. Where judgements say in which order answers were shown, `order_corrected` is
-    what is left of a strength (or of points) without what the place shown was worth.
+    are sides of one comparison. Where judgements say in which order answers were shown, `order_corrected`
+    is the strength (or the points) without the advantage of the place shown.
 
     \b
     rageval arena judged.jsonl

@@ -26,19 +26,31 @@ if TYPE_CHECKING:
 
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
-_output = output_option("-o", "--output", metavar="FILE", help="Where to.")
+_output = output_option("-o", "--output", metavar="FILE", help="The file to write (default: print).")
 _questions = shared("--questions", required=True)
 _nuggets = shared("--nuggets", required=True, help="The nuggets.")
-_judge = click.option("--judge", metavar="JUDGE", required=True, help="Who writes.")
-_depth_option = shared("--depth", default=20, show_default=True, help="Documents of each run pooled.")
+_judge = click.option("--judge", metavar="JUDGE", required=True, help="The model that writes.")
+_depth_option = shared(
+    "--depth", default=20, show_default=True, help="How many documents of each run are pooled."
+)
 
 
 def _fusion_options(command: _Decorated) -> _Decorated:
     """How runs are fused."""
     for option in (
-        click.option("--k", type=click.IntRange(0), default=60, show_default=True, help="Of rrf."),
         click.option(
-            "--fuse-depth", type=click.IntRange(1), default=100, show_default=True, help="Of each run fused."
+            "--k",
+            type=click.IntRange(0),
+            default=60,
+            show_default=True,
+            help="The constant k of rrf: 1 / (k + rank).",
+        ),
+        click.option(
+            "--fuse-depth",
+            type=click.IntRange(1),
+            default=100,
+            show_default=True,
+            help="How many documents of each run are fused.",
         ),
         click.option(
             "--method",
@@ -61,10 +73,17 @@ def _filter_options(command: _Decorated) -> _Decorated:
             type=click.Choice(("strict", "documents", "none")),
             default="strict",
             show_default=True,
-            help="Which questions fall: those with an unsupported nugget, those without a document, none.",
+            help=(
+                "Which questions are dropped: those with an unsupported nugget, those without a"
+                " document, none."
+            ),
         ),
         click.option(
-            "--threshold", type=float, default=1.0, show_default=True, help="Grade from which on is support."
+            "--threshold",
+            type=float,
+            default=1.0,
+            show_default=True,
+            help="The lowest grade that counts as support.",
         ),
     ):
         command = option(command)
@@ -76,7 +95,7 @@ def _filter_options(command: _Decorated) -> _Decorated:
 @_fusion_options
 @_output
 def _fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
-    """Fuse runs into one. What ties is what is equal: sums are exact, and written in full."""
+    """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
     from rageval.building.collection import fuse
 
     _deliver(fuse(runs, options["method"], options["fuse_depth"], options["k"]), output)
@@ -161,7 +180,7 @@ def _support(
 @_filter_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
 def _filter(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
-    """Keep the questions whose nuggets are supported, and say how many fell and why."""
+    """Keep the questions whose nuggets are supported, and say how many were dropped and why."""
     from rageval.building.collection import filter_questions
 
     print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
@@ -169,8 +188,10 @@ def _filter(judgements: str, questions: Any, nuggets: Any, threshold: float, rul
 
 @click.command("audit", cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
-@click.option("--sample", type=click.IntRange(1), default=60, show_default=True, help="Questions to look at.")
-@shared("--seed", default=1, help="Of the sample.")
+@click.option(
+    "--sample", type=click.IntRange(1), default=60, show_default=True, help="How many questions to look at."
+)
+@shared("--seed", default=1, help="The same seed draws the same sample.")
 @shared("--corpus")
 @click.option("--read", "labelled", metavar="FILE", help="A sample that people have labelled.")
 @_output
@@ -243,7 +264,7 @@ def build() -> None:
     "support_judges",
     multiple=True,
     metavar="JUDGE",
-    help="Who judges support in place of --judge; of several, most count.",
+    help="Who judges support in place of --judge; of several, the majority decides.",
 )
 @click.option("--nuggets", metavar="FILE", help="Nuggets that are there already.")
 @shared(
@@ -254,14 +275,14 @@ def build() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The new collection.")
 @_fusion_options
 @_depth_option
-@click.option("--unfused", is_flag=True, help="Pool each run besides the fusion of each setting.")
+@click.option("--unfused", is_flag=True, help="Also pool each run, besides the fusion of each setting.")
 @_filter_options
 @asking_options
 @shared("--dry-run", help="Show the pool by depth and breadth, and what judging costs.")
 def _everything(output: Path, **options: Any) -> None:
-    """Nuggets, query variants, fusion, pool, support and filter: all of it.
+    """Do all steps: nuggets, query variants, fusion, pool, support and filter.
 
-    Whatever stops it, the same command goes on where it was: replies are stored and never paid for twice.
+    If it is stopped, run the same command again: it continues, and no reply is paid for twice.
     """
     from rageval.building.collection import build as build_all
     from rageval.building.collection import forecast

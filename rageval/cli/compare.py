@@ -86,7 +86,13 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     help="Which bootstrap interval; measures of two values have Wilson's.",
 )
 @shared("--level")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Of the detectable difference.")
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="The power for which the detectable difference is given.",
+)
 @click.option(
     "--cluster",
     metavar="FIELD|FILE",
@@ -103,9 +109,11 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     type=int,
     default=10_000,
     show_default=True,
-    help="Of the randomisation, at least: many comparisons get more.",
+    help="How often signs are flipped, at least: many comparisons take more.",
 )
-@click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--resamples", type=int, default=4000, show_default=True, help="How often the bootstrap resamples."
+)
 @shared("--seed", default=20130)
 @click.option(
     "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else csv."

@@ -23,7 +23,9 @@ _LEGEND = (
 
 
 @click.command(cls=Command)
-@click.option("--peer", "peers", multiple=True, metavar="TOOL", help="Only this one; may be repeated.")
+@click.option(
+    "--peer", "peers", multiple=True, metavar="TOOL", help="Compare with this tool only; may be repeated."
+)
 @click.option(
     "--format",
     "form",
@@ -34,9 +36,9 @@ _LEGEND = (
 )
 @click.option("--vectors", type=click.Choice(("runs", "answers")), help="Print the golden vectors instead.")
 @click.option(
-    "--fuzz", type=click.FloatRange(0), metavar="SECONDS", help="Compare random inputs, for so long."
+    "--fuzz", type=click.FloatRange(0), metavar="SECONDS", help="Compare random inputs for so many seconds."
 )
-@shared("--seed", default=0, help="Of the random inputs.")
+@shared("--seed", default=0, help="The same seed draws the same inputs.")
 def conformance(
     peers: tuple[str, ...], form: str, vectors: str | None, fuzz: float | None, seed: int
 ) -> None:

@@ -22,12 +22,12 @@ _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, metavar="FILE...")
-@shared("--corpus", multiple=True, help="The documents there are.")
+@shared("--corpus", multiple=True, help="The documents of the collection.")
 @shared("--topics", multiple=True)
 @click.option(
     "--at", metavar="K,K", default="10,20,50", show_default=True, help="Cut-offs to look for ties at."
 )
-@shared("--comments", help="Lines with #.")
+@shared("--comments", help="Lines that begin with '#'.")
 @shared("--limit", help="Raise a safety limit.")
 @click.pass_context
 def doctor(
@@ -40,10 +40,10 @@ def doctor(
     comments: str,
     limits: tuple[str, ...],
 ) -> None:
-    """Say what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …) and beside one another.
+    """Report what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …), alone and together.
 
-    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 nobody knows what a file is (the
-    others are looked at all the same), or the command cannot be read.
+    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 the kind of a file cannot be told (the
+    others are still checked), or the command is wrong.
 
     \b
     rageval doctor run.trec qrels.nugget --topics topics.tsv --corpus corpus.jsonl

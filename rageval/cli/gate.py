@@ -105,7 +105,9 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     metavar="FIELD|FILE",
     help="Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
 )
-@click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--resamples", type=int, default=4000, show_default=True, help="How often the bootstrap resamples."
+)
 @shared("--seed", default=20130)
 @click.option(
     "--judge", metavar="JUDGE", multiple=True, help="Who judges: for --aa, and what pytest recorded."

@@ -65,43 +65,60 @@ _WAYS_ON = (
     help="Texts of documents: JSON lines with an id and a text.",
 )
 @shared("--run", help="Judge the documents that a run retrieved.")
-@shared("--depth", default=20, show_default=True, help="How many of each topic.")
+@shared("--depth", default=20, show_default=True, help="How many documents of each topic are judged.")
 @click.option(
     "--qrels",
     type=QRELS,
     metavar=METAVAR,
     help="Of documents, only those that these judgements grade --rel or better.",
 )
-@click.option("-l", "--rel", type=int, default=2, show_default=True, help="The least grade, with --qrels.")
+@click.option(
+    "-l", "--rel", type=int, default=2, show_default=True, help="The lowest grade to judge, with --qrels."
+)
 @click.option(
     "--against",
     metavar="RUBRIC",
     help="Judge by this rubric, too, and print how far the two agree, what each cost, and where they part.",
 )
 @click.option("--examples", metavar="FILE", help="In-context examples: JSON lines with a reply, or a text.")
-@click.option("--compat", metavar="NAME", help="Take what cannot be read for what this source takes it for.")
+@click.option(
+    "--compat",
+    metavar="NAME",
+    help="Take a reply that cannot be read for the grade that this source gives it.",
+)
 @click.option(
     "--abstentions",
     type=click.Choice(("rageval", "crag")),
-    help="What says that it does not know: sentences that all say so (default), or the words that CRAG's"
-    " script looks for.",
+    help=(
+        "How an answer that does not know is told: all its sentences say so (default), or it has the"
+        " words that CRAG's script looks for."
+    ),
 )
-@click.option("--permutations", type=click.IntRange(1), default=10, show_default=True, help="Of a list.")
+@click.option(
+    "--permutations",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="In how many orders a list is shown.",
+)
 @click.option("--balanced", is_flag=True, help="Show lists in the orders of a balanced Latin square.")
-@shared("--seed", default=0, help="Of random orders.")
+@shared("--seed", default=0, help="The same seed, the same random orders.")
 @click.option("--tiebreak", metavar="JUDGE", help="Asked only where two judges differ.")
 @shared("--dry-run")
 @shared("--dask", help="Let the workers of a Dask cluster ask (extra: dask).")
-@click.option("--resume", is_flag=True, help="Go on where a job was stopped, which is what happens anyway.")
+@click.option("--resume", is_flag=True, help="Continue a job that was stopped; this happens anyway.")
 @click.option("--shard", metavar="I/N", help="Only the I-th (from 1) of N shares, within 1/N of the limits.")
 @click.option(
     "--canaries",
     type=click.IntRange(0),
     default=6,  # one of each attack
     show_default=True,
-    help="Items that try to talk the judge into a verdict, judged first; one that obeys is not let on.",
+    help=(
+        "How many items that try to talk the judge into a verdict are judged first; a judge that"
+        " obeys is refused."
+    ),
 )
-@output_option("--disagreements", metavar="FILE", help="Where judges differ, as a file.")
+@output_option("--disagreements", metavar="FILE", help="Also write the judgements on which judges differ.")
 @shared("--measure", help="Then score the judgements by this, and print it: crag_score. Needs -o FILE.")
 @shared("--on-missing")
 @until_options

@@ -28,7 +28,7 @@ def pool() -> None:
     default=Path(),
     help="Judgements, a pool, or the folder of a collection (default: this folder).",
 )
-@shared("--depth", default=20, show_default=True, help="Of the new pool.")
+@shared("--depth", default=20, show_default=True, help="How many documents of each run are in the new pool.")
 @output_option("-o", "--output", metavar="FILE", help="The new pool.")
 def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
     """Show what RUN would leave unjudged at several depths, and what judging it would take.

@@ -80,7 +80,7 @@ def _merge(stores: tuple[str, ...], output: str) -> None:
 @replies.command("stats")
 @_store
 def _stats(store: str | None) -> None:
-    """How many replies there are, of which models, with which status."""
+    """Count the replies, by model and status."""
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:

@@ -71,7 +71,9 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
 @click.option(
     "--evidence", multiple=True, metavar="FILE", help="Judgements of documents, for quotes and reasons."
 )
-@shared("--gold", help="What people said of some of it: claims rest on it, and judges are held against it.")
+@shared(
+    "--gold", help="People's judgements of a part: claims rest on them, and judges are compared with them."
+)
 @click.option(
     "--details",
     type=click.IntRange(0),

@@ -62,9 +62,11 @@ def _show(name: str) -> None:
 @rubrics.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--as", "source", type=click.Choice(_SOURCES), required=True, help="Whose prompt it is.")
-@click.option("--examples", metavar="FILE", help="What its prompt shows as examples, as a text.")
-@click.option("--tokenizer", metavar="FILE", help="What cuts answers as its script does (tokenizer.json).")
-@click.option("--system", metavar="TEXT", help="What its program sends as the system message.")
+@click.option("--examples", metavar="FILE", help="The examples that its prompt shows, as a text.")
+@click.option(
+    "--tokenizer", metavar="FILE", help="The tokenizer that cuts answers as its script does (tokenizer.json)."
+)
+@click.option("--system", metavar="TEXT", help="The system message that its program sends.")
 @output_option("-o", "--output", metavar="FILE", help="Default: print.")
 def _import(files: tuple[str, ...], source: str, output: Path | None, **given: str | None) -> None:
     """Make a rubric of a prompt FILE that another tool keeps in its repository.

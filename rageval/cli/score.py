@@ -57,7 +57,10 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option(
     "--bounds",
     is_flag=True,
-    help="Also between what values it lies, whatever the unjudged documents, or missing judgements, are.",
+    help=(
+        "Also print the lowest and the highest value possible, whatever the unjudged documents or"
+        " missing judgements are."
+    ),
 )
 @click.option(
     "--intersection",
@@ -69,7 +72,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     "-c",
     "--complete",
     is_flag=True,
-    help="Average over all judged queries: the default, but for some tools' rules (--compat).",
+    help="Average over all judged queries: the default, except by some tools' rules (--compat).",
 )
 @click.option(
     "--nothing-judged",
@@ -82,7 +85,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
     type=click.Choice(("zero", "skip", "nan")),
     default="zero",
     show_default=True,
-    help="A query with nothing relevant: counts as 0, is left out, is undefined.",
+    help="A query without anything relevant counts as 0, is left out, or is undefined.",
 )
 @shared("--nuggets-in-qrels")
 @click.option(
@@ -108,10 +111,10 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @shared("--answers")
 @shared("--on-missing")
 @shared("--by")
-@shared("--gold", help="What people said of some of it: corrects the values of --by.")
+@shared("--gold", help="People's judgements of a part, which correct the values of --by.")
 @shared("--gold-chosen")
 @shared("--population")
-@shared("--questions", help="What knows the fields for --by and --group-by.")
+@shared("--questions", help="The questions, with the fields for --by and --group-by.")
 @click.option(
     "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
 )
