@@ -42,6 +42,7 @@ GROUPS = {
         "pool": "Show what a new run would leave unjudged.",
     },
     "Trust": {
+        "diagnose": "Say where what answers lack was lost: retriever or generator.",
         "agree": "Show how far a judge agrees with people.",
         "correct": "Correct a judge's scores by what people said of some of the same answers.",
         "label-plan": "Draw what people shall label, before anybody labels.",

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from rageval.comparison.comparing import compare, compare_runs
     from rageval.comparison.gated import Decision, GateReport, GateSettings
     from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
+    from rageval.comparison.losses import Diagnosis, diagnose
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
 
 _HOMES = {
     "comparing": "compare compare_runs",
     "gated": "Decision GateReport GateSettings",
+    "losses": "Diagnosis diagnose",
     "leaderboards": "LeaderboardAgreement compare_leaderboards",
     "results": "Cell Comparison Pair Settings",
 }
@@ -27,6 +29,7 @@ __all__ = [
     "Cell",
     "Comparison",
     "Decision",
+    "Diagnosis",
     "GateReport",
     "GateSettings",
     "LeaderboardAgreement",
@@ -35,6 +38,7 @@ __all__ = [
     "compare",
     "compare_leaderboards",
     "compare_runs",
+    "diagnose",
 ]
 
 

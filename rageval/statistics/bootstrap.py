@@ -19,6 +19,7 @@ rule of three. Neither leaves the scale. With clusters Wilson's does not hold; t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -293,3 +294,27 @@ def wilson(count: int, number: int, level: float) -> tuple[float, float]:
         0.0 if count == 0 else max(0.0, middle - half),
         1.0 if count == number else min(1.0, middle + half),
     )
+
+
+def interval_of(
+    statistic: Callable[[Float], Float], parts: Float, level: float, resamples: int, seed: int
+) -> tuple[float, float]:
+    """Return a percentile interval of a function of sums; `parts` has a row a unit, which is drawn.
+
+    The function gets the sums of every draw, a row a part; where it is not defined the draw says nothing.
+
+    >>> low, high = interval_of(lambda sums: sums[0] / sums[1], np.array([[1.0, 2.0]] * 9), 0.95, 100, 0)
+    >>> float(low), float(high)
+    (0.5, 0.5)
+    """
+    if len(parts) < 2:  # every draw is the same, which would look like certainty
+        return math.nan, math.nan
+    drawn = _times(len(parts), resamples, seed).astype(np.float64) @ parts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = statistic(drawn.T)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return math.nan, math.nan
+    ends = expanded(level, np.array([len(parts)]))
+    low, high = (float(np.quantile(values, float(end[0]))) for end in ends)
+    return low, high

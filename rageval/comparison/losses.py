@@ -1,0 +1,635 @@
+"""Where the nuggets that an answer lacks were lost: by the retriever, or by the generator.
+
+A nugget is in the passages that the answer was made from (C: one of the top K supports it), and it is in the
+answer (A), or it is not:
+
+|                     | in the answer | not in the answer                                        |
+| ------------------- | ------------- | -------------------------------------------------------- |
+| in the passages     | used          | lost by the generator                                    |
+| not in the passages | from memory   | cut: below rank K; missed: not retrieved; gap: nowhere   |
+
+With a nugget counting its weight's share of the question, and every question the same, the six shares add up
+to 1, and recall = used + from memory = c·u + (1 − c)·r, c being the share in the passages, u = P(A | C) and
+r = P(A | not C). A perfect retriever would add (1 − c)(u − r), a perfect generator c(1 − u), if nuggets were
+used as often as they are now.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.judgements import JudgementTable
+from rageval.measures.scales import ABSTENTION, REFUSED, SUPPORT
+from rageval.names import near_misses, suggestion
+from rageval.scoring.assessing import on
+from rageval.scoring.ordering import Order
+from rageval.scoring.qrels import Qrels
+from rageval.text import visible
+from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from rageval.scoring.runs import Run
+    from rageval.typing import JudgementsLike, NuggetsLike, QrelsLike, QuestionsLike, RunLike
+
+USED, DROPPED, MEMORY, CUT, MISSED, GAP = KINDS = (
+    *("used", "lost_by_generator", "from_memory", "cut", "missed", "gap"),
+)
+LOST = (DROPPED, CUT, MISSED, GAP)
+ON_MISSING = ("error", "skip", "worst", "best")
+FEWEST = 20  # nuggets that a share among them rests on, at least
+_WORST = 10
+_COUNTS = {"vital": 1.0, "okay": 0.5, None: 1.0}
+_ABSENT = "absent"
+_ABSTAINED = ("answer_rate", "over_refusal", "false_answer_rate", "grounded_refusal")
+_Options = tuple[bool, ...]
+_Both = (False, True)
+
+
+class Fate(NamedTuple):
+    """What became of one nugget of one answer; what is not known may be both.
+
+    `found`: whether a passage supports it, `below`: one that was retrieved below them, `supported`: any
+    judged document.
+    """
+
+    nugget_id: str
+    weight: float
+    answered: _Options
+    found: _Options
+    below: _Options
+    supported: bool
+    status: str = ""  # why nobody knows whether it is in the answer
+
+    def kinds(self) -> set[str]:
+        """Return what it may be, over all that is not known."""
+        return {
+            _kind(answered, found, below, self.supported)
+            for answered in self.answered
+            for found in self.found
+            for below in self.below
+        }
+
+    def at_point(self, answered: bool) -> str:
+        """Return what it is if unjudged passages support nothing, as scores have it."""
+        return _kind(answered, self.found[0], self.below[0], self.supported)
+
+
+def _kind(answered: bool, found: bool, below: bool, supported: bool) -> str:
+    if found:
+        return USED if answered else DROPPED
+    if answered:
+        return MEMORY
+    return CUT if below else MISSED if supported else GAP
+
+
+class Range(NamedTuple):
+    """A number, and between what values it lies."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class QuestionLosses:
+    """What became of the nuggets of one question; `shares` is empty where nothing of it is known.
+
+    `parts` are the shares of the weight in C, in A and C, not in C, in A and not in C.
+    """
+
+    query_id: str
+    shares: Mapping[str, float]
+    bounds: Mapping[str, tuple[float, float]]
+    parts: tuple[float, float, float, float]
+    lost: Sequence[tuple[str, str]]  # (nugget, how), those of most weight first
+
+    @property
+    def recall(self) -> float:
+        """The share of the nuggets that is in the answer."""
+        return self.shares[USED] + self.shares[MEMORY]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Where the nuggets of a system's answers were lost.
+
+    `shares` are the six, each with the values between which it lies whatever unjudged passages and missing
+    judgements are. `counts` is how many nuggets are of each kind; `what_if` what a perfect retriever and a
+    perfect generator would add to the recall, None where too few nuggets tell. `by` has the shares of slices,
+    `abstention` how often it refused. `texts` are those of nuggets, by query and id.
+    """
+
+    run: str
+    depth: int
+    questions: Sequence[QuestionLosses]
+    shares: Mapping[str, Range]
+    counts: Mapping[str, int]
+    what_if: Mapping[str, Range | None]
+    signature: str
+    remarks: Sequence[str] = ()
+    by: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    abstention: Mapping[str, float] = field(default_factory=dict)
+    texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def recall(self) -> float:
+        """The share of the nuggets that is in the answers."""
+        return math.fsum(self.shares[kind].value for kind in (USED, MEMORY))
+
+    @property
+    def in_passages(self) -> float:
+        """The share of the nuggets that the passages hold: c."""
+        return math.fsum(self.shares[kind].value for kind in (USED, DROPPED))
+
+    @property
+    def nuggets(self) -> int:
+        """How many nuggets there are, of all answers."""
+        return sum(self.counts.values())
+
+    def worst(self, number: int = _WORST) -> list[QuestionLosses]:
+        """Return the questions of which most was lost, the worst first."""
+        lost = [found for found in self.questions if found.shares and found.lost]
+        return sorted(lost, key=lambda found: (found.recall, found.query_id))[:number]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        return {
+            "diagnosis": 1,
+            "run": self.run,
+            "depth": self.depth,
+            "questions": len(self.questions),
+            "nuggets": self.nuggets,
+            "recall": self.recall,
+            "in_passages": self.in_passages,
+            "shares": {kind: self.shares[kind]._asdict() for kind in KINDS},
+            "counts": dict(self.counts),
+            "what_if": {name: found and found._asdict() for name, found in self.what_if.items()},
+            "abstention": {
+                name: None if value != value else value for name, value in self.abstention.items()
+            },
+            "by": {name: {group: dict(found) for group, found in of.items()} for name, of in self.by.items()},
+            "worst": [
+                {
+                    "query_id": found.query_id,
+                    "recall": found.recall,
+                    "lost": [
+                        {
+                            "nugget_id": nugget,
+                            "how": how,
+                            "text": self.texts.get((found.query_id, nugget), nugget),
+                        }
+                        for nugget, how in found.lost
+                    ],
+                }
+                for found in self.worst()
+            ],
+            "remarks": list(self.remarks),
+            "signature": self.signature,
+        }
+
+
+class Evidence:
+    """What a run retrieved, and which nuggets its documents support."""
+
+    def __init__(self, run: Run, qrels: Qrels, depth: int | None, rel: int) -> None:
+        """Take the run and the judgements; what a grade is worth from `rel` on is support."""
+        ranked = dict(run.ranked(Order()))
+        self.depth = depth or max(map(len, ranked.values()), default=0)
+        self._rel = rel
+        self._ranked = ranked
+        self._spans = qrels.spans
+        self._judged = {query: set(docs) for query, docs, _ in qrels.documents()}
+        self._support: dict[str, dict[str, set[str]]] = {
+            query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids
+        }
+        if qrels.spans is not None:
+            for query, nuggets in qrels.spans.grades.items():
+                for nugget, docs in nuggets.items():
+                    self._support[query][nugget] = {doc for doc, grade in docs.items() if grade >= rel}
+        else:
+            for row in qrels:
+                if row.relevance >= rel:
+                    self._support[row.query_id][row.iteration].add(row.doc_id)
+
+    @property
+    def queries(self) -> Collection[str]:
+        """The questions whose documents were judged."""
+        return self._support
+
+    def __contains__(self, query: str) -> bool:
+        return query in self._support
+
+    def nuggets(self, query: str) -> Collection[str]:
+        """Return the nuggets that documents were judged by."""
+        return self._support.get(query, {})
+
+    def retrieved(self, query: str) -> bool:
+        """Return whether the run has anything for the query."""
+        return query in self._ranked
+
+    def unjudged(self, query: str) -> int:
+        """Return how many of the passages nobody judged."""
+        return sum(self._may(query, doc, None) for doc in self._ranked.get(query, ())[: self.depth])
+
+    def of(self, query: str, nugget: str) -> tuple[_Options, _Options, bool]:
+        """Return whether passages, and documents below them, support a nugget, and any judged document."""
+        support = self._support[query].get(nugget, set())
+        docs = self._ranked.get(query, ())
+        found, below = (
+            self._options(query, nugget, part, support) for part in (docs[: self.depth], docs[self.depth :])
+        )
+        return found, below, bool(support)
+
+    def _options(self, query: str, nugget: str, docs: Sequence[str], support: Collection[str]) -> _Options:
+        if any(doc in support for doc in docs):
+            return (True,)
+        return _Both if any(self._may(query, doc, nugget) for doc in docs) else (False,)
+
+    def _may(self, query: str, doc: str, nugget: str | None) -> bool:
+        """Return whether nobody knows if a document supports a nugget, or any."""
+        if self._spans is not None:
+            nuggets = self._spans.undecided.get(query, {}).get(doc, set())
+            return bool(nuggets) if nugget is None else nugget in nuggets
+        return doc not in self._judged[query]
+
+
+class Answered:
+    """Which nuggets the answers of one system hold, by what one judge said."""
+
+    def __init__(
+        self, table: JudgementTable, system: str | None, names: Mapping[tuple[str, str], str]
+    ) -> None:
+        """Choose the system; `names` are ids of nuggets by query and text, as judgements may name them."""
+        support = on(table, SUPPORT)
+        self.fates: dict[tuple[str, str], dict[str, tuple[bool | None, float, str]]] = {}
+        self._listed: dict[str, dict[str, float]] = {}
+        lines = [(row, table.line(answer, row)) for answer, row in support.rows()]
+        lines = [(row, line) for row, line in lines if line.item_id == "answer"]
+        self.run = _system([str(line.run_id) for _, line in lines], system)
+        judges = {str(line.judge) for _, line in lines if line.run_id == self.run}
+        if len(judges) > 1:
+            raise UsageError(
+                f"{table.name}: {len(judges)} judges said which nuggets answers hold"
+                f" ({', '.join(map(visible, sorted(judges)))}); expected one, or their vote"
+                " (rageval judge --vote majority)"
+            )
+        for row, line in lines:
+            query = str(line.query_id)
+            nugget = names.get((query, str(line.aspect)), str(line.aspect))
+            weight = _COUNTS[line.importance]
+            self._listed.setdefault(query, {}).setdefault(nugget, weight)
+            if line.run_id == self.run:
+                failed = line.status if not table.said_in(row).is_graded else ""
+                said = None if failed else support.worth(row) == 1
+                place = query, str(line.repeat)
+                self.fates.setdefault(place, {})[nugget] = said, weight, failed
+
+    @property
+    def queries(self) -> dict[str, list[str]]:
+        """The questions that were answered, each with its repeats."""
+        found: dict[str, list[str]] = {}
+        for query, repeat in self.fates:
+            found.setdefault(query, []).append(repeat)
+        return found
+
+    def of(self, query: str, repeat: str, more: Iterable[str]) -> dict[str, tuple[bool | None, float, str]]:
+        """Return (in the answer, weight, why nobody knows) of each nugget of an answer, and of `more`."""
+        said = self.fates[query, repeat]
+        listed = {**dict.fromkeys(more, 1.0), **self._listed.get(query, {})}
+        return {nugget: said.get(nugget, (None, weight, _ABSENT)) for nugget, weight in listed.items()}
+
+
+def _system(runs: Sequence[str], wanted: str | None) -> str:
+    """Return the one system, or the one that is wanted."""
+    known = list(dict.fromkeys(runs))
+    if not known:
+        raise InputError(
+            "no judgement says which nuggets an answer holds; expected those of rageval judge"
+            " nugget-assignment"
+        )
+    if wanted is None and len(known) > 1:
+        raise UsageError(
+            f"several systems were judged: {', '.join(map(visible, known))}; choose one: --system"
+        )
+    if wanted is not None and wanted not in known:
+        raise UsageError(
+            f"--system {visible(wanted)}: is not judged; expected one of {', '.join(map(visible, known))}"
+            + suggestion(wanted, known)
+        )
+    return known[0] if wanted is None else wanted
+
+
+def diagnose(
+    judgements: JudgementsLike,
+    run: RunLike,
+    qrels: QrelsLike,
+    *,
+    depth: int | None = None,
+    rel: int = 1,
+    system: str | None = None,
+    nuggets: NuggetsLike | None = None,
+    questions: QuestionsLike | None = None,
+    groups: Mapping[str, Mapping[str, str]] | None = None,
+    on_missing: str = "error",
+    level: float = 0.95,
+    resamples: int = 4000,
+    seed: int = 0,
+) -> Diagnosis:
+    """Say where the nuggets that answers lack were lost: by the retriever, or by the generator.
+
+    Parameters
+    ----------
+    judgements
+        Which nuggets the answers hold: files of `rageval judge nugget-assignment`, or dicts with their keys.
+    run
+        What was retrieved for them.
+    qrels
+        Which documents support which nuggets, as for `evaluate`; of spans what `rageval.spans.project`
+        returns.
+    depth
+        How many passages an answer was made from (default: all that were retrieved).
+    rel
+        The lowest grade that counts as support.
+    system
+        Whose answers, where several systems were judged.
+    nuggets
+        The nuggets, for their texts and importance.
+    questions
+        The questions, for their field `answerable`.
+    groups
+        Slices: `{field: {query: value}}`.
+    on_missing
+        What judgements are that failed or are not there: an `error`, left out (`skip`), or taken for the
+        `worst` or the `best`.
+    level, resamples, seed
+        Of the bootstrap over questions.
+
+    Returns
+    -------
+    Diagnosis
+        Six shares that add up to 1, what a perfect retriever or generator would add, the worst questions.
+
+    Examples
+    --------
+    >>> from rageval.comparison import diagnose
+    >>> said = [("n1", "support"), ("n2", "not_support"), ("n3", "not_support"), ("n4", "not_support")]
+    >>> judged = [{"query_id": "q", "run_id": "ours", "aspect": name, "label": label} for name, label in said]
+    >>> run = {"q": {"a": 3.0, "b": 2.0}}
+    >>> qrels = {"q": {"n1": {"a": 1}, "n2": {"a": 1}, "n3": {"b": 1}, "n4": {"c": 1}}}
+    >>> found = diagnose(judged, run, qrels, depth=1)
+    >>> {kind: share.value for kind, share in found.shares.items() if share.value}
+    {'used': 0.25, 'lost_by_generator': 0.25, 'cut': 0.25, 'missed': 0.25}
+    """
+    from rageval.files.nuggets import read_nuggets
+    from rageval.scoring.answers import read_judgements
+    from rageval.scoring.sources import as_qrels, run_source
+
+    if on_missing not in ON_MISSING:
+        raise UsageError(f"on_missing={on_missing!r}: expected one of {', '.join(ON_MISSING)}")
+    if depth is not None and (type(depth) is not int or depth < 1):
+        raise UsageError(f"depth={depth!r}: expected a whole number from 1")
+    judged = as_qrels(qrels)
+    table = read_judgements(judgements, nuggets=nuggets, questions=questions)
+    bank: Any = () if nuggets is None else nuggets
+    known = list(bank if isinstance(bank, list | tuple) else read_nuggets(bank))
+    evidence = Evidence(run_source(run).run(), judged, depth, rel)
+    answered = Answered(table, system, {(n.query_id, n.text): n.nugget_id for n in known})
+    remarks = list(_left_out(answered, evidence, judged.name))
+    of_query: dict[str, list[list[Fate]]] = {
+        query: [_fates(answered, evidence, query, repeat) for repeat in repeats]
+        for query, repeats in answered.queries.items()
+        if query in evidence
+    }
+    remarks += _said_of(of_query, evidence, on_missing)
+    found = [_losses(query, cases, on_missing) for query, cases in of_query.items()]
+    whole = [each for each in found if each.shares]
+    if not whole:
+        raise InputError(f"{table.name}: no judgement of any nugget is left to say where it was lost")
+    context = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing}
+    made = judged.spans.signature if judged.spans is not None else {}
+    return Diagnosis(
+        answered.run,
+        evidence.depth,
+        found,
+        _shares(whole),
+        _counts(of_query, on_missing),
+        _what_if(whole, _counts(of_query, on_missing), level, resamples, seed),
+        "|".join(["diagnosis", *(f"{k}:{v}" for k, v in {**context, **made, "v": __version__}.items())]),
+        [*(judged.spans.remarks() if judged.spans is not None else ()), *remarks],
+        {name: _slices(whole, of) for name, of in (groups or {}).items()},
+        _abstention(table, answered.run, evidence, of_query),
+        {(n.query_id, n.nugget_id): n.text for n in known},
+    )
+
+
+def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> list[Fate]:
+    return [
+        Fate(nugget, weight, _Both if said is None else (said,), *evidence.of(query, nugget), status)
+        for nugget, (said, weight, status) in answered.of(query, repeat, evidence.nuggets(query)).items()
+    ]
+
+
+def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[str]:
+    """Refuse judgements that speak of other nuggets; say which questions cannot be looked into."""
+    queries = answered.queries
+    known = [query for query in queries if query in evidence]
+    ours = {nugget for (query, _), said in answered.fates.items() if query in evidence for nugget in said}
+    theirs = {nugget for query in known for nugget in evidence.nuggets(query)}
+    if not known or not ours & theirs:
+        what = "question" if not known else "nugget"
+        names = (queries, evidence.queries) if not known else (ours, theirs)
+        raise InputError(
+            f"{visible(qrels)}: no {what} in common with the judged answers; expected judgements of documents"
+            f" by the same {what}s" + near_misses(*(list(map(str, some)) for some in names))
+        )
+    if len(known) < len(queries):
+        lacking = len(queries) - len(known)
+        yield f"{lacking:,} of {len(queries):,} questions have no judged documents (left out)"
+    empty = sum(not evidence.retrieved(query) for query in known)
+    if empty:
+        yield f"for {empty:,} of {len(known):,} questions nothing was retrieved"
+
+
+def _said_of(of_query: Mapping[str, list[list[Fate]]], evidence: Evidence, on_missing: str) -> Iterator[str]:
+    """Say how many passages are unjudged and judgements missing; raise an error where these may not be."""
+    unjudged = list(filter(None, map(evidence.unjudged, of_query)))
+    if unjudged:
+        yield (
+            f"{sum(unjudged):,} of the passages of {len(unjudged):,} questions are unjudged,"
+            " and count as supporting nothing; the bounds say what they may change"
+        )
+    lost = Counter(
+        fate.status for cases in of_query.values() for fates in cases for fate in fates if fate.status
+    )
+    if not lost:
+        return
+    words = ", ".join(f"{number:,} {status}" for status, number in sorted(lost.items()))
+    said = f"{sum(lost.values()):,} judgements of nuggets in answers are missing ({words})"
+    if on_missing == "error":
+        raise MissingJudgements(f"{said}; judge them again, or say --on-missing skip, worst or best")
+    ways = {"skip": "left out", "worst": "taken for not in the answer", "best": "taken for in the answer"}
+    yield f"{said}; {ways[on_missing]}"
+
+
+def _losses(query: str, cases: Sequence[Sequence[Fate]], on_missing: str) -> QuestionLosses:
+    """Return what became of the nuggets of a question, the mean over its answers."""
+    shares: list[dict[str, float]] = []
+    bounds: list[dict[str, tuple[float, float]]] = []
+    parts: list[tuple[float, ...]] = []
+    lost: dict[tuple[str, str], float] = {}
+    for fates in cases:
+        said = [(fate, _answer(fate, on_missing)) for fate in fates]
+        kept = [(fate, fate.at_point(answer), answer) for fate, answer in said if answer is not None]
+        total, every = (math.fsum(fate.weight for fate in some) for some in ([k[0] for k in kept], fates))
+        if not kept:
+            continue
+        weights = {kind: math.fsum(f.weight for f, k, _ in kept if k == kind) for kind in KINDS}
+        shares.append({kind: weight / total for kind, weight in weights.items()})
+        bounds.append(_ends(fates, every))
+        used, dropped, memory = (shares[-1][kind] for kind in (USED, DROPPED, MEMORY))
+        away = math.fsum(shares[-1][kind] for kind in (MEMORY, CUT, MISSED, GAP))
+        parts.append((used + dropped, used, away, memory))
+        for fate, kind, answer in kept:
+            if not answer:
+                lost[fate.nugget_id, kind] = max(lost.get((fate.nugget_id, kind), 0.0), fate.weight)
+    if not shares:
+        return QuestionLosses(query, {}, {}, (0.0, 0.0, 0.0, 0.0), [])
+    of_most = sorted(lost, key=lambda place: (-lost[place], place))
+    sums = [math.fsum(column) / len(shares) for column in zip(*parts, strict=True)]
+    return QuestionLosses(
+        query,
+        {kind: math.fsum(each[kind] for each in shares) / len(shares) for kind in KINDS},
+        {kind: _mean_ends([each[kind] for each in bounds]) for kind in KINDS},
+        (sums[0], sums[1], sums[2], sums[3]),
+        of_most,
+    )
+
+
+def _answer(fate: Fate, on_missing: str) -> bool | None:
+    """Return whether the answer has a nugget, as far as it is known or taken for; None to leave it out."""
+    if len(fate.answered) == 1:
+        return fate.answered[0]
+    return {"worst": False, "best": True}.get(on_missing)
+
+
+def _ends(fates: Sequence[Fate], total: float) -> dict[str, tuple[float, float]]:
+    """Return between what values each share lies, over all that is not known."""
+    may = [(fate.weight, fate.kinds()) for fate in fates]
+    return {
+        kind: (
+            math.fsum(weight for weight, kinds in may if kinds == {kind}) / total,
+            math.fsum(weight for weight, kinds in may if kind in kinds) / total,
+        )
+        for kind in KINDS
+    }
+
+
+def _mean_ends(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    low, high = (math.fsum(end[at] for end in ends) / len(ends) for at in (0, 1))
+    return low, high
+
+
+def _shares(found: Sequence[QuestionLosses]) -> dict[str, Range]:
+    """Return the six shares, the means over questions."""
+    return {
+        kind: Range(
+            math.fsum(each.shares[kind] for each in found) / len(found),
+            *_mean_ends([each.bounds[kind] for each in found]),
+        )
+        for kind in KINDS
+    }
+
+
+def _slices(found: Sequence[QuestionLosses], groups: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """Return the shares of each group, and how many questions it has."""
+    parts: dict[str, list[QuestionLosses]] = {}
+    for each in found:
+        parts.setdefault(groups[each.query_id], []).append(each)
+    return {
+        group: {"questions": float(len(some)), **{kind: share.value for kind, share in _shares(some).items()}}
+        for group, some in sorted(parts.items())
+    }
+
+
+def _counts(of_query: Mapping[str, Sequence[Sequence[Fate]]], on_missing: str) -> dict[str, int]:
+    """Return how many nuggets are of each kind."""
+    said = [
+        (fate, _answer(fate, on_missing)) for cases in of_query.values() for fates in cases for fate in fates
+    ]
+    count = Counter(fate.at_point(answer) for fate, answer in said if answer is not None)
+    return {kind: count[kind] for kind in KINDS}
+
+
+def _what_if(
+    found: Sequence[QuestionLosses], counts: Mapping[str, int], level: float, resamples: int, seed: int
+) -> dict[str, Range | None]:
+    """Return what a perfect retriever and a perfect generator would add to the recall, with intervals."""
+    there = counts[USED] + counts[DROPPED] >= FEWEST
+    away = sum(counts[kind] for kind in (MEMORY, CUT, MISSED, GAP)) >= FEWEST
+    wanted: dict[str, tuple[bool, Callable[[Any], Any]]] = {
+        "retriever": (there and away, _by_retriever),
+        "generator": (there, _by_generator),
+    }
+    if not there:
+        return dict.fromkeys(wanted)
+    import numpy as np
+
+    from rageval.statistics.bootstrap import interval_of
+
+    parts = np.array([each.parts for each in found])
+    found_by: dict[str, Range | None] = dict.fromkeys(wanted)
+    for name, (enough, gain) in wanted.items():
+        if enough:
+            ends = interval_of(gain, parts, level, resamples, seed)
+            found_by[name] = Range(float(gain(parts.sum(axis=0))), *ends)
+    return found_by
+
+
+def _by_retriever(sums: Any) -> Any:
+    """Return (1 − c)(u − r): what is not in the passages, used as often as what is."""
+    there, used, away, memory = sums
+    return away / (there + away) * (used / there - memory / away)
+
+
+def _by_generator(sums: Any) -> Any:
+    """Return c(1 − u): what is in the passages, all used."""
+    there, used, away, _ = sums
+    return (there - used) / (there + away)
+
+
+def _abstention(
+    table: JudgementTable, run: str, evidence: Evidence, of_query: Mapping[str, Sequence[Sequence[Fate]]]
+) -> dict[str, float]:
+    """Return how often the system refused, and how many refusals had evidence in their passages."""
+    from rageval.scoring.answers import evaluate_answers
+    from rageval.scoring.assessing import answerable_in
+
+    if not table.rubrics().intersection(ABSTENTION.rubrics):
+        return {}
+    crag = on(table, ABSTENTION)
+    lines = [table.line(answer, row) for answer, row in crag.rows()]
+    said = [line for line in lines if line.run_id == run and line.label is not None]
+    if not said:
+        return {}
+    names = _ABSTAINED if answerable_in(table) else _ABSTAINED[:1]
+    found = dict.fromkeys(names, math.nan)
+    for name in names:
+        score = evaluate_answers(name, table, on_missing="skip")[run].scores[0]
+        found[name] = score.value
+    refused: dict[str, list[bool]] = {}
+    known = {str(table.queries.words[query]): can for query, can in answerable_in(table).items()}
+    for line in said:  # a question with nuggets can be answered, unless somebody says otherwise
+        if str(line.query_id) in of_query and known.get(str(line.query_id), True):
+            refused.setdefault(str(line.query_id), []).append(line.label == REFUSED)
+    shares = {query: sum(some) / len(some) for query, some in refused.items()}
+    held = {query: any(fate.found[0] for fate in of_query[query][0]) for query in shares}
+    for name, wanted in (("refused_with_evidence", True), ("refused_without_evidence", False)):
+        found[name] = math.fsum(shares[query] for query in shares if held[query] == wanted) / (
+            len(shares) or 1
+        )
+    return found

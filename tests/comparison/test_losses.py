@@ -1,0 +1,312 @@
+"""Retriever or generator: six shares that add to 1, what-ifs, and bounds that hold every completion."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.comparison import diagnose
+from rageval.comparison.losses import KINDS
+from rageval.errors import InputError, MissingJudgements, UsageError
+
+Rows = list[dict[str, Any]]
+Qrels = dict[str, dict[str, dict[str, int]]]
+Run = dict[str, dict[str, float]]
+LABELS = ("not_support", "support")
+
+
+def said(query: str, nugget: str, label: str | None, **more: object) -> dict[str, Any]:
+    row = {"query_id": query, "run_id": "ours", "aspect": nugget, "rubric": "nugget-assignment", **more}
+    return {**row, "label": label} if label is not None else {**row, "status": "error"}
+
+
+def ranked(*docs: str) -> dict[str, float]:
+    return {doc: float(-at) for at, doc in enumerate(docs)}
+
+
+# Each nugget of `q` is of another kind: (in the answer, what supports it).
+BY_HAND = {
+    "used": ("support", {"top": 1}),
+    "lost_by_generator": ("not_support", {"top": 2, "below": 1}),
+    "from_memory": ("support", {"below": 1}),
+    "cut": ("partial_support", {"below": 1, "far": 1}),
+    "missed": ("not_support", {"far": 1}),
+    "gap": ("not_support", {"far": 0}),
+}
+
+
+def by_hand() -> tuple[Rows, Run, Qrels]:
+    judged = [said("q", kind, label) for kind, (label, _) in BY_HAND.items()]
+    docs = ("top", "below", "far")
+    qrels = {"q": {kind: {doc: of.get(doc, 0) for doc in docs} for kind, (_, of) in BY_HAND.items()}}
+    return judged, {"q": ranked("top", "below")}, qrels
+
+
+def test_a_table_worked_by_hand() -> None:
+    judged, run, qrels = by_hand()
+    found = diagnose(judged, run, qrels, depth=1)
+    for kind in KINDS:
+        assert found.shares[kind] == (1 / 6, 1 / 6, 1 / 6)
+        assert found.counts[kind] == 1
+    assert (found.recall, found.in_passages, found.nuggets) == (1 / 3, 1 / 3, 6)
+    assert found.what_if == {"retriever": None, "generator": None}  # six nuggets say nothing of it
+    assert {how: nugget for nugget, how in found.worst()[0].lost} == {
+        kind: kind for kind in ("lost_by_generator", "cut", "missed", "gap")
+    }
+    # Of weight: the one that is used is vital, the others okay.
+    for row in judged:
+        row["importance"] = "vital" if row["aspect"] == "used" else "okay"
+    found = diagnose(judged, run, qrels, depth=1)
+    assert found.shares["used"].value == pytest.approx(2 / 7)
+    assert found.shares["gap"].value == pytest.approx(1 / 7)
+    # With all that was retrieved nothing is cut, and what came from below was used.
+    found = diagnose(judged, run, qrels)
+    assert (found.depth, found.shares["cut"].value) == (2, 0.0)
+    assert found.shares["used"].value == pytest.approx(3 / 7)
+    # At grade 2 only one nugget is in the passages.
+    assert diagnose(judged, run, qrels, depth=1, rel=2).in_passages == pytest.approx(1 / 7)
+
+
+def drawn(
+    rng: random.Random, queries: int, unjudged: float = 0.0, failed: float = 0.0
+) -> tuple[Rows, Run, Qrels]:
+    docs = [f"d{at}" for at in range(5)]
+    judged: Rows = []
+    run: Run = {}
+    qrels: Qrels = {}
+    says_importance = rng.random() < 0.5
+    for query in map(str, range(queries)):
+        run[query] = ranked(*rng.sample(docs, rng.randint(0, 5)))
+        seen = [doc for doc in docs if rng.random() >= unjudged] or docs[:1]
+        for nugget in map(str, range(rng.randint(1, 4))):
+            label = None if rng.random() < failed else rng.choice([*LABELS, "partial_support"])
+            more = {"importance": rng.choice(["vital", "okay"])} if says_importance else {}
+            judged.append(said(query, nugget, label, **more))
+            qrels.setdefault(query, {})[nugget] = {doc: int(rng.random() < 0.3) for doc in seen}
+    return judged, run, qrels
+
+
+@pytest.mark.slow
+def test_shares_add_to_1_and_recall_is_what_the_measure_says() -> None:
+    rng = random.Random(1)
+    for _ in range(1000):
+        judged, run, qrels = drawn(rng, rng.randint(1, 4), unjudged=0.2)
+        found = diagnose(judged, run, qrels, depth=rng.randint(1, 5), resamples=2)
+        assert abs(math.fsum(share.value for share in found.shares.values()) - 1) <= 1e-12
+        c = found.in_passages
+        u = found.shares["used"].value / c if c else 0.0
+        r = found.shares["from_memory"].value / (1 - c) if c < 1 else 0.0
+        assert abs(found.recall - (c * u + (1 - c) * r)) <= 1e-12
+        importance = "weighted" if "importance" in judged[0] else "all"
+        name = f"nugget_recall(importance={importance})"
+        measured = rageval.evaluate_answers(name, judged)["ours"].scores[0].value
+        assert abs(found.recall - measured) <= 1e-12
+        for share in found.shares.values():
+            assert share.low - 1e-12 <= share.value <= share.high + 1e-12
+
+
+def completions(judged: Rows, run: Run, qrels: Qrels) -> Any:
+    """Every way to judge what failed, and the unjudged documents that were retrieved."""
+    lost = [at for at, row in enumerate(judged) if "label" not in row]
+    holes = [
+        (query, nugget, doc)
+        for query, nuggets in qrels.items()
+        for doc in run[query]
+        if not any(doc in docs for docs in nuggets.values())
+        for nugget in nuggets
+    ]
+    if len(lost) + len(holes) > 9:
+        return None
+    return (
+        (
+            [said_again(row, labels.get(at)) for at, row in enumerate(judged)],
+            {q: {n: {**ds, **more.get((q, n), {})} for n, ds in ns.items()} for q, ns in qrels.items()},
+        )
+        for choice in product((0, 1), repeat=len(lost) + len(holes))
+        for labels in [dict(zip(lost, choice, strict=False))]
+        for more in [grouped(zip(holes, choice[len(lost) :], strict=True))]
+    )
+
+
+def said_again(row: dict[str, Any], choice: int | None) -> dict[str, Any]:
+    if choice is None:
+        return row
+    return {key: value for key, value in row.items() if key != "status"} | {"label": LABELS[choice]}
+
+
+def grouped(pairs: Any) -> dict[tuple[str, str], dict[str, int]]:
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for (query, nugget, doc), grade in pairs:
+        found.setdefault((query, nugget), {})[doc] = grade
+    return found
+
+
+@pytest.mark.slow
+def test_bounds_hold_every_completion_and_are_reached() -> None:
+    rng, tried = random.Random(2), 0
+    while tried < 12:
+        judged, run, qrels = drawn(rng, 2, unjudged=0.3, failed=0.2)
+        every = completions(judged, run, qrels)
+        if every is None:
+            continue
+        found = diagnose(judged, run, qrels, depth=2, on_missing="worst", resamples=2)
+        others = [diagnose(*case[:1], run, *case[1:], depth=2, resamples=2) for case in every]
+        tried += len(others) > 1
+        for kind, share in found.shares.items():
+            values = [other.shares[kind].value for other in others]
+            assert share.low == pytest.approx(min(values), abs=1e-12)
+            assert share.high == pytest.approx(max(values), abs=1e-12)
+
+
+def test_a_failed_judgement_is_missing_and_never_a_grade() -> None:
+    judged, run, qrels = by_hand()
+    judged[0] = said("q", "used", None)
+    with pytest.raises(
+        MissingJudgements, match=r"1 judgements of nuggets in answers are missing \(1 error\)"
+    ):
+        diagnose(judged, run, qrels, depth=1)
+    shares = {
+        way: diagnose(judged, run, qrels, depth=1, on_missing=way).shares for way in ("skip", "worst", "best")
+    }
+    assert [shares[way]["used"].value for way in shares] == [0.0, 0.0, 1 / 6]
+    assert [shares[way]["lost_by_generator"].value for way in shares] == [1 / 5, 2 / 6, 1 / 6]
+    for found in shares.values():
+        assert (found["used"].low, found["used"].high) == (0.0, 1 / 6)
+    del judged[0]  # one that is not there at all is as one that failed
+    with pytest.raises(MissingJudgements, match="1 absent"):
+        diagnose(judged, run, qrels, depth=1)
+
+
+def many() -> tuple[Rows, Run, Qrels]:
+    """Return 25 questions: of 40 nuggets in the passages 30 are used, of 60 others 6 are in answers."""
+    judged, qrels = [], {}
+    for number in range(100):
+        query, nugget = str(number % 25), str(number)
+        there = number < 40
+        has = number < 30 if there else number >= 94
+        judged.append(said(query, nugget, LABELS[has]))
+        qrels.setdefault(query, {})[nugget] = {"a": int(there), "b": 1}
+    return judged, {str(query): ranked("a") for query in range(25)}, qrels
+
+
+def test_what_a_perfect_part_would_add() -> None:
+    found = diagnose(*many(), depth=1)
+    assert Counter(found.counts) == Counter(used=30, lost_by_generator=10, from_memory=6, missed=54)
+    retriever, generator = found.what_if["retriever"], found.what_if["generator"]
+    assert retriever is not None
+    assert generator is not None
+    assert retriever.value == pytest.approx(0.6 * (0.75 - 0.1))
+    assert generator.value == pytest.approx(0.4 * (1 - 0.75))
+    for gain in (retriever, generator):
+        assert 0 < gain.low < gain.value < gain.high
+    assert found.what_if == diagnose(*many(), depth=1).what_if
+    wider = diagnose(*many(), depth=1, level=0.999).what_if["generator"]
+    assert wider is not None
+    assert wider.high > generator.high
+    judged, run, qrels = many()
+    few = diagnose(
+        [row for row in judged if int(row["aspect"]) >= 21],
+        run,
+        {query: {n: docs for n, docs in nuggets.items() if int(n) >= 21} for query, nuggets in qrels.items()},
+    )
+    assert few.counts["used"] + few.counts["lost_by_generator"] == 19
+    assert few.what_if == {"retriever": None, "generator": None}
+
+
+def test_repeats_are_one_question() -> None:
+    judged, run, qrels = by_hand()
+    again = [{**row, "label": "support", "repeat": "2"} for row in judged]
+    found = diagnose([*({**row, "repeat": "1"} for row in judged), *again], run, qrels, depth=1)
+    assert len(found.questions) == 1
+    assert found.recall == pytest.approx((2 / 6 + 1) / 2)
+    assert found.shares["used"].value == pytest.approx((1 / 6 + 2 / 6) / 2)
+
+
+def test_refusals_are_parted_by_the_evidence_in_the_passages() -> None:
+    judged, run, qrels = many()
+    rng = random.Random(4)
+    for query in range(25):
+        label = rng.choice(["missing", "perfect", "incorrect"])
+        judged.append({"query_id": str(query), "run_id": "ours", "label": label, "rubric": "crag"})
+        judged[-1]["answerable"] = query % 5 > 0
+    run |= {str(query): ranked("x") for query in range(0, 25, 2)}
+    found = diagnose(judged, run, qrels, depth=1).abstention
+    rows = [row for row in judged if row["rubric"] == "crag" and row["answerable"]]
+    refused = {int(row["query_id"]) for row in rows if row["label"] == "missing"}
+    assert found["refused_with_evidence"] == pytest.approx(sum(query % 2 for query in refused) / 20)
+    both = found["refused_with_evidence"] + found["refused_without_evidence"]
+    assert both == pytest.approx(found["over_refusal"])
+    measured = rageval.evaluate_answers("answer_rate, grounded_refusal, false_answer_rate", judged)["ours"]
+    for score in measured.scores:
+        assert found[score.measure.name] == score.value
+
+
+def test_what_cannot_be_diagnosed_is_refused() -> None:
+    judged, run, qrels = by_hand()
+    with pytest.raises(InputError, match="no nugget in common"):
+        diagnose(judged, run, {"q": {"0": {"top": 1}}})
+    with pytest.raises(InputError, match="no question in common"):
+        diagnose(judged, run, {"Q": qrels["q"]})
+    with pytest.raises(UsageError, match="several systems were judged: ours, theirs; choose one: --system"):
+        diagnose([*judged, {**judged[0], "run_id": "theirs"}], run, qrels)
+    with pytest.raises(UsageError, match="2 judges said"):
+        diagnose([*judged, {**judged[0], "judge": "other"}], run, qrels)
+    with pytest.raises(InputError, match="no judgement says which nuggets"):
+        diagnose([{"query_id": "q", "run_id": "ours", "label": "perfect", "rubric": "crag"}], run, qrels)
+    with pytest.raises(UsageError, match="depth=0"):
+        diagnose(judged, run, qrels, depth=0)
+
+
+def command(folder: Path, *more: str) -> Result:
+    judged, run, qrels = many()
+    lines = [f"{q} Q0 {d} 1 {s!r} r" for q, docs in run.items() for d, s in docs.items()]
+    (folder / "run").write_text("\n".join(lines))
+    rows = [f"{q} {n} {d} {g}" for q, ns in qrels.items() for n, ds in ns.items() for d, g in ds.items()]
+    (folder / "qrels").write_text("\n".join(rows))
+    (folder / "judged").write_text("\n".join(map(json.dumps, judged)))
+    bank = {q: [{"text": f"fact {n} <b>", "nugget_id": n} for n in ns] for q, ns in qrels.items()}
+    lines = [json.dumps({"qid": q, "query": "", "nuggets": found}) for q, found in bank.items()]
+    (folder / "nuggets").write_text("\n".join(lines))
+    about = [{"query_id": q, "question": "?", "kind": "even" if int(q) % 2 == 0 else "odd"} for q in qrels]
+    (folder / "questions").write_text("\n".join(map(json.dumps, about)))
+    given = ("--run", str(folder / "run"), "--qrels", str(folder / "qrels"), *more)
+    return CliRunner().invoke(main, ["diagnose", str(folder / "judged"), *given])
+
+
+def test_the_command_prints_the_same(tmp_path: Path) -> None:
+    known = (
+        "--nuggets",
+        str(tmp_path / "nuggets"),
+        "--questions",
+        str(tmp_path / "questions"),
+        "--by",
+        "kind",
+    )
+    done = command(tmp_path, "--depth", "1", *known)
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)
+    found = diagnose(*many(), depth=1, seed=20130)
+    for name in ("shares", "counts", "what_if", "recall", "signature", "questions"):
+        assert printed[name] == json.loads(json.dumps(found.as_dict()))[name]
+    assert printed["by"]["kind"]["even"]["questions"] == 13
+    texts = {lost["text"] for each in printed["worst"] for lost in each["lost"]}
+    assert len(printed["worst"]) == 10
+    assert all(text.startswith("fact ") for text in texts)
+    table = command(tmp_path, "--depth", "1", *known, "--format", "table").stdout
+    assert "the retriever" in table
+    assert "0.3900" in table
+    assert "generator: fact 30 <b>; missed: fact 55 <b>; missed: fact 80 <b>" in table
+    assert "| lost by generator | 0.1000" in command(tmp_path, "--format", "md").stdout
+    (tmp_path / "spans").write_text('{"query_id": "0", "nugget_id": "0"}')
+    done = command(tmp_path, "--qrels", str(tmp_path / "spans"))
+    assert (done.exit_code, "expected --chunks FILE and --sources DIR" in done.stderr) == (2, True)
