@@ -134,7 +134,7 @@ def _lines(found: Diagnosis, draw: Callable[..., Iterator[str]]) -> Iterator[str
         yield from draw(rows, 1)
     yield ""
     if draw is md_lines:
-        yield from draw([["worst questions", "recall", "lost"], *_worst(found)], 3)
+        yield from draw([["worst questions", "in the answer", "lost"], *_worst(found)], 3)
         return
     yield "the questions of which most was lost:"
     for query, recall, lost in _worst(found):

@@ -19,11 +19,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.judgements import JudgementTable
+from rageval.measures import family
 from rageval.measures.scales import ABSTENTION, REFUSED, SUPPORT
 from rageval.names import near_misses, suggestion
 from rageval.scoring.assessing import on
@@ -45,12 +47,11 @@ FEWEST = 20  # nuggets that a share among them rests on, at least
 _WORST = 10
 _COUNTS = {"vital": 1.0, "okay": 0.5, None: 1.0}
 _ABSENT = "absent"
-_ABSTAINED = ("answer_rate", "over_refusal", "false_answer_rate", "grounded_refusal")
 _Options = tuple[bool, ...]
 _Both = (False, True)
 
 
-class Fate(NamedTuple):
+class NuggetFate(NamedTuple):
     """What became of one nugget of one answer; what is not known may be both.
 
     `found`: whether a passage supports it, `below`: one that was retrieved below them, `supported`: any
@@ -400,7 +401,7 @@ def diagnose(
     evidence = Evidence(run_source(run).run(), judged, depth, rel)
     answered = Answered(table, system, {(n.query_id, n.text): n.nugget_id for n in known})
     remarks = list(_left_out(answered, evidence, judged.name))
-    of_query: dict[str, list[list[Fate]]] = {
+    of_query: dict[str, list[list[NuggetFate]]] = {
         query: [_fates(answered, evidence, query, repeat) for repeat in repeats]
         for query, repeats in answered.queries.items()
         if query in evidence
@@ -427,9 +428,9 @@ def diagnose(
     )
 
 
-def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> list[Fate]:
+def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> list[NuggetFate]:
     return [
-        Fate(nugget, weight, _Both if said is None else (said,), *evidence.of(query, nugget), status)
+        NuggetFate(nugget, weight, _Both if said is None else (said,), *evidence.of(query, nugget), status)
         for nugget, (said, weight, status) in answered.of(query, repeat, evidence.nuggets(query)).items()
     ]
 
@@ -455,7 +456,9 @@ def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[st
         yield f"for {empty:,} of {len(known):,} questions nothing was retrieved"
 
 
-def _said_of(of_query: Mapping[str, list[list[Fate]]], evidence: Evidence, on_missing: str) -> Iterator[str]:
+def _said_of(
+    of_query: Mapping[str, list[list[NuggetFate]]], evidence: Evidence, on_missing: str
+) -> Iterator[str]:
     """Say how many passages are unjudged and judgements missing; raise an error where these may not be."""
     unjudged = list(filter(None, map(evidence.unjudged, of_query)))
     if unjudged:
@@ -476,7 +479,7 @@ def _said_of(of_query: Mapping[str, list[list[Fate]]], evidence: Evidence, on_mi
     yield f"{said}; {ways[on_missing]}"
 
 
-def _losses(query: str, cases: Sequence[Sequence[Fate]], on_missing: str) -> QuestionLosses:
+def _losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missing: str) -> QuestionLosses:
     """Return what became of the nuggets of a question, the mean over its answers."""
     shares: list[dict[str, float]] = []
     bounds: list[dict[str, tuple[float, float]]] = []
@@ -510,14 +513,14 @@ def _losses(query: str, cases: Sequence[Sequence[Fate]], on_missing: str) -> Que
     )
 
 
-def _answer(fate: Fate, on_missing: str) -> bool | None:
+def _answer(fate: NuggetFate, on_missing: str) -> bool | None:
     """Return whether the answer has a nugget, as far as it is known or taken for; None to leave it out."""
     if len(fate.answered) == 1:
         return fate.answered[0]
     return {"worst": False, "best": True}.get(on_missing)
 
 
-def _ends(fates: Sequence[Fate], total: float) -> dict[str, tuple[float, float]]:
+def _ends(fates: Sequence[NuggetFate], total: float) -> dict[str, tuple[float, float]]:
     """Return between what values each share lies, over all that is not known."""
     may = [(fate.weight, fate.kinds()) for fate in fates]
     return {
@@ -556,7 +559,7 @@ def _slices(found: Sequence[QuestionLosses], groups: Mapping[str, str]) -> dict[
     }
 
 
-def _counts(of_query: Mapping[str, Sequence[Sequence[Fate]]], on_missing: str) -> dict[str, int]:
+def _counts(of_query: Mapping[str, Sequence[Sequence[NuggetFate]]], on_missing: str) -> dict[str, int]:
     """Return how many nuggets are of each kind."""
     said = [
         (fate, _answer(fate, on_missing)) for cases in of_query.values() for fates in cases for fate in fates
@@ -603,7 +606,10 @@ def _by_generator(sums: Any) -> Any:
 
 
 def _abstention(
-    table: JudgementTable, run: str, evidence: Evidence, of_query: Mapping[str, Sequence[Sequence[Fate]]]
+    table: JudgementTable,
+    run: str,
+    evidence: Evidence,
+    of_query: Mapping[str, Sequence[Sequence[NuggetFate]]],
 ) -> dict[str, float]:
     """Return how often the system refused, and how many refusals had evidence in their passages."""
     from rageval.scoring.answers import evaluate_answers
@@ -616,11 +622,10 @@ def _abstention(
     said = [line for line in lines if line.run_id == run and line.label is not None]
     if not said:
         return {}
-    names = _ABSTAINED if answerable_in(table) else _ABSTAINED[:1]
-    found = dict.fromkeys(names, math.nan)
-    for name in names:
-        score = evaluate_answers(name, table, on_missing="skip")[run].scores[0]
-        found[name] = score.value
+    found: dict[str, float] = {}
+    for name in family("abstention"):
+        with suppress(UsageError):  # nothing says which questions can be answered
+            found[name] = evaluate_answers(name, table, on_missing="skip")[run].scores[0].value
     refused: dict[str, list[bool]] = {}
     known = {str(table.queries.words[query]): can for query, can in answerable_in(table).items()}
     for line in said:  # a question with nuggets can be answered, unless somebody says otherwise

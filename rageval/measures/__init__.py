@@ -235,6 +235,15 @@ def span_measures() -> dict[str, Measure]:
     return {name: _member(name) for name in _OF_SPANS}
 
 
+def family(name: str) -> list[str]:
+    """Return the names of the measures of a family.
+
+    >>> family("ranks")
+    ['map_ia', 'ndcg', 'ap', 'rr']
+    """
+    return [known for known, of in {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS}.items() if of == f"_{name}"]
+
+
 @cache
 def answer_measures() -> dict[str, Measure]:
     """Return the measures of judged answers."""

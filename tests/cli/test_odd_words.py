@@ -34,6 +34,10 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "score groups": (*RUNS, "-m", "recall@5", "--group-by", "groups", "--weights", "groups"),
     "score spans": ("runs/one", "spans.jsonl", *CUT, "-m", "span_recall", "--overlap", "share>=0.5"),
+    "diagnose": (
+        *("diagnose", "supported", "--run", "runs/one", "--qrels", "qrels", "--system", "ours"),
+        *("--nuggets", "nuggets", "--questions", "questions.jsonl", "--by", "question"),
+    ),
     "anchor quotes": ("anchor", "qrels", *CUT, "--quotes", "quotes.jsonl", "-o", "out/x"),
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),

@@ -161,6 +161,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("answers").write_text(json.dumps(answer) + "\n")
     verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
     Path("other").write_text(json.dumps(verdict) + "\n")
+    support = {"query_id": "q0", "run_id": "ours", "aspect": "n1", "label": "support", "rubric": "rubric"}
+    Path("supported").write_text(json.dumps(support))
     texts, cut = [], []
     for at in range(3):
         texts.append({"id": f"s{at}", "text": "There are records."})

@@ -1,4 +1,4 @@
-"""What the page about spans shows, step by step."""
+"""What the pages about spans, and about who lost what, show step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from snippets import ROOT, blocks
 
-PAGE = (ROOT / "docs/spans.md").read_text(encoding="utf-8")
+PAGES = {"spans": 3, "diagnose": 1}  # and how many outputs they show
 
 
 @pytest.fixture(autouse=True)
@@ -21,25 +21,31 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def test_step_by_step() -> None:
+def page(name: str) -> str:
+    return (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_step_by_step(name: str) -> None:
     printed, texts = "", 0
-    for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+    for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
         if kind == "text":
             texts += 1
             assert printed == text
             continue
         for line in text.splitlines():
-            name, *words = shlex.split(line)
-            if name == "cat":
+            program, *words = shlex.split(line)
+            if program == "cat":
                 printed = Path(words[0]).read_text("utf-8")
                 continue
             done = CliRunner().invoke(main, words)
             assert done.exit_code == 0, (line, done.output)
             printed = done.stdout
-    assert texts == 3
+    assert texts == PAGES[name]
 
 
-def test_in_python() -> None:
-    (block,) = blocks("python", PAGE)
+@pytest.mark.parametrize("name", PAGES)
+def test_in_python(name: str) -> None:
+    (block,) = blocks("python", page(name))
     exec(block, {})
     assert Path("spans.jsonl").exists()
