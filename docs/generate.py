@@ -9,6 +9,7 @@ from pathlib import Path
 from rageval.measures import (
     Measure,
     _abstention,
+    _alce,
     _citations,
     _claims,
     _correctness,
@@ -39,6 +40,7 @@ FAMILIES = (
         _citations,
         _preferences,
         _claims,
+        _alce,
         _abstention,
         _words,
         _graded,

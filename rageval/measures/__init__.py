@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         over_refusal,
         refusal_f1,
     )
+    from rageval.measures._alce import alce_f1, alce_precision, alce_recall, trust_score
     from rageval.measures._biogen import (
         answer_accuracy,
         citation_coverage,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         bank_groundedness,
         bank_precision,
         bank_recall,
+        healthbench_score,
         nugget_density,
         nugget_f,
         nugget_recall,
@@ -110,12 +112,17 @@ _OF_ANSWERS = {
         ),
         "_claims",
     ),
+    **dict.fromkeys(("alce_recall", "alce_precision", "alce_f1", "trust_score"), "_alce"),
+    "healthbench_score": "_nuggets",
     **dict.fromkeys(("refusal_f1", "answerable_f1", "grounded_refusal"), "_abstention"),
 }
 _FAMILY = {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
 
 __all__ = [
     "Measure",
+    "alce_f1",
+    "alce_precision",
+    "alce_recall",
     "all_gold",
     "all_supported",
     "alpha_dcg",
@@ -160,6 +167,7 @@ __all__ = [
     "false_answer_rate",
     "grade",
     "grounded_refusal",
+    "healthbench_score",
     "hole",
     "i_rec",
     "judged",
@@ -193,6 +201,7 @@ __all__ = [
     "strec",
     "success",
     "token_f1",
+    "trust_score",
     "win_rate",
 ]
 

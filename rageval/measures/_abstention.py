@@ -36,7 +36,7 @@ def answer_rate(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("answer_rate", judged)["r"]["answer_rate"].value
     0.5
     """
-    said = _answered(answer)
+    said = decisions(answer)
     return share(sum(said), len(said))
 
 
@@ -55,7 +55,7 @@ def over_refusal(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("over_refusal", judged)["r"]["over_refusal"].value
     0.5
     """
-    said = _answered(answer, "answerable")
+    said = decisions(answer, "answerable")
     return share(len(said) - sum(said), len(said)) if answer.answerable() else _NOTHING
 
 
@@ -74,7 +74,7 @@ def false_answer_rate(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("false_answer_rate", judged)["r"]["false_answer_rate"].value
     0.25
     """
-    said = _answered(answer, "answerable")
+    said = decisions(answer, "answerable")
     return _NOTHING if answer.answerable() else share(sum(said), len(said))
 
 
@@ -102,8 +102,8 @@ def refusal_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     >>> rageval.evaluate_answers("refusal_f1", judged)["r"]["refusal_f1"].value
     0.5
     """
-    said = _answered(answer, "answerable")
-    return _decided([not each for each in said], not answer.answerable(), part)
+    said = decisions(answer, "answerable")
+    return decided([not each for each in said], not answer.answerable(), part)
 
 
 @measure(over=POOL)
@@ -130,7 +130,7 @@ def answerable_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     >>> rageval.evaluate_answers("answerable_f1(part=recall)", judged)["r"].scores[0].value
     0.5
     """
-    return _decided(_answered(answer, "answerable"), answer.answerable(), part)
+    return decided(decisions(answer, "answerable"), answer.answerable(), part)
 
 
 @measure(over=POOL)
@@ -155,17 +155,17 @@ def grounded_refusal(answer: Assessment, *, part: Literal["f1", "recall"] = "f1"
     >>> rageval.evaluate_answers("grounded_refusal", judged)["r"]["grounded_refusal"].value
     0.5
     """
-    said, answerable = _answered(answer, "answerable"), answer.answerable()
-    refused = _decided([not each for each in said], not answerable, part)
-    return Blend("mean", refused, _decided(said, answerable, part))
+    said, answerable = decisions(answer, "answerable"), answer.answerable()
+    refused = decided([not each for each in said], not answerable, part)
+    return Blend("mean", refused, decided(said, answerable, part))
 
 
-def _answered(answer: Assessment, needs: Needs | None = None) -> list[bool]:
+def decisions(answer: Assessment, needs: Needs | None = None) -> list[bool]:
     """Return whether the question is answered, by each judgement of the answer."""
     return [said.label != REFUSED for said in answer.judged(ABSTENTION, needs=needs)]
 
 
-def _decided(said: Sequence[bool], right: bool, part: Part) -> Share:
+def decided(said: Sequence[bool], right: bool, part: Part) -> Share:
     """Return the share of a decision: it was taken, it was right to take it, or both and twice, for F1."""
     taken, wanted = sum(said), len(said) * right
     both = taken * right

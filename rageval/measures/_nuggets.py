@@ -162,6 +162,38 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
     return share(max(won, 0.0) if floor == "zero" else won, to_win)
 
 
+def _clipped(values: list[float]) -> float:
+    return min(max(math.fsum(values) / len(values), 0.0), 1.0)
+
+
+@measure(aggregate=_clipped, limits=(-math.inf, 1.0))
+def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"] = "strict") -> float:
+    """HealthBench's score: points won of all there are to win, clipped after the mean (Arora et al., 2025).
+
+    Formula:
+        of an example: Σ points of the criteria met / Σ positive points
+        healthbench_score = the mean over examples, then at least 0 and at most 1
+
+    Range: 0 to 1 of the set; of an example at most 1, below 0 where faults outweigh. Undefined where no
+    criterion has positive points. `rubric_score(floor=zero)` clips every example, which makes a bad one look
+    better.
+
+    Parameters:
+        credit: a criterion that is partly met is not met (`strict`: HealthBench knows two verdicts), or wins
+            half of its points (`partial`)
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "aspect": str(at), "weight": weight, "label": label}
+    ...           for at, (weight, label) in enumerate([(7, "support"), (5, "not_support"), (10, "support"),
+    ...                                                 (-6, "support")])]
+    >>> rageval.evaluate_answers("healthbench_score", judged)["r"]["healthbench_score"].value
+    0.5
+    """
+    criteria = answer.judged(SUPPORT, needs="weight")
+    won = [each.weight * (float(each.grade == 1) if credit == "strict" else each.grade) for each in criteria]
+    return share(math.fsum(won), math.fsum([max(each.weight, 0.0) for each in criteria]))
+
+
 def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
     """Return (weight, judgement) of the judgements on a scale: what each counts by its importance."""
     judged = answer.judged(scale, needs=None if importance == "all" else "importance")

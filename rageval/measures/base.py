@@ -285,8 +285,7 @@ class Measure:
     @property
     def nothing(self) -> float:
         """Return its value where there is nothing: 0, which weighs nothing where shares are pooled."""
-        nothing = Share(0, 0)
-        return Blend("f1", nothing, nothing) if self._kind is Blend else nothing if self.gives_shares else 0.0
+        return Share(0, 0) if self.gives_shares else 0.0
 
     @cached_property
     def _returns(self) -> str:

@@ -148,6 +148,14 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
         *("sentence_share(label=unnecessary)", "sentence_share(label=inappropriate)", "citation_coverage"),
         *("citation_share", "citation_share(label=contradicts)", "document_recall", "document_precision"),
     ),
+    # ALCE's two measures of citations; what Trust-Eval makes of refusals; HealthBench
+    "alce": ("alce_recall", "alce_precision"),
+    "trust": (
+        *("answer_rate", "refusal_f1(part=recall)", "refusal_f1(part=precision)", "refusal_f1"),
+        *("answerable_f1(part=recall)", "answerable_f1(part=precision)", "answerable_f1"),
+        *("grounded_refusal(part=recall)", "grounded_refusal"),
+    ),
+    "healthbench": ("healthbench_score",),
     # what RAGChecker prints: overall, of retrieval, of generation
     "ragchecker": (
         *("answer_precision", "answer_recall", "answer_f1", "claim_recall", "context_precision"),

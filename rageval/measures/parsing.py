@@ -37,6 +37,8 @@ ALIASES = {
     "map_cut": "ap",
     "unj": "hole",
     "hit": "success",
+    "citation_rec": "alce_recall",
+    "citation_prec": "alce_precision",
     "factscore": "claim_faithfulness",
     "noise_sensitivity_in_relevant": "noise_relevant",
     "noise_sensitivity_in_irrelevant": "noise_irrelevant",

@@ -389,7 +389,8 @@ class Blend(float):
     """A number made of several shares: it remembers them, so that each can be pooled before they are blended.
 
     It is undefined where one of them is (NaN). A measure whose function is annotated with it, `-> Blend`, has
-    the option `over`, as one of shares has. The rules are `f1`, 2PR/(P+R) of two shares, and `mean`.
+    the option `over`, as one of shares has. The rules are `f1`, 2PR/(P+R) of two shares, `mean`, and `trust`:
+    the mean of that of two shares, a third, and the F1 of two more.
 
     >>> found = Blend("f1", Share(1, 2), Share(1, 1))
     >>> round(found, 4), found.shares
@@ -405,9 +406,10 @@ class Blend(float):
         if rule not in BLENDS:
             raise MeasureError(f"Blend({rule!r:.80}): expected one of {', '.join(BLENDS)}")
         are_shares = all(isinstance(each, Share) or each != each for each in shares)
-        if not are_shares or len(shares) < 1 or (rule == "f1" and len(shares) != 2):
+        if not are_shares or len(shares) != _BLENDED.get(rule, len(shares) or 1):
             raise MeasureError(
-                f"Blend({rule!r}, {shares!r:.80}): expected shares, or NaN; two of them for f1"
+                f"Blend({rule!r}, {shares!r:.80}): expected shares, or NaN; two of them for f1, five"
+                " for trust"
             )
         undefined = any(each != each for each in shares)
         blend = super().__new__(cls, math.nan if undefined else BLENDS[rule](shares))
@@ -427,7 +429,12 @@ def _mean_of(shares: Sequence[float]) -> float:
     return math.fsum(shares) / len(shares)
 
 
-BLENDS: dict[str, Callable[[Sequence[float]], float]] = {"f1": _f1, "mean": _mean_of}
+def _trust(shares: Sequence[float]) -> float:
+    return _mean_of([_mean_of(shares[:2]), shares[2], _f1(shares[3:])])
+
+
+BLENDS: dict[str, Callable[[Sequence[float]], float]] = {"f1": _f1, "mean": _mean_of, "trust": _trust}
+_BLENDED = {"f1": 2, "trust": 5}  # how many shares a rule takes
 
 
 def pooled(values: Iterable[float], as_one: bool = False) -> float:

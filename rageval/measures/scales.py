@@ -160,6 +160,14 @@ SENTENCE = Scale(
 )
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
+TOGETHER = Scale(
+    "citations together",
+    ("citations-together",),
+    {"yes": 1.0, "no": 0.0},
+    worst="no",
+    best="yes",
+    of_citations=True,
+)
 ENTAILMENT = Scale(
     "entailment",
     ("entailment",),
@@ -174,7 +182,7 @@ PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false":
 }
 PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
-_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE, ENTAILMENT)
+_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE, TOGETHER, ENTAILMENT)
 ALL = (*_JUDGED, *_OF_TRACKS, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)

@@ -23,7 +23,7 @@ from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, Left, NotThisJudge
 from rageval.scoring.banks import _judged_by
-from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups
+from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups, says_something
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -408,7 +408,8 @@ def _where_undefined(
     by_tool = rules.compat is not None and _COMPATS[rules.compat][1] and has_record
     counts = by_tool or (left.out and answer.scales and not answer.lost and rules.compat is None)
     # What a measure calls nothing is usually 0; one of which low is good may say otherwise.
-    return measure.nothing if value != value and counts else value
+    says_nothing = value != value and not (measure.aggregate == POOL and says_something(value))
+    return measure.nothing if says_nothing and counts else value
 
 
 def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:

@@ -140,7 +140,7 @@ class Score:
     def undefined(self) -> int:
         """How many queries have no value."""
         pools = self.measure.aggregate == "pool"
-        return sum(value != value and not (pools and _says_something(value)) for value in self.numbers)
+        return sum(value != value and not (pools and says_something(value)) for value in self.numbers)
 
     def __float__(self) -> float:
         return self.value
@@ -149,7 +149,7 @@ class Score:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"
 
 
-def _says_something(value: float) -> bool:
+def says_something(value: float) -> bool:
     """Return whether a blend that is undefined has a share all the same that is pooled."""
     return isinstance(value, Blend) and any(share == share for share in value.shares)
 

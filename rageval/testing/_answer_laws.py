@@ -18,7 +18,7 @@ from rageval.measures.assessment import Assessment, Judgement, Place, Seen
 from rageval.measures.base import HIGHER, LOWER, NEITHER, POOL, Measure
 from rageval.measures.base import measure as declared
 from rageval.measures.parsing import parse_measure
-from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, Scale
+from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, TOGETHER, Scale
 from rageval.plugins import plugin_names
 from rageval.scoring.answers import evaluate_answers
 from rageval.scoring.scores import Scores
@@ -208,11 +208,25 @@ def _of_claims(
                 yield {"run_id": system, "aspect": claim, "item_id": item} | _said_or_failed(scale, rng)
 
 
+def _of_unions(
+    scale: Scale, systems: object, query: str, answers: Sequence[Row], rng: random.Random
+) -> Iterator[Row]:
+    for answer in answers:
+        if answer["query_id"] == query:
+            for number, sentence in enumerate(answer["answer"]):
+                docs = sentence["citations"]
+                items = ["*", *docs, *(f"-{doc}" for doc in docs if len(docs) > 1)] if docs else []
+                for item in items:
+                    row = {"run_id": answer["run_id"], "aspect": str(number), "item_id": item}
+                    yield row | _said_or_failed(scale, rng)
+
+
 _DRAW: Mapping[Scale, Callable[..., Iterator[Row]]] = {
     **{scale: _of_citations for scale in ALL if scale.of_citations},
     SENTENCE: _of_sentences,
     ABSTENTION: _of_decisions,
     ENTAILMENT: _of_claims,
+    TOGETHER: _of_unions,
     POSITION: _of_places,
     OUTCOME: _of_games,
 }

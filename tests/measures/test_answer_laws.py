@@ -27,7 +27,7 @@ from answers_oracle import Row, Rules, Table
 from rageval.cli import main
 from rageval.measures import answer_measures
 
-# Compared with oracles of their own: in test_abstention, what is of the whole set; in test_claims, of claims.
+# Compared with oracles of their own: in test_abstention, what is of the whole set, test_claims and test_alce.
 OF_SETS = {
     *("answer_rate", "over_refusal", "false_answer_rate", "refusal_f1", "answerable_f1", "grounded_refusal"),
     *(
@@ -39,7 +39,7 @@ OF_SETS = {
         "self_knowledge",
     ),
     *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination", "all_supported"),
-    "claim_faithfulness",
+    *("claim_faithfulness", "alce_recall", "alce_precision", "alce_f1", "trust_score", "healthbench_score"),
 }
 DRAWS, SEEDS, SLACK = 2000, range(3), 1e-9
 CASES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" or os.environ.get("CI") else 15

@@ -62,6 +62,7 @@ RISING = {
     *("refusal_f1", "answerable_f1", "grounded_refusal"),
     *("answer_precision", "answer_recall", "answer_f1", "claim_recall", "context_precision"),
     *("context_utilization", "claim_faithfulness", "all_supported"),
+    *("alce_recall", "alce_precision", "alce_f1", "trust_score", "healthbench_score"),
 }
 FALLING = {"hole", "over_refusal", "false_answer_rate"}
 FALLING |= {"noise_relevant", "noise_irrelevant", "claim_hallucination"}
@@ -283,6 +284,20 @@ def decided(system: str, answerable: bool) -> Iterator[dict[str, Any]]:
         yield {"label": label, "answerable": answerable, "rubric": "crag", "judge": f"judge {at}"}
 
 
+TOGETHER = {  # of two sentences that cite two documents each: what is said of both, of each, of all but each
+    "good": ("yyynn", "yyynn"),
+    "middle": ("yynyn", "nnnnn"),
+    "bad": ("nnnnn", "nnnnn"),
+}
+
+
+def together(system: str) -> Iterator[dict[str, Any]]:
+    for sentence, labels in enumerate(TOGETHER[system]):
+        for item, label in zip(("*", "c0", "c1", "-c1", "-c0"), labels, strict=True):
+            said = {"label": {"y": "yes", "n": "no"}[label], "rubric": "citations-together"}
+            yield {"item_id": item, "aspect": str(sentence), **said}
+
+
 Words = list[str]
 
 
@@ -296,7 +311,16 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
     citations = [measure for measure in averaged if measure.name.startswith("citation_")]
     decisions = {name: parse_measure(name) for name in ("over_refusal", "false_answer_rate")}
-    others = [measure for measure in averaged if measure not in (*citations, *decisions.values())]
+    alce = [measure for measure in averaged if measure.name.startswith("alce_")]
+    others = [measure for measure in averaged if measure not in (*citations, *alce, *decisions.values())]
+    said = [{"text": "So.", "citations": ["c0", "c1"]}] * 2
+    citing = [
+        {"query_id": q, "run_id": name, "answer": said, "references": ["c0", "c1"]}
+        for name in SYSTEMS
+        for q in QUERIES
+    ]
+    (folder / "citing.jsonl").write_text("".join(json.dumps(row) + "\n" for row in citing))
+    of_alce = [written(folder / "together.jsonl", together), "--answers", str(folder / "citing.jsonl")]
     refused = {
         name: written(folder / f"{name}.jsonl", lambda system, at=at: decided(system, not at))
         for at, name in enumerate(decisions)
@@ -306,6 +330,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
         "ir_measures": (runs, computed_by_ir_measures(runs)),
         "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
         "citations": ([written(folder / "cited.jsonl", cited)], citations),
+        "alce": (of_alce, alce),
         **{name: ([refused[name]], [measure]) for name, measure in decisions.items()},
     }
 
@@ -348,7 +373,7 @@ def is_known(measure: Any) -> bool:
     return way_of(measure) != "neither"
 
 
-KINDS = ("runs", "ir_measures", "answers", "citations", "over_refusal", "false_answer_rate")
+KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "over_refusal", "false_answer_rate")
 
 
 def command(*words: str, code: int = 0) -> Result:

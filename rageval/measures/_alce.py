@@ -1,0 +1,227 @@
+"""ALCE's measures of citations: whether all that a sentence cites suffices together, and what is superfluous.
+
+Judgements are of a sentence (the aspect) and of what it cites: together (item `*`), one alone (its id), or
+all but one (its id with `-` before it). The answers must be known (`--answers FILE`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from rageval.errors import InputError
+from rageval.measures._abstention import decided, decisions
+from rageval.measures._claims import answer_recall
+from rageval.measures._correctness import crag_share
+from rageval.measures._gains import share
+from rageval.measures._nuggets import nugget_recall
+from rageval.measures.assessment import Assessment
+from rageval.measures.base import POOL, measure
+from rageval.measures.ranking import Blend, Share
+from rageval.measures.scales import TOGETHER
+from rageval.text import visible
+
+_Verdict = bool | None  # None where it is not known
+_Said = Mapping[tuple[str, str], _Verdict]  # (sentence, item) -> does it suffice
+_EVERY, _ALL_BUT = "*", "-"
+_NOTHING: Any = math.nan  # which is a float, where a share is expected
+_CORRECT = {"nuggets": nugget_recall, "crag": crag_share, "claims": answer_recall}
+
+
+@measure
+def alce_recall(answer: Assessment) -> Share:
+    """Share of the sentences that their citations together support (ALCE's citation_rec; Gao et al., 2023).
+
+    Formula:
+        alce_recall = |sentences whose citations together entail them| / |sentences|
+
+    A sentence without citations is not supported, nor is one of which any citation leads nowhere.
+
+    Range: 0 to 1; undefined for an answer without sentences, or one that is not known. A sentence that nobody
+    judged together (item `*`) is missing, and no 0: what is said of single citations does not say it.
+
+    >>> import rageval
+    >>> answer = [{"text": "Yes.", "citations": ["a", "b"]}, {"text": "So it is.", "citations": []}]
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": answer, "references": ["a", "b"]}]
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citations-together", "aspect": "0",
+    ...            "item_id": "*", "label": "yes"}]
+    >>> rageval.evaluate_answers("alce_recall", judged, answers=answers)["r"]["alce_recall"].value
+    0.5
+    """
+    return _recall(answer)
+
+
+@measure
+def alce_precision(answer: Assessment) -> Share:
+    """Share of the citations that are not superfluous (ALCE's citation_prec; Gao et al., 2023).
+
+    Formula:
+        alce_precision = |precise citations| / |citations of sentences none of which leads nowhere|
+        a citation is precise if its sentence is supported (alce_recall), and it alone supports it, or the
+        others without it do not
+
+    Range: 0 to 1; 0 for an answer without such citations. A document that a sentence cites twice is one.
+
+    A judgement that failed is missing where something hangs on it: of a citation that supports its sentence
+    alone it does not matter what the others do.
+
+    >>> import rageval
+    >>> answer = [{"text": "Yes.", "citations": ["a", "b"]}]
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": answer, "references": ["a", "b"]}]
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citations-together", "aspect": "0",
+    ...            "item_id": item, "label": label}
+    ...           for item, label in [("*", "yes"), ("a", "yes"), ("b", "no"), ("-b", "yes")]]
+    >>> rageval.evaluate_answers("alce_precision", judged, answers=answers)["r"]["alce_precision"].value
+    0.5
+    """
+    return _precision(answer)
+
+
+@measure
+def alce_f1(answer: Assessment) -> Blend:
+    """F1 of ALCE's citation recall and precision (Trust-Eval).
+
+    Formula:
+        alce_f1 = 2 · alce_recall · alce_precision / (alce_recall + alce_precision); 0 if both are 0
+
+    Range: 0 to 1; undefined where one of them is.
+
+    >>> import rageval
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": [{"text": "Yes.", "citations": ["a"]}],
+    ...             "references": ["a"]}]
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citations-together", "aspect": "0",
+    ...            "item_id": "*", "label": "yes"}]
+    >>> rageval.evaluate_answers("alce_f1", judged, answers=answers)["r"]["alce_f1"].value
+    1.0
+    """
+    return Blend("f1", _recall(answer), _precision(answer))
+
+
+@measure(over=POOL)
+def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "claims"] = "nuggets") -> Blend:
+    """Trust-Score: right refusals, right answers, right citations (Trust-Align; Song et al., 2025).
+
+    Formula:
+        trust_score = (grounded_refusal + correctness + citations) / 3
+        correctness = 2 · Σ c / (|answered| + |answerable|), c over what is answered and answerable
+        citations = F1 of the mean alce_recall and the mean alce_precision over what is answered
+
+    Range: 0 to 1; of the whole set (`over=pool`); undefined where one of the three is.
+
+    Parameters:
+        correct: what c is, from 0 to 1: `nuggets`, the nugget_recall of the answer; `crag`, 1 if it is
+            accurate; `claims`, its answer_recall
+        over: `pool` only: a single question has no F1
+
+    Judgements of all three kinds must be there, by one judge, and the answers. Peers: Trust-Eval's c is the
+    share of short gold answers that occur in the text, and what is undefined is 0.
+
+    >>> import rageval
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": [{"text": "Yes.", "citations": ["a"]}],
+    ...             "references": ["a"]}]
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect", "answerable": True},
+    ...           {"query_id": "q", "run_id": "r", "rubric": "citations-together", "aspect": "0",
+    ...            "item_id": "*", "label": "yes"},
+    ...           {"query_id": "p", "run_id": "r", "rubric": "crag", "label": "missing", "answerable": False}]
+    >>> rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)["r"].scores[0].value
+    1.0
+    """
+    said, can = decisions(answer), answer.answerable()
+    refused = decided([not each for each in said], not can, "f1")
+    found = [refused, decided(said, can, "f1")]
+    right = _CORRECT[correct].value(answer) if any(said) and can else 0.0
+    taken = sum(said) + len(said) * can
+    found.append(Share(2 * right * sum(said), taken) if taken and right == right else _NOTHING)
+    for value in (_recall(answer), _precision(answer)):
+        found.append(Share(value, 1) if any(said) and value == value else _NOTHING)
+    return Blend("trust", *found)
+
+
+def _judged(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
+    """Return what is said of each sentence and what it cites; refuse what the answer does not cite."""
+    answer.require_answers()
+    found: dict[tuple[str, str], _Verdict] = {}
+    for said in answer.judged(TOGETHER, needs="open", failed=True):
+        cited = answer.cited if answer.cited is not None else ()
+        docs = cited[int(said.aspect)] if said.aspect.isdecimal() and int(said.aspect) < len(cited) else ()
+        if said.item != _EVERY and said.item not in docs and said.item.removeprefix(_ALL_BUT) not in docs:
+            raise InputError(
+                f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: the judgements hold"
+                f" sentence {visible(said.aspect)!r} and {visible(said.item)!r}, which the answer does not"
+                " cite there; expected * for all that it cites, an id, or -id for all but that one"
+            )
+        found[said.aspect, said.item] = None if math.isnan(said.grade) else said.grade == 1
+    return found
+
+
+def _live(answer: Assessment, at: int) -> list[str]:
+    """Return what a sentence cites, each once; nothing, if any of it leads nowhere."""
+    docs = (answer.cited or ())[at]
+    return [] if None in docs else [doc for doc in dict.fromkeys(docs) if doc is not None]
+
+
+def _recall(answer: Assessment) -> Share:
+    said = _judged(answer)
+    return _share(answer, [_together(answer, said, at) for at in range(len(answer.cited or ()))])
+
+
+def _precision(answer: Assessment) -> Share:
+    said = _judged(answer)
+    if answer.cited is None:
+        return share(0, 0)
+    found: list[_Verdict] = []
+    for at in range(len(answer.cited)):
+        docs = _live(answer, at)
+        together = _together(answer, said, at) if docs else False
+        found += [_precise(answer, said, at, doc, together) for doc in docs]
+    return _share(answer, found) if found else Share(0, 0)
+
+
+def _together(answer: Assessment, said: _Said, at: int) -> _Verdict:
+    """Return whether all that a sentence cites supports it; what is not judged is missing."""
+    docs = _live(answer, at)
+    if not docs:
+        return False
+    # Of one citation, all together is that one alone.
+    names = [_EVERY, *docs] if len(docs) == 1 else [_EVERY]
+    return _told(answer, at, _found(said, at, names), [names])
+
+
+def _precise(answer: Assessment, said: _Said, at: int, doc: str, together: _Verdict) -> _Verdict:
+    """Return whether a citation is precise: its sentence is supported, and not by the others alone."""
+    docs = _live(answer, at)
+    if len(docs) == 1 or together is False:
+        return together
+    others = [other for other in docs if other != doc] if len(docs) == 2 else []
+    names = [doc, *(_ALL_BUT + other for other in others)], [_ALL_BUT + doc, *others]
+    alone, rest = (_found(said, at, each) for each in names)
+    superfluous = rest if alone is False else False if alone or rest is False else None
+    if superfluous is None:
+        return _told(answer, at, None, names)
+    return False if superfluous else together
+
+
+def _found(said: _Said, at: int, names: Iterable[str]) -> _Verdict:
+    """Return what was said of the first of these items, which mean the same, that anything is known of."""
+    verdicts = (said.get((str(at), name)) for name in names)
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def _told(answer: Assessment, at: int, verdict: _Verdict, needed: Iterable[Sequence[str]]) -> _Verdict:
+    """Return the verdict; where there is none, count the judgements that nobody made."""
+    if verdict is not None:
+        return verdict
+    judged = {(each.aspect, each.item) for each in answer.judged(TOGETHER, needs="open", failed=True)}
+    for names in needed:
+        if not any((str(at), name) in judged for name in names):
+            answer.absent(TOGETHER, str(at), names[0])
+    return None
+
+
+def _share(answer: Assessment, verdicts: Iterable[_Verdict]) -> Share:
+    """Return the share of which it is so; what is not known is left out, or is one end."""
+    end = answer.stand_in()
+    values = [end if verdict is None else float(verdict) for verdict in verdicts]
+    known = [value for value in values if not math.isnan(value)]
+    return share(math.fsum(known), len(known))
