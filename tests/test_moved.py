@@ -67,6 +67,7 @@ def test_every_old_name_leads_somewhere_and_was_told() -> None:
             assert getattr(importlib.import_module(home), new) is not None
 
 
+@pytest.mark.slow
 def test_the_words_of_an_old_script_still_run() -> None:
     code = """
 import rageval.uncertainty.soft

@@ -751,6 +751,7 @@ def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
 # --- the page
 
 
+@pytest.mark.slow
 def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> None:
     said, people = judged()
     evil = "<script>alert(1)</script>"
@@ -835,6 +836,7 @@ def test_one_system_alone_is_corrected_on_its_page(tmp_path: Path) -> None:
 # --- the law
 
 
+@pytest.mark.slow
 def test_a_lenient_judge_makes_no_winner_of_equal_systems() -> None:
     """Twenty contests of equally good systems, of which the judge likes one: people do not."""
     by_judge = by_people = 0
@@ -940,6 +942,7 @@ def test_python_writes_the_same_page(tmp_path: Path) -> None:
     assert {each["basis"] for each in (*found["cells"], *found["slices"])} == {"people's labels"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "who", ["person:\x1b[31m", "model:\x1b]0;x\x07", "<img src=x onerror=alert(1)>", "=1+1"]
 )

@@ -52,6 +52,7 @@ def test_the_numbers_of_the_field() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_intervals_over_topics_hold_the_value_and_both_are_drawn_alike() -> None:
     generator = np.random.default_rng(5)
     truth = np.linspace(0, 1, 6) + generator.normal(0, 0.4, (30, 6))

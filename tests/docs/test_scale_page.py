@@ -42,6 +42,7 @@ def ray() -> Any:
     return SimpleNamespace(put=lambda thing: [thing], get=lambda thing: thing, remote=remote)
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_and_its_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setitem(sys.modules, "ray", ray())

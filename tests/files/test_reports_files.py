@@ -164,6 +164,7 @@ def test_bad_reports_are_explained(line: Any, message: str) -> None:
     assert message in refused(line)
 
 
+@pytest.mark.slow
 def test_a_million_citations() -> None:
     many = {f"d{at}": at % 7 for at in range(10**6)}
     (answer,) = read_answers(stream(report(many)))

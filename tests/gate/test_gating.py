@@ -154,6 +154,7 @@ def test_the_questions_needed_decide_it() -> None:
     assert told(now * times, [0.5] * 100 * times).verdict == "ship"
 
 
+@pytest.mark.slow
 def test_a_verdict_holds_for_every_completion_of_missing_judgements_or_is_none() -> None:
     """Against brute force: each missing value at either end, on both sides."""
     random = np.random.default_rng(10)

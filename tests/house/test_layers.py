@@ -108,10 +108,21 @@ def room(path: Path) -> str:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All nodes of a module; looked at by several tests, and slow to walk."""
+    return list(ast.walk(parsed(path)))
+
+
+@cache
 def imports_when_loaded(path: Path) -> set[str]:
     """Dotted names a module imports at module level, but for type checkers only."""
     found: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == "rageval":
@@ -139,13 +150,12 @@ def test_the_table_names_every_room_and_no_other() -> None:
 @cache
 def all_imports(path: Path) -> set[str]:
     """Modules of rageval that a module imports anywhere, within functions too, but not for type checkers."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     left_out = [
-        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        node for node in nodes(path) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
     ]
     skipped = {id(inner) for node in left_out for inner in ast.walk(node)}
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Import) and id(node) not in skipped:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
@@ -170,7 +180,7 @@ def test_a_file_with_an_underscore_is_for_its_own_room() -> None:
 
 def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
     for name, path in NAMES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module in NAMES:
                 private = [alias.name for alias in node.names if alias.name.startswith("_")]
                 private = [each for each in private if not each.startswith("__")]
@@ -206,7 +216,7 @@ def test_what_is_left_to_a_room_above_is_there(what: str) -> None:
 
 def test_only_one_table_names_modules_that_stand_above() -> None:
     for name, path in NAMES.items():
-        texts = {node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if is_text(node)}
+        texts = {node.value for node in nodes(path) if is_text(node)}
         named = {text.partition(":")[0] for text in texts} & NAMES.keys() - {"rageval", "rageval.version"}
         above_it = {module for module in named if room(NAMES[module]) != room(path)}
         assert not above_it or name in ("rageval.plugins", "rageval._moved"), f"{name} names {above_it}"
@@ -294,7 +304,9 @@ def test_names_of_our_measures_are_read_without_ir_measures_and_plug_ins(names: 
 
 def test_a_measure_imports_its_family_and_no_other() -> None:
     code = "from rageval import alpha_ndcg, parse_measure\nparse_measure('alpha_ndcg@10'), alpha_ndcg @ 10"
-    families = {f"rageval.measures.{name}" for name in ("sets", "ranks", "citations", "crag", "preferences")}
+    families = {
+        f"rageval.measures.{name}" for name in ("_sets", "_ranks", "_citations", "_correctness", "_words")
+    }
     assert not modules_loaded_by(code) & families
 
 

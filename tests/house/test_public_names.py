@@ -140,9 +140,8 @@ TWICE = {"Settings"}
 def test_one_class_name_means_one_thing() -> None:
     places = defaultdict(list)
     for path in sorted(Path(str(rageval.__file__)).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(path.name)
+        for name in re.findall(r"^ *class (\w+)[:(]", path.read_text(encoding="utf-8"), re.MULTILINE):
+            places[name].append(path.name)
     twice = {name: files for name, files in places.items() if len(files) > 1}
     assert set(twice) <= TWICE, {name: files for name, files in twice.items() if name not in TWICE}
 

@@ -163,6 +163,7 @@ def test_who_was_let_in_before_a_refusal_came_back_looks_again(store: Store, unh
     assert begun[1] >= begun[0] + 19, "all eight were inside when the first one was refused"
 
 
+@pytest.mark.slow
 def test_calls_that_are_lost_on_the_way_hold_no_other_up_and_may_have_cost_the_most(
     store: Store, unhurried: None
 ) -> None:

@@ -110,6 +110,7 @@ def test_labels_are_listed_best_first_whatever_their_names(plan: LabelPlan, tmp_
     assert "missing: gives no answer" in _to_label(plan, "a")["instructions"].splitlines()[4]
 
 
+@pytest.mark.slow
 def test_two_thousand_items_make_a_page_of_reasonable_size(tmp_path: Path) -> None:
     annotate(plan_of(tmp_path, 1000), "-o", tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size < 1_500_000

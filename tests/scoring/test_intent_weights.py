@@ -72,6 +72,7 @@ def test_equal_weights_change_nothing_to_the_last_bit(weight: float, drawn: Case
         assert one.signature == other.signature
 
 
+@pytest.mark.slow
 @given(cases, cutoffs, st.randoms(use_true_random=False))
 @settings(max_examples=60)
 def test_weights_are_what_the_oracle_says(drawn: Case, k: int | None, rng: random.Random) -> None:
@@ -93,6 +94,7 @@ def test_times_a_number_weights_are_the_same() -> None:
     assert [score.value for score in one.scores] == [score.value for score in other.scores]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_over_all_orders_of_equal_scores_the_mean_is_that_of_the_orders(seed: int) -> None:
     rng = random.Random(seed)

@@ -179,6 +179,7 @@ def test_quotes_as_they_are_anchor_the_spans_themselves(tmp_path: Path) -> None:
     assert (again.spans, again.sources) == (found.spans, {DOC: digest(TEXT)})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*no chunk holds")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_quotes_with_a_tenth_of_their_words_lost_change_little(seed: int, tmp_path: Path) -> None:
@@ -230,6 +231,7 @@ def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) ->
         assert "|gold:spans@" in rageval.evaluate("rr", {"0": {"all": 1.0}}, qrels)["rr"].signature
 
 
+@pytest.mark.slow
 def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
     apart = [span for span in SPANS if not any(overlap(span, other) for other in SPANS if other != span)]
     for gone in apart[::5]:

@@ -140,6 +140,7 @@ def test_intervals_hold_the_share_of_simulated_judges(worlds: ModuleType) -> Non
     assert width < 0.12
 
 
+@pytest.mark.slow
 def test_a_balanced_design_makes_plain_means_twice_as_sharp_for_a_judge_that_sees_well(
     worlds: ModuleType,
 ) -> None:

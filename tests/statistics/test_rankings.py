@@ -76,6 +76,7 @@ def drawn(generator: np.random.Generator, truth: np.ndarray, topics: int) -> Sam
     return Sample(tuple(map(str, range(topics))), values, np.arange(topics))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0005, 0.02])
 def test_ranks_are_covered_however_near_runs_are(gap: float) -> None:
     """Of runs a hair apart, and of runs that differ: at most 5 % of the intervals lack the rank."""

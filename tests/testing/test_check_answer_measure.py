@@ -120,6 +120,7 @@ FAULTS: dict[str, tuple[Callable[..., float], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str) -> None:
     function, facts, words = FAULTS[fault]
@@ -130,6 +131,7 @@ def test_a_planted_fault_is_found(fault: str) -> None:
     assert "\nanswers = [" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_every_law_is_broken_by_some_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A law that nothing breaks might be none: each is tried alone here, on all faults."""
