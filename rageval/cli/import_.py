@@ -40,7 +40,7 @@ _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NA
 )
 @click.option("--tool", metavar="TOOL", help="Whose log it is, instead of telling by its content.")
 @click.option("--records", metavar="PATH", help="The list of records in a log that no reader knows.")
-@click.option("--run", metavar="NAME", help="What to call the run.")
+@shared("--run", metavar="NAME", help="What to call the run; of several logs, one name each.")
 @click.option(
     "--only", type=click.Choice(_KINDS), help="Only this, as one file (default: to standard output)."
 )
@@ -73,7 +73,8 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
     from rageval.logs.parting import together
 
     settings = _settings(options)
-    found = [_read(log, settings, options) for log in logs]
+    names = _names(settings, logs)
+    found = [_read(log, name, settings, options) for log, name in zip(logs, names, strict=True)]
     log = found[0] if len(found) == 1 else together(dict(zip(logs, found, strict=True)))
     if options["dry_run"]:
         print_lines(_summary(log, counts_of(log)))
@@ -100,8 +101,8 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     mapping = {name: path for name, path in named.items() if name not in _SETTINGS}
     mapping |= {name: path.text for name, path in mapping_of(words).items()}
     settings = {name: named[name] for name in _SETTINGS if name in named}
-    typed = {name: options[name] for name in _SETTINGS if options[name]}
-    settings |= typed
+    typed = {name: options["runs" if name == "run" else name] for name in _SETTINGS}
+    settings |= {name: value for name, value in typed.items() if value}
     settings["split"] = _split(settings.get("split") or ())
     return settings | {"map": mapping}
 
@@ -141,7 +142,16 @@ def _split(words: Any) -> dict[str, str]:
     return found
 
 
-def _read(path: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> Log:
+def _names(settings: Mapping[str, Any], logs: tuple[str, ...]) -> list[str]:
+    """Return what to call the run of each log."""
+    given = settings.get("run", ())
+    names = [given] if isinstance(given, str) else list(given)
+    if len(names) > 1 and len(names) != len(logs):
+        raise UsageError(f"--run: expected a name for each of {len(logs)} logs, found {len(names)}")
+    return names if len(names) == len(logs) else [*names, *[""] * len(logs)][:1] * len(logs)
+
+
+def _read(path: str, run: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> Log:
     from rageval.files.limits import DEFAULT
     from rageval.logs import read
 
@@ -150,7 +160,7 @@ def _read(path: str, settings: Mapping[str, Any], options: Mapping[str, Any]) ->
         settings["map"],
         tool=settings.get("tool"),
         records=settings.get("records"),
-        run=settings.get("run") or "",
+        run=run,
         hop=settings.get("hop") or "",
         split=settings["split"],
         limits=DEFAULT.changed(options["limits"]),
@@ -159,7 +169,9 @@ def _read(path: str, settings: Mapping[str, Any], options: Mapping[str, Any]) ->
 
 def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
     version = f" {visible(log.version)}" if log.version else ""
-    said = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+    said = ", ".join(
+        f"{number:,} {what.removesuffix('s') if number == 1 else what}" for what, number in counts.items()
+    )
     yield f"{log.tool}{version}: {said}"
     for why, number in log.left_out.items():
         yield f"left out: {number:,} {why}"

@@ -21,7 +21,7 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
 from rageval.files.jsonl import REPEATED, explained, read_records, repeated_in
 from rageval.files.limits import Limits
-from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, name_of, unpacked
+from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, kept, name_of, unpacked
 from rageval.text import visible
 
 _BLANKS = b" \t\r\n"
@@ -131,7 +131,7 @@ class Content:
 
 def opened(source: Source, limits: Limits) -> Content:
     """Tell how a log is written by its first bytes, and look at its first record."""
-    name = visible(name_of(source))
+    name, source = visible(name_of(source)), kept(source)
     if is_columnar(source):
         return _table(name, "parquet", lambda: columnar.plain_rows(source))
     start = head(source, limits.for_records()).removeprefix(_BOM)

@@ -8,16 +8,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.logs.paths import Path, found_at
+from rageval.logs.paths import Path, fields_of, found_at
 from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, number_of
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import visible
 
 PERSON = "person:"
+_LISTED = 24  # fields in an error
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
 _CITED = re.compile(r"\s*((?:\[\d+(?:\s*,\s*\d+)*\](?:\s*,\s*(?=\[)|[ \t]*))+)([.;:!?]*)")
 _ASPECT = re.compile(r"[^\w.\-]+")
@@ -64,9 +65,10 @@ def parted(
 
 def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading) -> Iterator[Row]:
     fits = dict.fromkeys(mapping, 0)
-    number = 0
+    number, first = 0, None
     for row in rows:
         number += 1
+        first = first or row.record
         values = {name: found_at(row.record, path, row.where) for name, path in mapping.items()}
         for name, value in values.items():
             fits[name] += value is not None
@@ -75,7 +77,11 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
         yield row
     for name, path in mapping.items():
         if number and not fits[name]:
-            raise UsageError(f"--map {name}={visible(path.text)}: fits none of {number:,} records")
+            there = ", ".join(islice(fields_of([first])[0], _LISTED))
+            raise UsageError(
+                f"--map {name}={visible(path.text)}: fits none of {number:,} records; there are"
+                f" {visible(there)}"
+            )
         if fits[name] < number:
             reading.remarks.append(f"{name}={visible(path.text)} fits {fits[name]:,} of {number:,} records")
 

@@ -312,7 +312,7 @@ def _kind(value: Any) -> str:
     return {str: "text", bool: "yes or no", int: "number", float: "number"}.get(type(value), "object")
 
 
-_LIKELY: dict[str, tuple[str, ...]] = {
+LIKELY: dict[str, tuple[str, ...]] = {
     "question": ("question", "query", "user_input", "input", "prompt"),
     "answer": (
         "answer",
@@ -333,7 +333,7 @@ _LIKELY: dict[str, tuple[str, ...]] = {
 def suggested(found: Mapping[str, FieldLook]) -> str:
     """Return a `--map` that the names of fields suggest; nothing without a question and an answer."""
     said: dict[str, str] = {}
-    for field, names in _LIKELY.items():
+    for field, names in LIKELY.items():
         for name in names:
             fits = [path for path in found if _last(path) == name and "text" in found[path].kinds]
             fits = [path for path in fits if path not in said.values()]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from rageval.errors import InputError, UsageError
@@ -12,7 +13,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.parting import Log, parted
-from rageval.logs.paths import FieldLook, Path, fields_of, found_at, mapping_of, path_of, suggested
+from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, found_at, mapping_of, path_of, suggested
 from rageval.logs.rows import LogReader, LogReading, Row
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
@@ -97,7 +98,23 @@ def read(
     reading = LogReading(limits, hop, split or {})
     content = opened(path, limits)
     reader = _reader(content, mapping, tool, records)
+    if content.form == "lines" and reader.tool != GENERIC:
+        content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     return parted(reader.tool, reader.rows(content, reading), mapping, reading, run)
+
+
+def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
+    """Yield the records; one that another tool's reader knows, and this one does not, is out of place."""
+    for record in content.records():
+        alone = replace(content, first=record)
+        if not reader.fits(alone):
+            other = next((each.tool for each in _all() if each.fits(alone)), None)
+            if other is not None:
+                raise InputError(
+                    f"{record.where}: expected records of one tool, {reader.tool} as in line 1, found one of"
+                    f" {other}; part them into two files"
+                )
+        yield record
 
 
 def _reader(
@@ -144,37 +161,51 @@ def _named(name: str) -> LogReader:
 
 
 def _generic(content: Content, mapping: Mapping[str, Path], records: str | None) -> Iterator[Row]:
-    for where, value in _values(content, records):
+    for where, value in _values(content, _place(content, mapping, records)):
         row = Row(where, record=value)
         if "answer" in mapping and found_at(value, mapping["answer"], where) is None:
             row.failed = "no answer"
         yield row
 
 
-def _values(content: Content, records: str | None) -> Iterator[tuple[str, Any]]:
-    """Yield the records of a log that no reader knows: its lines, or what lies in its longest list."""
-    if records is None:
-        names = _longest(content.first) if content.form == "value" else ()
-        text = ".".join(names)
-    else:
-        text = records.removesuffix("[]")
-        names = tuple(map(str, path_of(text).steps)) if text else ()
+def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -> tuple[str, ...]:
+    """Return the names on the way to the records: they are said, or the longest list of a lone value."""
+    if records is not None:
+        steps = path_of(records.removesuffix("[]")).steps if records not in ("", "[]") else ()
+        return tuple(map(str, steps))
+    if content.is_table or len(list(islice(content.records(), 2))) != 1:
+        return ()
+    asked = [path.steps for name, path in mapping.items() if name in _ASKED]
+    plain = [list(takewhile(lambda step: isinstance(step, str), steps)) for steps in asked]
+    if any(content.first.at(*map(str, names)) is not None for names in plain):
+        return ()
+    is_record = not mapping and _is_asked(content.first)
+    return () if is_record else _longest(content.first)
+
+
+def _is_asked(record: Record, depth: int = 0) -> bool:
+    """Return whether a field of an object, or of one within it, is called as questions or answers are."""
+    inner = [(name, record.get(name)) for name in record.keys()]  # noqa: SIM118
+    names = {*LIKELY["question"], *LIKELY["answer"]}
+    found = (name.lower() in names and not each.keys() for name, each in inner if each is not None)
+    return any(found) or (
+        depth < _DEEP and any(_is_asked(each, depth + 1) for _, each in inner if each is not None)
+    )
+
+
+def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a log that no reader knows, decoded."""
+    number = 0
     for whole in content.records():
         found = whole.at(*names)
-        each = [whole] if not names else list(found.each()) if found else []
-        for record in each:
+        for record in [whole] if not names else found.each() if found else ():
+            number += 1
             value = record.value()
             if not isinstance(value, dict):
                 raise InputError(f"{record.where}: expected an object as a record, found {value!r:.80}")
             yield record.where, value
-    if records is not None and names and not any(True for _ in _first_of(content, names)):
-        raise UsageError(f"--records {visible(text)}: there is no list of records")
-
-
-def _first_of(content: Content, names: tuple[str, ...]) -> Iterator[Record]:
-    for whole in content.records():
-        found = whole.at(*names)
-        yield from found.each() if found else ()
+    if not number and names:
+        raise UsageError(f"--records {visible('.'.join(names))}: there is no list of records")
 
 
 def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -194,16 +225,15 @@ def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 def _listing(content: Content, records: str | None) -> str:
     """Say which fields the records have, and what might be told of them."""
-    names = _longest(content.first) if content.form == "value" and records is None else ()
-    values = [value for _, value in islice(_values(content, records), 200)]
-    found, number = fields_of(values)
-    at = f" at {'.'.join(names) or records or ''}[]" if names or records else ""
+    names = _place(content, {}, records)
+    found, number = fields_of(value for _, value in _values(content, names))
+    at = f" at {'.'.join(names)}[]" if names else ""
     lines = [
         f"{path} {_kinds(seen)} {len(seen.records)}/{number}{_example(seen)}" for path, seen in found.items()
     ]
     more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     say = suggested(found)
-    return f"{number:,} records{at}: {', '.join(lines[:_LISTED] + more)}." + (
+    return f"{number:,} records{at}: {', '.join(lines[:_LISTED] + more) or 'no fields'}." + (
         f" Say for instance {say}"
         if say
         else " Say where question and answer stand: --map question=…,answer=…"

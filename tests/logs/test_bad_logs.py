@@ -1,0 +1,365 @@
+"""Logs that are broken, hostile or unknown: one error with a place and a way out, and nothing is run."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval import logs
+from rageval.cli import main
+from rageval.errors import InputError, UsageError
+from rageval.files.limits import DEFAULT
+from rageval.logs.paths import literal
+
+LOGS = Path(__file__).parents[1] / "golden" / "logs"
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, ["import", *map(str, words)], prog_name="rageval")
+
+
+def refused(path: Path, *words: object) -> str:
+    result = run(path, "--dry-run", *words)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("rageval: "), result.stderr
+    return result.stderr
+
+
+def log_of(tmp_path: Path, content: bytes | str, name: str = "log") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def zip_of(tmp_path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", method) as packed:
+        for name, content in members.items():
+            packed.writestr(name, content)
+    return log_of(tmp_path, held.getvalue())
+
+
+@pytest.mark.parametrize("name", ["promptfoo/results.json", "inspect/log.json", "otel/otlp.json"])
+def test_a_value_that_is_cut_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+    whole = (LOGS / name).read_bytes()
+    cut = whole[: len(whole) * 2 // 3]
+    said = refused(log_of(tmp_path, cut))
+    assert f"log:{cut.count(10) + 1}: expected a log, found no valid JSON" in said
+
+
+def test_lines_that_are_cut_are_told_with_their_line(tmp_path: Path) -> None:
+    whole = (LOGS / "ragas/result.jsonl").read_bytes()
+    said = refused(log_of(tmp_path, whole[:-30]))
+    assert "log:5: expected a record of a log, found no valid JSON" in said
+
+
+@pytest.mark.parametrize("name", ["inspect/log.eval", "autorag/nodes.parquet", "ragas/result.parquet"])
+@pytest.mark.parametrize("share", [0.4, 0.9])
+def test_packed_logs_that_are_cut(name: str, share: float, tmp_path: Path) -> None:
+    whole = (LOGS / name).read_bytes()
+    said = refused(log_of(tmp_path, whole[: int(len(whole) * share)]))
+    assert "log: is " in said
+
+
+def test_nan_is_no_json(tmp_path: Path) -> None:
+    lines = (
+        (LOGS / "ragas/result.jsonl")
+        .read_text(encoding="utf-8")
+        .replace('"faithfulness":0.7', '"faithfulness":NaN')
+    )
+    assert "log:3: expected a record of a log, found no valid JSON" in refused(log_of(tmp_path, lines))
+    whole = (
+        (LOGS / "promptfoo/results.json")
+        .read_text(encoding="utf-8")
+        .replace('"score": 0.5', '"score": NaN', 1)
+    )
+    said = refused(log_of(tmp_path, whole))
+    assert "expected a log, found no valid JSON" in said
+
+
+def test_a_key_that_stands_twice(tmp_path: Path) -> None:
+    line = '{"user_input": "a", "response": "b", "response": "c"}\n'
+    assert "log:1: the key 'response' stands twice" in refused(log_of(tmp_path, line))
+    run_ = {"testRunData": {"testCases": [{"input": "a", "actualOutput": "b"}]}}
+    twice = json.dumps(run_, indent=1).replace('"input": "a"', '"input": "a", "input": "x"')
+    said = refused(log_of(tmp_path, twice))
+    assert "log: testRunData.testCases[0]: the key 'input' stands twice" in said
+
+
+def test_two_tools_in_one_file(tmp_path: Path) -> None:
+    ragas = (LOGS / "ragas/result.jsonl").read_text(encoding="utf-8")
+    lm_eval = (LOGS / "lm-eval/samples_toy_rag.jsonl").read_text(encoding="utf-8")
+    said = refused(log_of(tmp_path, ragas + lm_eval))
+    assert "log:6: expected records of one tool" in said
+    both = '{"user_input": "a", "response": "b", "input": "a", "actual_output": "b"}\n'
+    assert "may be a log of ragas, deepeval; say which: --tool ragas" in refused(log_of(tmp_path, both))
+
+
+def test_a_cursor_that_is_not_at_its_end(tmp_path: Path) -> None:
+    page = json.loads((LOGS / "langfuse/observations.json").read_text(encoding="utf-8"))
+    page["meta"]["cursor"] = "next"
+    said = refused(log_of(tmp_path, json.dumps(page)))
+    assert "the cursor is not at its end, so this is not all" in said
+    # Pages one a line, the last of which is the last.
+    last = page | {"meta": {"cursor": None}, "data": page["data"][5:]}
+    first = page | {"data": page["data"][:5]}
+    found = logs.read(str(log_of(tmp_path, f"{json.dumps(first)}\n{json.dumps(last)}\n")))
+    assert len(found.answers) == 5
+
+
+class TestZip:
+    def test_a_bomb(self, tmp_path: Path) -> None:
+        path = zip_of(tmp_path, {"header.json": b"{}", "samples/a_epoch_1.json": b" " * 70_000_000})
+        tracemalloc.start()
+        said = refused(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert "unpacks to more than 1" in said
+        assert "--limit ratio=" in said
+        assert peak < 80 * 2**20
+
+    def test_a_size_that_lies(self, tmp_path: Path) -> None:
+        path = zip_of(tmp_path, {"header.json": b'{"a": 1}'})
+        content = path.read_bytes()
+        central = content.index(b"PK\x01\x02")
+        lying = content[: central + 24] + struct.pack("<I", 5) + content[central + 28 :]
+        path.write_bytes(lying)
+        assert "is damaged: its checksum is not that of its content" in refused(path)
+
+    @pytest.mark.parametrize(
+        "name", ["../../etc/cron.d/x", "/etc/passwd", "..\\x", "C:/x", "samples/../../x"]
+    )
+    def test_a_name_that_leads_out(self, name: str, tmp_path: Path) -> None:
+        said = refused(zip_of(tmp_path, {"header.json": b"{}", name: b"{}"}))
+        assert "which leads out of the zip" in said
+
+    def test_a_zip_of_something_else(self, tmp_path: Path) -> None:
+        said = refused(zip_of(tmp_path, {"letter.txt": b"Dear Sir"}))
+        assert "log: no reader knows this" in said
+
+    def test_a_method_that_nobody_knows(self, tmp_path: Path) -> None:
+        path = zip_of(tmp_path, {"header.json": b"{}"}, zipfile.ZIP_BZIP2)
+        assert "is packed by method 12; expected deflate or Zstandard" in refused(path)
+
+    def test_without_the_package_it_says_which(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import sys
+
+        name = "compression" if sys.version_info >= (3, 14) else "backports"
+        monkeypatch.setitem(sys.modules, name, None)
+        said = refused(LOGS / "inspect/log.eval")
+        assert "pip install 'rageval[zst]'" in said
+        assert "or log as JSON" in said
+
+    def test_deflated_members_need_no_package(self, tmp_path: Path) -> None:
+        sample = {"id": "a", "epoch": 1, "input": "Where?", "target": "", "output": {"completion": "Here."}}
+        members = {"header.json": json.dumps({"eval": {"task": "t", "model": "m"}, "version": 2}).encode()}
+        members["samples/a_epoch_1.json"] = json.dumps(sample).encode()
+        for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+            log = logs.read(str(zip_of(tmp_path, members, method)))
+            assert [answer.text for answer in log.answers] == ["Here."]
+
+
+class TestLiteral:
+    CODE = (
+        "__import__('os').system('touch /tmp/pwned')",
+        "[__import__('os')]",
+        "['a' for x in [1]]",
+        "['a', open('x')]",
+        "[f'{1}']",
+        "['a' 'b']",  # as numpy writes an array
+        "['a', 'b'",
+        "['a']]",
+        "[,]",
+        "['a' , , 'b']",
+        "[" * 50,
+        "{'a': 1}",
+        "['\\N{DASH}']",
+        "",
+    )
+
+    @pytest.mark.parametrize("text", CODE)
+    def test_code_is_no_literal(self, text: str) -> None:
+        with pytest.raises(InputError, match="here: expected"):
+            literal(text, "here")
+
+    def test_texts_are_read_as_python_reads_them(self) -> None:
+        import ast
+
+        texts: tuple[list[Any], ...] = (
+            [],
+            ["a", 'it\'s "b"', "tab\there", "new\nline", "back\\slash", "é 文 \u2028 \x07 \U0001f600"],
+            [["a"], ["b", "c"], []],
+            [1, -2.5, True, None, 1e-9],
+        )
+        for value in texts:
+            assert literal(repr(value), "here") == ast.literal_eval(repr(value)) == value
+        assert literal("['a',]", "here") == ["a"]
+
+    def test_a_literal_that_is_none_is_told_with_its_line(self, tmp_path: Path) -> None:
+        rows = (LOGS / "ragas/result.csv").read_text(encoding="utf-8").splitlines()
+        rows[3] = rows[3].replace("['Shipping is free from 50 euros.']", "[open('x')]")
+        said = refused(log_of(tmp_path, "\n".join(rows)))
+        assert "log:4: retrieved_contexts: expected a list of quoted texts as Python writes it" in said
+
+
+DOCUMENT = {"id": "d#0", "text": "De Dom is hoog."}
+RESPONSE: dict[str, Any] = {"output": "112 m", "metadata": {"retrieved": [DOCUMENT]}}
+LINE = {"vars": {"question": "Wie hoog is de Dom?"}, "response": RESPONSE}
+
+
+class TestUnknown:
+    def test_it_is_answered_with_its_fields(self, tmp_path: Path) -> None:
+        rows = [LINE, LINE | {"response": {"output": None}}]
+        path = log_of(tmp_path, json.dumps({"results": {"results": rows}}))
+        said = refused(path)
+        assert "log: no reader knows this. 2 records at results.results[]: vars.question text 2/2" in said
+        assert '"Wie hoog is de Dom?"' in said
+        assert "response.output text 1/2" in said
+        assert "response.metadata.retrieved[].id text 1/2" in said
+        suggested = said.partition("Say for instance ")[2].strip()
+        assert suggested == (
+            "--map question=vars.question,answer=response.output,contexts=response.metadata.retrieved[].text,"
+            "context_ids=response.metadata.retrieved[].id"
+        )
+        log = logs.read(str(path), suggested.removeprefix("--map "))
+        assert log.answers[0].passages == (("d#0", "De Dom is hoog."),)
+        assert log.left_out == {"answers that failed": 1}
+
+    def test_a_path_that_fits_nothing(self, tmp_path: Path) -> None:
+        path = log_of(tmp_path, json.dumps(LINE))
+        said = refused(path, "--map", "question=vars.frage,answer=response.output")
+        assert "--map question=vars.frage: fits none of 1 records; there are vars.question" in said
+
+    def test_a_path_that_fits_some_says_how_many(self, tmp_path: Path) -> None:
+        lines = [LINE, {**LINE, "vars": {"question": "Two?"}, "response": {"output": "x"}}]
+        path = log_of(tmp_path, "\n".join(map(json.dumps, lines)))
+        mapping = "question=vars.question,answer=response.output,contexts=response.metadata.retrieved[].text"
+        log = logs.read(str(path), mapping)
+        assert "contexts=response.metadata.retrieved[].text fits 1 of 2 records" in log.remarks
+
+    def test_records_that_are_not_there(self, tmp_path: Path) -> None:
+        path = log_of(tmp_path, json.dumps({"rows": [LINE]}))
+        said = refused(path, "--map", "question=vars.question", "--records", "lines[]")
+        assert "--records lines: there is no list of records" in said
+
+    @pytest.mark.parametrize(
+        ("mapping", "said"),
+        [
+            ("question", "there is no policy; expected FIELD=PATH"),
+            ("frage=a", "--map 'frage': no such field"),
+            ("qustion=a", "did you mean question"),
+            ("question=a..b", "expected a path"),
+            ("question=a[", "expected a path"),
+            ("question=a[-1]", "expected a path"),
+            ("question=a|jq", "expected behind the bar one of json, literal, split"),
+            ("question=a|split", "expected behind the bar one of"),
+            ("question=", "expected a path"),
+            ("question=a,question=b", "is said twice"),
+            ("question=vars", "expected a text for question, found an object"),
+            ("fact:=a", "no such field"),
+        ],
+    )
+    def test_mappings_that_are_none(
+        self, mapping: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert said in refused(log_of(tmp_path, json.dumps(LINE)), "--map", mapping)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\xef\xbb\xbf  \n", "is empty"),
+        (b"[]", "holds no record"),
+        (b"{}", "no reader knows this"),
+        (b"[1, 2]", "expected an object as a record, found 1"),
+        (b"[" * 200_000, "log:1: "),
+        (b'{"user_input": ' * 50_000, "log:1: "),
+        (b'{"user_input": "\\ud800", "response": "x"}', "log:1: "),
+        (b"\xff\xfe\x00a", "is neither JSON nor text in UTF-8"),
+        (b"a,b\n1\n", "log:2: expected 2 cells, found 1"),
+        (b"a,a\n1,2\n", "a column stands twice"),
+        (b'user_input,response\n"a,b\n', "log:"),
+        (b'{"user_input": [{"content": "hi"}], "response": "x"}', "a conversation of several turns"),
+        (b'{"user_input": 1e999, "response": "x"}', "log:1: "),
+    ],
+)
+def test_odd_content(content: bytes, said: str, tmp_path: Path) -> None:
+    assert said in refused(log_of(tmp_path, content))
+
+
+def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:
+    log = json.loads((LOGS / "deepeval/latest_test_run.json").read_text(encoding="utf-8"))
+    log["testRunData"]["conversationalTestCases"] = [{"turns": []}]
+    assert "holds conversations of several turns" in refused(log_of(tmp_path, json.dumps(log)))
+
+
+def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:
+    lines = (LOGS / "otel/spans.jsonl").read_text(encoding="utf-8").splitlines()
+    again = json.loads(lines[0])
+    again["start_time"] = "2027-11-21T22:24:59.566755Z"
+    document = json.dumps([{"id": "late.md", "score": 0.1}])
+    again["attributes"]["gen_ai.retrieval.documents"] = document
+    path = log_of(tmp_path, "\n".join([*lines, json.dumps(again)]))
+    assert "2 retrievals in one trace, expected one; say which makes the ranking: --hop first" in refused(
+        path
+    )
+    first = ["returns.md#0", "returns.md#1"]
+    for hop, docs in (("first", first), ("last", ["late.md"]), ("union", [*first, "late.md"])):
+        ranking = logs.read(str(path), hop=hop).run["toy-rag-a"]
+        assert [doc.doc_id for doc in ranking if doc.query_id == "a1"] == docs
+
+
+def test_a_value_beyond_the_limit_says_which(tmp_path: Path) -> None:
+    path = log_of(tmp_path, json.dumps({"results": {"version": 3, "results": []}, "x": "y" * 5000}, indent=1))
+    assert "--limit record=" in refused(path, "--limit", "record=1k")
+    with pytest.raises(InputError, match="holds no answers"):
+        logs.read(str(path), limits=DEFAULT)
+
+
+def test_memory_is_at_most_three_times_the_file(tmp_path: Path) -> None:
+    text = "The quick brown fox jumps over the lazy dog. " * 40
+    rows = [
+        {
+            "promptIdx": 0,
+            "testIdx": at,
+            "vars": {"question": f"Question {at}?"},
+            "provider": {"id": "p"},
+            "gradingResult": {"pass": True, "score": 1},
+            "response": {
+                "output": f"{at} {text}",
+                "metadata": {"docs": [{"id": str(at), "text": f"{at} {text}"}]},
+            },
+            "score": 1,
+            "failureReason": 0,
+        }
+        for at in range(2_000)
+    ]
+    path = log_of(tmp_path, json.dumps({"results": {"version": 3, "results": rows}}, indent=1))
+    del rows
+    mapping = "contexts=response.metadata.docs[].text,context_ids=response.metadata.docs[].id"
+    tracemalloc.start()
+    log = logs.read(str(path), mapping)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(log.answers) == 2_000
+    assert peak <= 3 * path.stat().st_size, peak / path.stat().st_size
+
+
+def test_a_plug_in_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rageval.logs import reading
+
+    monkeypatch.setattr(reading, "plugin", lambda group, name: object())
+    with pytest.raises(UsageError, match="is a object, expected a rageval"):
+        logs.read(str(LOGS / "ragas/result.jsonl"), tool="mine")

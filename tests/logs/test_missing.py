@@ -1,0 +1,265 @@
+"""What failed in a log is missing in what is made of it: never an answer, never a grade, never 0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval import logs
+from rageval.cli import main
+from rageval.errors import MissingJudgements
+from rageval.logs import Log
+
+LOGS = Path(__file__).parents[1] / "golden" / "logs"
+Record = dict[str, Any]
+
+
+def loaded(name: str) -> Any:
+    text = (LOGS / name).read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
+
+
+def log_of(tmp_path: Path, value: Any, **options: Any) -> Log:
+    path = tmp_path / "log"
+    lines = value if isinstance(value, list) else [value]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return logs.read(str(path), **options)
+
+
+def promptfoo(value: Any) -> None:
+    failed = value["results"]["results"][6]
+    failed |= {
+        "failureReason": 2,
+        "error": "API call error: 500",
+        "score": 0,
+        "success": False,
+        "namedScores": {},
+    }
+    failed["response"] = {"error": "500"}
+    failed["gradingResult"] = None
+
+
+def deepeval(value: Any) -> None:
+    metric = value["testRunData"]["testCases"][4]["metricsData"][0]
+    metric |= {
+        "success": False,
+        "error": "Rate limit",
+    }  # `success` is what it says of a metric that raised, too
+    del metric["score"]
+
+
+def deepeval_without_an_answer(value: Any) -> None:
+    del value["testRunData"]["testCases"][4]["actualOutput"]
+
+
+def inspect(value: Any) -> None:
+    sample = value["samples"][4]
+    sample |= {"error": {"message": "Timeout", "traceback": "…"}, "output": {"choices": []}}
+
+
+def inspect_unscored(value: Any) -> None:
+    del value["samples"][4]["scores"]
+
+
+def mlflow(value: Any) -> None:
+    last = next(each for each in value if "king" in each["info"]["request_preview"])
+    last["info"]["state"] = "ERROR"
+    last["data"]["spans"][0]["attributes"]["mlflow.spanOutputs"] = "null"
+    # Its scorer `short` gave a grade all the same: there is no answer, so there is no judgement.
+    assert any(each["assessment_name"] == "short" for each in last["info"]["assessments"])
+
+
+def mlflow_scorer(value: Any) -> None:
+    last = next(each for each in value if "king" in each["info"]["request_preview"])
+    said = next(each for each in last["info"]["assessments"] if each["assessment_name"] == "key_fact")
+    said["feedback"] = {"value": None, "error": {"error_code": "X", "error_message": "scorer raised"}}
+
+
+def ragas(value: Any) -> None:
+    assert value[4]["faithfulness"] is None
+
+
+FAILED: list[tuple[str, Callable[[Any], None], str, bool]] = [
+    ("promptfoo/results.json", promptfoo, "has-key-fact", False),
+    ("deepeval/latest_test_run.json", deepeval, "Key_fact", True),
+    ("deepeval/latest_test_run.json", deepeval_without_an_answer, "Key_fact", False),
+    ("inspect/log.json", inspect, "complete", False),
+    ("inspect/log.json", inspect_unscored, "complete", True),
+    ("mlflow/traces.jsonl", mlflow, "key_fact", False),
+    ("mlflow/traces.jsonl", mlflow_scorer, "key_fact", True),
+    ("ragas/result.jsonl", ragas, "faithfulness", True),
+]
+
+
+@pytest.mark.parametrize(("name", "fail", "aspect", "has_answer"), FAILED)
+def test_what_failed_is_missing(
+    name: str, fail: Callable[[Any], None], aspect: str, has_answer: bool, tmp_path: Path
+) -> None:
+    value = loaded(name)
+    fail(value)
+    log = log_of(tmp_path, value)
+    query = next(each.query_id for each in log.questions if "king" in each.text)
+    said = [each for each in log.judgements if each["query_id"] == query and each["aspect"] == aspect]
+    assert [each["status"] for each in said] == ["error"]
+    assert "grade" not in said[0]
+    assert "label" not in said[0]
+    assert any(answer.query_id == query for answer in log.answers) == has_answer
+    if not has_answer:
+        assert {each["status"] for each in log.judgements if each["query_id"] == query} == {"error"}
+        assert log.left_out == {"answers that failed": 1}
+    known = [each["grade"] for each in log.judgements if each["aspect"] == aspect and "grade" in each]
+    measure = f"grade(aspect={aspect})"
+    with pytest.raises(MissingJudgements, match="1 judgements"):
+        rageval.evaluate_answers(measure, log.judgements)
+    # Of promptfoo two questions were asked twice: the question is the unit.
+    of_question: dict[str, list[float]] = {}
+    for each in log.judgements:
+        if each["aspect"] == aspect and "grade" in each:
+            of_question.setdefault(each["query_id"], []).append(each["grade"])
+    means = [sum(grades) / len(grades) for grades in of_question.values()]
+    (scores,) = rageval.evaluate_answers(measure, log.judgements, on_missing="skip").values()
+    assert scores.scores[0].value == pytest.approx(sum(means) / len(means))
+    assert len(known) >= len(means) == 4
+
+
+@pytest.mark.parametrize(("name", "fail", "aspect", "has_answer"), FAILED[:3])
+def test_scores_end_with_3(
+    name: str, fail: Callable[[Any], None], aspect: str, has_answer: bool, tmp_path: Path
+) -> None:
+    value = loaded(name)
+    fail(value)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    done = CliRunner().invoke(main, ["import", str(path), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    judged = str(tmp_path / "out" / "judged.jsonl")
+    done = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
+    assert done.exit_code == 3, done.output
+    assert "are missing (1 error)" in done.output
+    assert "0.0000" not in done.stdout
+
+
+def test_two_systems_and_repeats_and_one_that_failed(tmp_path: Path) -> None:
+    """A list variable, two prompts, and `--repeat 2`, which gives each repetition a testIdx of its own."""
+    value = loaded("promptfoo/results.json")
+    rows = value["results"]["results"]
+    value["results"]["results"] = [
+        deepcopy(row) | {"promptIdx": prompt, "testIdx": row["testIdx"] + 7 * again}
+        for prompt in (0, 1)
+        for again in (0, 1)
+        for row in rows
+    ]
+    failed = value["results"]["results"][13]  # of the first prompt, a5, the second time
+    assert failed["vars"]["query_id"] == "a5"
+    failed |= {
+        "failureReason": 2,
+        "error": "timeout",
+        "response": None,
+        "gradingResult": None,
+        "namedScores": {},
+    }
+    log = log_of(tmp_path, value)
+    assert {answer.run_id for answer in log.answers} == {"toy-base/prompt0", "toy-base/prompt1"}
+    assert len(log.questions) == 5
+    assert len(log.answers) == 27
+    repeats: dict[tuple[str, str], int] = {}
+    for answer in log.answers:
+        repeats[answer.run_id, answer.query_id] = repeats.get((answer.run_id, answer.query_id), 0) + 1
+    assert repeats["toy-base/prompt0", "a1"] == 4
+    assert repeats["toy-base/prompt0", "a5"] == 1
+    measure = "grade(aspect=has-key-fact)"
+    with pytest.raises(MissingJudgements):
+        rageval.evaluate_answers(measure, log.judgements)
+    found = rageval.evaluate_answers(measure, log.judgements, on_missing="skip")
+    assert {run: scores.scores[0].value for run, scores in found.items()} == {
+        "toy-base/prompt0": 0.6,
+        "toy-base/prompt1": 0.6,
+    }
+
+
+def test_passages_that_come_twice_are_kept_once_and_counted(tmp_path: Path) -> None:
+    rows = loaded("ragas/result.jsonl")
+    rows[0]["retrieved_contexts"] *= 2
+    log = log_of(tmp_path, rows)
+    assert log.left_out == {"passages that stand twice in a ranking": 2}
+    assert len(log.answers[0].references) == 2
+    ranking = [doc.score for doc in log.run["ragas"] if doc.query_id == log.answers[0].query_id]
+    assert ranking == [1.0, 0.5]
+
+
+def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:
+    rows = loaded("ragas/result.jsonl")
+    rows[1]["response"] = ""
+    log = log_of(tmp_path, rows)
+    assert [answer.text for answer in log.answers][1] == ""
+    assert log.left_out == {}
+    rows[1]["response"] = None
+    log = log_of(tmp_path, rows)
+    assert len(log.answers) == 4
+    assert log.left_out == {"answers that failed": 1}
+
+
+def test_questions_are_told_apart_whatever_the_form_of_their_letters(tmp_path: Path) -> None:
+    rows = [
+        {"user_input": "Qu’est-ce  qu'un cafe\u0301 ?", "response": "文 ½", "score": 0.5},
+        {"user_input": "Qu’est-ce qu'un caf\u00e9 ?\n", "response": "\U0001f600", "score": 0.5},
+        {"user_input": "Qu’est-ce qu'un cafe ?", "response": "x", "score": 0.5},
+    ]
+    log = log_of(tmp_path, rows)
+    assert len(log.questions) == 2
+    assert [answer.repeat for answer in log.answers] == ["1", "2", "1"]
+    assert [answer.text for answer in log.answers] == ["文 ½", "\U0001f600", "x"]
+
+
+def test_variables_tell_questions_of_one_text_apart(tmp_path: Path) -> None:
+    value = loaded("promptfoo/results.json")
+    rows = value["results"]["results"][:2]
+    for row, language in zip(rows, ("nl", "fr"), strict=True):
+        row["vars"] = {"question": "Who?", "language": language}
+        row["testCase"] = {}
+    log = log_of(tmp_path, value | {"results": value["results"] | {"results": rows}})
+    assert len(log.questions) == 2
+    assert [answer.repeat for answer in log.answers] == ["", ""]
+
+
+def test_scores_that_are_distances_do_not_order_a_run(tmp_path: Path) -> None:
+    value = loaded("langfuse/traces.jsonl")
+    for trace in value:
+        for at, document in enumerate(trace["observations"][0]["output"]):
+            document["score"] = 0.1 * (at + 1)
+    log = log_of(tmp_path, value)
+    assert [doc.score for doc in log.run["toy-rag-a"][:2]] == [1.0, 0.5]
+    assert any("are they distances?" in remark for remark in log.remarks)
+
+
+def test_names_with_blanks_stand_in_a_run_all_the_same(tmp_path: Path) -> None:
+    rows = [{"q": "Who?", "a": "x", "docs": [{"id": "my file.md#0", "text": "t"}], "run": "my rag"}]
+    mapping = "question=q,answer=a,contexts=docs[].text,context_ids=docs[].id,run_id=run"
+    log = log_of(tmp_path, rows, map=mapping)
+    (doc,) = log.run["my%20rag"]
+    assert doc.doc_id == "my%20file.md#0" == log.answers[0].references[0]
+
+
+def test_grades_beyond_all_bounds_are_refused(tmp_path: Path) -> None:
+    value = loaded("inspect/log.json")
+    value["samples"][0]["scores"]["grades"]["value"] = {"faithful": 1e300}
+    with pytest.raises(rageval.InputError, match="expected as faithful a number from -1,000,000"):
+        log_of(tmp_path, value)
+
+
+def test_metrics_of_other_names_do_not_become_one(tmp_path: Path) -> None:
+    value = loaded("deepeval/latest_test_run.json")
+    for case in value["testRunData"]["testCases"]:
+        case["metricsData"].append(case["metricsData"][0] | {"name": "Key (fact)", "score": 0.25})
+    log = log_of(tmp_path, value)
+    assert {each["aspect"]: each["rubric"] for each in log.judgements} == {
+        "Key_fact": "deepeval/Key fact",
+        "Key_fact_2": "deepeval/Key (fact)",
+    }
