@@ -37,7 +37,7 @@ def test_the_files_are_what_rageval_reads() -> None:
     result = done("import", PROMPTFOO, "--map", MAP, "-o", "prod")
     assert result.stdout == ""
     assert (
-        "promptfoo 0.121.20: 7 answers, 5 questions, 1 runs, 6 retrieved, 4 passages, 14 judgements"
+        "promptfoo 0.121.20: 7 answers, 5 questions, 1 run, 6 retrieved, 4 passages, 14 judgements"
         in result.stderr
     )
     names = {path.name for path in Path("prod").iterdir()}
@@ -89,7 +89,7 @@ def test_a_run_goes_through_a_pipe() -> None:
 def test_a_dry_run_writes_nothing_and_says_all() -> None:
     result = done("import", LOGS / "ragas/result.csv", "--dry-run")
     assert result.stdout.startswith(
-        "ragas: 5 answers, 5 questions, 1 runs, 6 retrieved, 4 passages, 10 judgements"
+        "ragas: 5 answers, 5 questions, 1 run, 6 retrieved, 4 passages, 10 judgements"
     )
     assert "ids of 6 passages are made from the text: they change with it" in result.stderr
     assert list(Path().iterdir()) == []
