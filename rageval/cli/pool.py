@@ -1,13 +1,15 @@
-"""`rageval pool check`: what a new run would leave unjudged."""
+"""`rageval pool`: what a new run would leave unjudged, and what to judge next."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from rageval.cli._options import Group, output_option, shared
+from rageval.cli._options import METAVAR, QRELS, Group, output_option, shared
 from rageval.cli._output import print_lines
+from rageval.errors import UsageError
 
 
 @click.group(no_args_is_help=True, cls=Group)
@@ -17,6 +19,7 @@ def pool() -> None:
     \b
     rageval pool check new.run --against collection
     rageval pool check new.run --against qrels.nugget --depth 20 -o more.jsonl
+    rageval pool next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
     """
 
 
@@ -38,3 +41,41 @@ def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None
     from rageval.building.collection import check_runs
 
     print_lines(check_runs(runs, against, depth, output))
+
+
+@pool.command("next")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--judged", type=QRELS, metavar=METAVAR, required=True, help="The judgements there are.")
+@shared("--measure", multiple=False, required=True, help="By which runs are compared, such as ap or p@10.")
+@click.option("-n", "--number", type=click.IntRange(1), default=100, show_default=True, help="Of documents.")
+@shared("--depth", help="Only documents above this rank (default: above the measure's cut-off).")
+@output_option("-o", "--output", metavar="FILE", help="The documents, as a pool (default: standard output).")
+def _next(
+    runs: tuple[str, ...], judged: Any, measures: str, number: int, depth: int | None, output: Path | None
+) -> None:
+    """Show which unjudged documents can still change which RUN is better, the weightiest first.
+
+    Between what bounds two runs differ, whatever the unjudged documents are, is printed for each pair; where
+    these leave out 0 it is decided, and asks for nothing more. Judge what is listed, add it to the
+    judgements, and ask again, until every pair is decided or nothing that is left matters. A mean over what
+    was chosen so is no estimate: what holds are the bounds (rageval compare --bounds).
+    """
+    from rageval.building.adaptive import next_batch
+    from rageval.files.writing import write_lines
+    from rageval.measures.base import Measure
+    from rageval.measures.parsing import parse_measures
+    from rageval.scoring.evaluation import Evaluator
+    from rageval.scoring.sources import run_source
+
+    found = parse_measures(measures)
+    if len(found) != 1 or not isinstance(found[0], Measure):
+        raise UsageError(f"-m {measures}: expected one measure of rageval's, such as ap")
+    evaluator = Evaluator(found, judged, nothing_judged="zero", bounds=True)
+    batch = next_batch(found[0], list(map(run_source, runs)), evaluator, number, depth)
+    if output is not None:
+        write_lines(output, batch.pool_lines())
+        print_lines(batch.lines())
+        return
+    for line in batch.lines():
+        click.echo(f"rageval: {line}", err=True)
+    print_lines(batch.pool_lines())

@@ -188,16 +188,48 @@ def _certain_verdict(
 
     Each run is its rankings and its values by query.
     """
+    ends = apart(measure, topics, ("", ""), (one[0], other[0]), (one[1], other[1]))
+    return HIGHER if ends.low > SLACK else LOWER if ends.high < -SLACK else UNDECIDED
+
+
+class Apart(NamedTuple):
+    """Between what bounds the mean of a run is above that of another, whatever the unjudged documents are.
+
+    `open` are the queries whose bounds are apart: of the others no document can change anything.
+    """
+
+    run: str
+    other: str
+    low: float
+    high: float
+    open: frozenset[str]
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether one of the two is above the other, or none, for certain."""
+        return self.low > SLACK or self.high < -SLACK or self.high - self.low <= SLACK
+
+
+def apart(
+    measure: Measure,
+    topics: Mapping[str, Topic],
+    names: tuple[str, str],
+    rankings: tuple[_Rankings, _Rankings],
+    values: tuple[Mapping[str, float], Mapping[str, float]],
+) -> Apart:
+    """Return the bounds of what the first run's mean can be above the second's, over all completions."""
     bounds = bounds_of(measure)
-    lows, highs = [], []
-    for query in one[1]:
-        values = one[1][query], other[1][query]
-        first, second = (_numbered(topics[query], run.get(query, ())) for run in (one[0], other[0]))
-        ends = bounds.difference(topics[query], Both(first, second), values, measure.k, measure.parameters)
+    lows, highs, unsure = [], [], set()
+    for query in values[0]:
+        here = values[0][query], values[1][query]
+        first, second = (_numbered(topics[query], run.get(query, ())) for run in rankings)
+        ends = bounds.difference(topics[query], Both(first, second), here, measure.k, measure.parameters)
         lows.append(ends.low)
         highs.append(ends.high)
+        if ends.high - ends.low > SLACK:
+            unsure.add(query)
     low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
-    return HIGHER if low > SLACK else LOWER if high < -SLACK else UNDECIDED
+    return Apart(*names, low, high, frozenset(unsure))
 
 
 def _numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
