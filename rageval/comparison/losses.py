@@ -169,10 +169,8 @@ class Diagnosis:
             "in_passages": self.in_passages,
             "shares": {kind: self.shares[kind]._asdict() for kind in KINDS},
             "counts": dict(self.counts),
-            "what_if": {name: found and found._asdict() for name, found in self.what_if.items()},
-            "abstention": {
-                name: None if value != value else value for name, value in self.abstention.items()
-            },
+            "what_if": {name: found and _plain(found._asdict()) for name, found in self.what_if.items()},
+            "abstention": _plain(self.abstention),
             "by": {name: {group: dict(found) for group, found in of.items()} for name, of in self.by.items()},
             "worst": [
                 {
@@ -192,6 +190,11 @@ class Diagnosis:
             "remarks": list(self.remarks),
             "signature": self.signature,
         }
+
+
+def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    """Return numbers as JSON has them: None for what is not defined."""
+    return {name: None if value != value else value for name, value in numbers.items()}
 
 
 class Evidence:

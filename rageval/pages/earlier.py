@@ -1,4 +1,4 @@
-"""The JSON that earlier commands printed (`score`, `compare`, `agree`, `report show`), as a report."""
+"""The JSON that earlier commands printed (`score`, `compare`, `agree`, `diagnose`, …), as a report."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
 from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
-_EXPECTED = "the output of rageval score, compare, agree or report show with --format json"
-_FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format)"\s*:')
+_EXPECTED = "the output of rageval score, compare, agree, diagnose or report show with --format json"
+_FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format|diagnosis)"\s*:')
 _ONLY_MEANS = (
     "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
     " intervals, tests and differences"
@@ -51,7 +51,7 @@ def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside
             if isinstance(error, InputError | UsageError):
                 raise
             raise InputError(f"{name_of(file)}: expected {_EXPECTED}; {error!r:.200}") from None
-    if not report["cells"] and not report.get("judging"):
+    if not report["cells"] and not report.get("judging") and not report.get("diagnoses"):
         raise InputError(f"{', '.join(map(name_of, files))}: nothing to report; expected {_EXPECTED}")
     return finished(report, results, extra)
 
@@ -82,6 +82,8 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
         report.setdefault("judging", []).append(_passport(found, name))
         if found.get("positions"):
             report.setdefault("positions", []).append({**found["positions"], "judge": name})
+    elif "diagnosis" in found:
+        report.setdefault("diagnoses", []).append(_diagnosis(found))
     elif found.get("format") == FORMAT:
         if report["cells"]:
             raise UsageError(f"{name}: is a whole report; expected no other file beside it")
@@ -93,6 +95,34 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
     else:
         raise InputError(f"{name}: expected {_EXPECTED}, found the keys {', '.join(map(str, found)):.200}")
     return []
+
+
+def _diagnosis(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a diagnosis says, as far as a page shows it; numbers are numbers, and texts texts."""
+
+    def numbers(said: Mapping[str, Any] | None) -> dict[str, float | None] | None:
+        if said is None:
+            return None
+        return {n: None if said[n] is None else float(said[n]) for n in ("value", "low", "high")}
+
+    return {
+        "run": str(found["run"]),
+        "depth": int(found["depth"]),
+        "recall": float(found["recall"]),
+        "in_passages": float(found["in_passages"]),
+        "shares": {str(kind): numbers(share) for kind, share in found["shares"].items()},
+        "counts": {str(kind): int(found["counts"][kind]) for kind in found["shares"]},
+        "what_if": {str(name): numbers(gain) for name, gain in found["what_if"].items()},
+        "worst": [
+            {
+                "query_id": str(each["query_id"]),
+                "recall": float(each["recall"]),
+                "lost": [{"how": str(lost["how"]), "text": str(lost["text"])} for lost in each["lost"]],
+            }
+            for each in found["worst"]
+        ],
+        "signature": str(found["signature"]),
+    }
 
 
 def _take_scores(found: Mapping[str, Any], report: Report, name: str, settings: Settings) -> list[Scores]:

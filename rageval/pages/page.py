@@ -53,7 +53,7 @@ _SCRIPTS = ("texts.js", "basics.js", "table.js", "charts.js", "differences.js", 
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "judging", "positions"))
-_OPTIONAL |= dict.fromkeys(("spending", "topics"))
+_OPTIONAL |= dict.fromkeys(("spending", "topics", "diagnoses"))
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
