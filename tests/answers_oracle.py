@@ -95,7 +95,14 @@ ACCURATE = ACCURATE._replace(rubric="answer-accuracy", nothing="inaccurate")
 SENTENCE = labelled("inappropriate", "required", required=1, borderline=HALF, unnecessary=0, unlabelled=0)
 SENTENCE.worth["inappropriate"] = Fraction(-1)
 SENTENCE = SENTENCE._replace(rubric="sentence-relevance", of_answers=True)
-NOT_BY_ALL = (GAME, COMPOUND, SENTENCE)
+STATED = NUGGET._replace(rubric="nugget-support")
+ATTESTED = NUGGET._replace(rubric="attested-nugget")
+ATTESTS = CITATION._replace(rubric="citation-support")
+RELEVANT = labelled("not_relevant", "relevant", relevant=1, not_relevant=0)
+RELEVANT = RELEVANT._replace(rubric="citation-relevance", of_answers=True)
+NEED = labelled("required", "not_required", required=0, repeated=1, negative=1, not_required=1)
+NEED = NEED._replace(rubric="citation-need")
+NOT_BY_ALL = (NEED, GAME, COMPOUND, SENTENCE)
 AUDIT = labelled("non_relevant", "relevant", relevant=1, partially_relevant=HALF, non_relevant=0)
 CORRECTNESS = Scale({}, -1, 2, "correctness")
 FAITHFULNESS = Scale({}, -1, 1, "faithfulness")
@@ -116,6 +123,7 @@ class Judged(NamedTuple):
     grade: Value
     importance: str | None
     weight: Fraction
+    weighs: bool = True
 
 
 class Part:
@@ -172,6 +180,7 @@ class Part:
             grade,
             row.get("importance"),
             Fraction(1) if weight is None else Fraction(weight),
+            weight is not None,
         )
 
     def missing(self, scale: Scale, turned: bool) -> tuple[str | None, Value]:
@@ -323,9 +332,9 @@ def cited_sentences(part: Part, credit: str) -> list[list[Value]]:
     return found
 
 
-def cited_grades(part: Part) -> list[list[Value]]:
+def cited_grades(part: Part, scale: Scale = CITATION) -> list[list[Value]]:
     """For each sentence that cites, what its citations are worth, in order; None where that is missing."""
-    rows = part.on(CITATION)
+    rows = part.on(scale)
     if part.answer is None:
         sentences: dict[str, list[Value]] = {}
         for row in rows:
@@ -461,6 +470,49 @@ def pass_rate(part: Part, aspect: str) -> Value:
     return mean(grades(part.known(PASS)), part.rules)
 
 
+def citation_relevance(part: Part) -> Value:
+    found = cited_grades(part, RELEVANT)
+    return mean([value for values in found for value in values if value is not None], part.rules)
+
+
+def sentence_support(part: Part) -> Value:
+    values = [
+        None if None in found and all(value in (None, 1) for value in found) else Fraction(set(found) == {1})
+        for found in cited_grades(part, ATTESTS)
+    ]
+    known = [value for value in values if value is not None]
+    said = {row.aspect: row.label for row in part.on(NEED)}
+    unjudged = {"skip": None, "worst": "required", "best": "not_required"}[part.end]
+    needs = [said.get(str(at), unjudged) for at, (_, docs) in enumerate(part.answer or ()) if not docs]
+    return share(sum(known, Fraction(0)), len(known) + needs.count("required"), part.rules)
+
+
+def nugget_coverage(part: Part, importance: str, attested: str) -> Value:
+    above = below = Fraction(0)
+    for row in part.known(ATTESTED if attested == "only" else STATED):
+        weight = Fraction(1) if importance == "all" else max(row.weight, Fraction(0))
+        if importance == "weighted" and not row.weighs:
+            weight = Fraction(2 if row.importance == "vital" else 1)
+        above += weight * (row.grade == 1)
+        below += weight
+    return share(above, below, part.rules)
+
+
+def argue_f1(part: Part, importance: str, attested: str) -> Value:
+    precision, recall = sentence_support(part), nugget_coverage(part, importance, attested)
+    if precision is None or recall is None:
+        return None
+    return 2 * precision * recall / (precision + recall) if precision + recall else Fraction(0)
+
+
+def sentences(part: Part) -> Value:
+    return None if part.answer is None else Fraction(len(part.answer))
+
+
+def nuggets(part: Part) -> Value:
+    return Fraction(len(part.on(STATED))) or None
+
+
 def dragun_support(part: Part) -> Value:
     return stance(part, 1)
 
@@ -556,6 +608,7 @@ MEASURES: dict[str, Callable[..., Value]] = {
             bank_groundedness,
             audit_share,
         ),
+        *(citation_relevance, sentence_support, nugget_coverage, argue_f1, sentences, nuggets),
         *(dragun_support, dragun_contradiction, dragun_questions, answer_accuracy, sentence_share),
         *(citation_coverage, citation_share, document_precision, document_recall),
         *(lexical_recall, token_f1, grade, pass_rate),
@@ -597,12 +650,15 @@ def evaluate(
 def of_left_out(name: str, part: Part, parameters: Mapping[str, Any]) -> Value:
     """The value, 0 where a measure of judgements has none for an answer that the system does not have."""
     value = MEASURES[name](part, **parameters)
-    nothing = value is None and part.left_out and name not in ("length", "citations")
+    rows = [row for scale in SCALES.get(name, (SHARE,)) for row in of_scale(part.table.rows, scale)]
+    judged = any(row["query_id"] == part.query for row in rows)
+    nothing = value is None and part.left_out and judged and name not in ("length", "citations", "sentences")
     return Fraction(0) if nothing and name not in OF_NUMBERS else value
 
 
 OF_NUMBERS = ("correctness", "faithfulness", "correctness_share", "faithfulness_share", "lexical_recall")
-OF_NUMBERS += ("token_f1",)
+OF_NUMBERS += ("token_f1", "grade", "pass_rate", "rank_score", "win_rate", "audit_share")
+OF_NUMBERS += ("bank_precision", "bank_recall", "bank_groundedness")
 
 
 def average(values: Iterable[Value]) -> Value:

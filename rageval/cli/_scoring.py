@@ -311,7 +311,7 @@ def _of_left_out(results: Sequence[Scores], grades: JudgementTable, rules: Answe
     from rageval.scoring.assessing import left_out
 
     total = len(grades.queries.words)
-    what = "score 0; --intersection leaves them out"
+    what = "score 0 where others were judged; --intersection leaves them out"
     if rules.intersection or rules.compat in _OF_THE_ANSWERS:
         what = "are left out"
     if not any(score.said_by for scores in results for score in scores.scores):

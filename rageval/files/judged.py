@@ -1,16 +1,19 @@
 """Judgements of answers as tracks and other tools write them, turned into rows of ours.
 
-RAGDoll's and TREC's support, DRAGUN's stances and similar questions, MedAESQA's (BioGen's) sentences,
-RAGChecker's claims. A file is known by its content. What nobody could judge becomes a row that failed, never
-a grade.
+Auto-ARGUE's judgements of reports, RAGDoll's and TREC's support, DRAGUN's stances and similar questions,
+MedAESQA's (BioGen's) sentences, RAGChecker's claims. A file is known by its content. What nobody could judge
+becomes a row that failed, never a grade. Which of a bank's questions a report answers is read as what was
+matched: only the bank says what answers a question needs.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -36,15 +39,31 @@ _Cited = tuple[tuple[str, ...], ...]
 _AT_ONCE = 10_000  # rows
 
 
+class Match(NamedTuple):
+    """A question of a bank, and those of its answers that a sentence states; None where that is not known.
+
+    `attested`: whether the document that it cites says what the sentence says, None where that is not known.
+    """
+
+    question: str | None
+    answers: tuple[str, ...]
+    attested: bool | None = None
+
+
 class JudgedLine(NamedTuple):
     """Rows of one stretch of a file, and of answers that stand there whole what each sentence cites.
 
-    `cited` is by run and query; `known` are answers of which there is a record, and be it that it is empty.
+    `cited` and `texts`, of sentences, are by run and query; `known` are answers of which there is a record,
+    and be it that it is empty. Of a report that was matched with a bank of questions, `matched` says with
+    what; `unknown` counts kinds of judgement that no measure knows.
     """
 
     rows: list[Row]
     cited: Mapping[tuple[str, str], _Cited] = {}
     known: Sequence[tuple[str, str]] = ()
+    texts: Mapping[tuple[str, str], Sequence[str]] = {}
+    matched: Mapping[tuple[str, str], tuple[Match, ...]] = {}
+    unknown: Mapping[str, int] = {}
 
 
 class _Supported(msgspec.Struct):
@@ -254,7 +273,168 @@ _MEDAESQA: RecordForm[JudgedLine] = RecordForm(
     _MedicalQuestion,
     _from_medaesqa,
 )
-_FORMS = (_OF_SUPPORT, _MEDAESQA)
+
+
+class _Provenance(msgspec.Struct):
+    """Of what a judgement is."""
+
+    doc_id: Id | None = None
+
+
+class _Nugget(msgspec.Struct):
+    """A question with the answers that a sentence gives."""
+
+    question_text: str
+    matched_answer: list[str] | str | None = None
+
+
+class _Response(msgspec.Struct):
+    """What was said: the fields of all kinds."""
+
+    doc_id: Id | None = None
+    is_relevant: bool | None = None
+    is_attested: bool | None = None
+    matched_nuggets: list[_Nugget] | None = None
+
+
+class _Judgement(msgspec.Struct):
+    """A judgement of a sentence, or of a document that it cites."""
+
+    judgment_type_id: str
+    response: dict[str, Any] | None = None
+    provenance: _Provenance | None = None
+
+
+class _CitedDocument(msgspec.Struct):
+    """A document that is cited."""
+
+    doc_id: Id
+
+
+class _Segment(msgspec.Struct):
+    """A sentence of a report."""
+
+    text: str = ""
+    citations: list[_CitedDocument] = []
+    judgments: list[_Judgement] = []
+
+
+class _JudgedReport(msgspec.Struct):
+    """A line of Auto-ARGUE's."""
+
+    report: dict[str, Any]
+    judgments: list[_Segment] | None = None
+    sentence_judgments: list[_Segment] | None = None
+
+
+_RELEVANCE, _ATTESTED = "CITED_DOCUMENT_RELEVANCE", "SENTENCE_ATTESTED"
+_MATCHED = "SENTENCE_ANSWERS_QUESTION"
+_ARGUE_TOPICS = ("topic_id", "request_id", "narrative_id")
+
+
+def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
+    metadata = line.report.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    topics = {str(said[key]) for key in _ARGUE_TOPICS if said.get(key) is not None}
+    if len(topics) != 1:
+        raise Unfit(f"expected one topic in `report.metadata`, found {', '.join(sorted(topics)) or 'none'}")
+    query = identifier(topics.pop(), "report.metadata.topic_id", limits)
+    run = identifier(str(said.get("run_id", "")), "report.metadata.run_id", limits)
+    segments = line.sentence_judgments if line.judgments is None else line.judgments
+    rows: list[Row] = []
+    matched: list[Match] = []
+    unknown: dict[str, int] = {}
+    place = {"query_id": query, "run_id": run}
+    for number, segment in enumerate(segments or ()):
+        at = place | {"aspect": str(number)}
+        attested: dict[str, bool | None] = {}
+        for judgement in segment.judgments:
+            _take(judgement, segment, at, rows, attested, unknown, limits)
+        for judgement in segment.judgments:
+            if judgement.judgment_type_id == _MATCHED:
+                matched += _matches(judgement, attested)
+    cited = tuple(
+        tuple(
+            dict.fromkeys(identifier(each.doc_id, "citations.doc_id", limits) for each in segment.citations)
+        )
+        for segment in segments or ()
+    )
+    texts = [segment.text for segment in segments or ()]
+    here = run, query
+    whole = {here: tuple(matched)}
+    return JudgedLine(rows, {here: cited}, texts={here: texts}, matched=whole, unknown=unknown)
+
+
+def _take(
+    judgement: _Judgement,
+    segment: _Segment,
+    at: Row,
+    rows: list[Row],
+    attested: dict[str, bool | None],
+    unknown: dict[str, int],
+    limits: Limits,
+) -> None:
+    """Make a row of a judgement, or note that no measure knows its kind."""
+    kind = judgement.judgment_type_id
+    if kind == _MATCHED:
+        return
+    said = msgspec.convert(judgement.response or {}, _Response)
+    if kind == _RELEVANCE:
+        verdict = {True: "relevant", False: "not_relevant", None: ""}[said.is_relevant]
+        row = {"rubric": "citation-relevance", "item_id": _document(judgement, said, segment, limits)}
+        rows.append(at | row | _verdict(_OF_RELEVANCE, verdict))
+    elif kind == _ATTESTED:
+        doc = _document(judgement, said, segment, limits)
+        attested[doc] = said.is_attested
+        verdict = {True: "2", False: "0", None: ""}[said.is_attested]
+        rows.append(at | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict))
+    else:
+        unknown[kind] = unknown.get(kind, 0) + 1
+        answers = [value for value in (judgement.response or {}).values() if isinstance(value, bool)]
+        yes = ("yes" if answers[0] else "no") if len(answers) == 1 else ""
+        row = {"rubric": "argue-other", "aspect": f"{kind} {at['aspect']}"}
+        given = None if judgement.provenance is None else judgement.provenance.doc_id
+        row["item_id"] = "answer" if given is None else identifier(given, "provenance.doc_id", limits)
+        rows.append(at | row | _verdict(_YES, yes))
+
+
+_OF_RELEVANCE = {name: name for name in ("relevant", "not_relevant")}
+_YES = {name: name for name in ("yes", "no")}
+
+
+def _document(judgement: _Judgement, said: _Response, segment: _Segment, limits: Limits) -> str:
+    """Return the document that a judgement is of: the one it names, or the only one that is cited."""
+    given = said.doc_id
+    if given is None and judgement.provenance is not None:
+        given = judgement.provenance.doc_id
+    if given is None and len(segment.citations) == 1:
+        given = segment.citations[0].doc_id
+    if given is None:
+        raise Unfit(f"a judgement {judgement.judgment_type_id} that names no document (provenance.doc_id)")
+    return identifier(given, "provenance.doc_id", limits)
+
+
+def _matches(judgement: _Judgement, attested: Mapping[str, bool | None]) -> Iterator[Match]:
+    """Yield the questions that a sentence answers."""
+    given = None if judgement.provenance is None else judgement.provenance.doc_id
+    is_attested = next(iter(attested.values())) if len(attested) == 1 else attested.get(str(given))
+    if judgement.response is None:
+        yield Match(None, (), is_attested)
+        return
+    for nugget in msgspec.convert(judgement.response, _Response).matched_nuggets or ():
+        answers = nugget.matched_answer
+        texts = (answers,) if isinstance(answers, str) else tuple(answers or ())
+        yield Match(nugget.question_text, texts, is_attested)
+
+
+_ARGUE: RecordForm[JudgedLine] = RecordForm(
+    "judgements of Auto-ARGUE",
+    "{report: {metadata}, judgments or sentence_judgments: [{text, citations, judgments: [{…}]}]}",
+    lambda record: "report" in record and ("judgments" in record or "sentence_judgments" in record),
+    _JudgedReport,
+    _from_argue,
+)
+_FORMS = (_OF_SUPPORT, _MEDAESQA, _ARGUE)
 
 _LABEL = ("annotation", "auto_assessment", "assessment", "label")
 _STANCES = {name: name for name in ("supports", "partial", "none", "contradicts")}
@@ -295,8 +475,24 @@ def _table_of(header: Sequence[str]) -> _Table | None:
     return None
 
 
+_ANNOTATIONS = ("topic_id", "annotation_job", "annotation")  # columns of RAGTIME's, between tabs
+_NAME = re.compile(r"(\.judgments)?\.tsv(\.\w+)?$")
+
+
 def _header(line: str) -> list[str]:
     return [name.strip().lower() for name in next(csv.reader([line]), [])]
+
+
+def _is_annotations(line: bytes) -> bool:
+    columns = line.decode("utf-8", "replace").strip().lower().split("\t")
+    return set(_ANNOTATIONS) <= set(columns)
+
+
+_OF_LONG = (
+    (b'"machine_generated_answers"', b'"question_id"'),
+    (b'"report"', b'"responses"', b'"metadata"'),
+    (b'"sentences"', b'"support"', b'"run_id"'),
+)
 
 
 def is_judged(start: bytes) -> bool:
@@ -312,11 +508,13 @@ def is_judged(start: bytes) -> bool:
         return True
     line = text.partition(b"\n")[0]
     if not line.startswith(b"{"):
+        if b"\t" in line:
+            return _is_annotations(line[:1000])
         return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
     try:
         record = msgspec.json.decode(line, type=dict[str, Any])
-    except (ValueError, RecursionError):
-        return any(key in text for key in (b'"machine_generated_answers"',)) and b'"question_id"' in text
+    except (ValueError, RecursionError):  # the beginning of a long line
+        return any(all(key in text for key in keys) for keys in _OF_LONG)
     return any(form.fits(record) for form in _FORMS)
 
 
@@ -340,6 +538,8 @@ def read_judged(
     elif text.startswith(b"["):
         for judged in _of_array(source, limits):
             yield [1] * len(judged.rows), judged
+    elif _is_annotations(text.partition(b"\n")[0]):
+        yield from _of_annotations(source, limits)
     else:
         yield from _of_table(source, limits)
 
@@ -399,41 +599,81 @@ def _told(source: Source, where: str = "") -> Iterator[None]:
         raise InputError(f"{name_of(source)}:1: {visible(where)}{error}") from None
 
 
-def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
-    name = name_of(source)
-    content = _whole(source, limits)
+def _cells(source: Source, limits: Limits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) of a table, the first of them its header."""
+    name, content = name_of(source), _whole(source, limits)
     try:
-        reader = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
+        text = content.decode()
     except UnicodeDecodeError as error:
         at = error.start + 1
         raise InputError(f"{name}:1: byte {at} is not UTF-8; convert it (iconv -t UTF-8)") from None
-    lines: list[int] = []
-    rows: list[Row] = []
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    begin, columns = 1, 0
     try:
-        header = [column.strip().lower() for column in next(reader, [])]
-        table = _table_of(header)
-        if table is None:
-            found = quoted(",".join(header).encode())
-            raise InputError(f"{name}:1: expected a table of DRAGUN's, found {found}")
-        read = _reader_of(table, header, limits)
-        begin = reader.line_num + 1
         for cells in reader:
             line, begin = begin, reader.line_num + 1
             if not any(cells):
                 continue
-            if len(cells) != len(header):
-                raise InputError(f"{name}:{line}: expected {len(header)} columns, found {len(cells)}")
-            try:
-                rows.append(read(cells))
-            except Unfit as error:
-                raise InputError(f"{name}:{line}: {error}") from None
-            lines.append(line)
-            if len(rows) == _AT_ONCE:
-                yield lines, JudgedLine(rows)
-                lines, rows = [], []
+            columns = columns or len(cells)
+            if len(cells) != columns:
+                raise InputError(f"{name}:{line}: expected {columns} columns, found {len(cells)}")
+            yield line, cells
     except csv.Error as error:
-        raise InputError(f"{name}:{reader.line_num}: expected CSV ({error})") from None
+        raise InputError(f"{name}:{reader.line_num}: expected a table ({error})") from None
+
+
+def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
+    name, read = name_of(source), None
+    lines: list[int] = []
+    rows: list[Row] = []
+    for line, cells in _cells(source, limits, ","):
+        if read is None:
+            header = [column.strip().lower() for column in cells]
+            table = _table_of(header)
+            if table is None:
+                raise InputError(
+                    f"{name}:{line}: expected a table of DRAGUN's, found {quoted(str(cells).encode())}"
+                )
+            read = _reader_of(table, header, limits)
+            continue
+        try:
+            rows.append(read(cells))
+        except Unfit as error:
+            raise InputError(f"{name}:{line}: {error}") from None
+        lines.append(line)
+        if len(rows) == _AT_ONCE:
+            yield lines, JudgedLine(rows)
+            lines, rows = [], []
     yield lines, JudgedLine(rows)
+
+
+def _of_annotations(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
+    """Read what assessors of RAGTIME found in the reports of the run that the file is called after."""
+    name = name_of(source)
+    run = identifier(_NAME.sub("", PurePath(name).name), "the name of the file", limits)
+    matched: dict[tuple[str, str], list[Match]] = {}
+    header: list[str] = []
+    first = 1
+    for line, cells in _cells(source, limits, "\t"):
+        if not header:
+            header = [column.strip().lower() for column in cells]
+            continue
+        first = min(first, line)
+        try:
+            said = dict(zip(header, cells, strict=True))
+            query = identifier(said["topic_id"].strip(), "topic_id", limits)
+            annotation = msgspec.json.decode(said["annotation"], type=_Annotation)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{name}:{line}: expected `annotation` as JSON, found {error}") from None
+        of_topic = matched.setdefault((run, query), [])
+        of_topic += [Match(question, (answer,)) for question, answer in annotation.nugget_mentioned]
+    yield [], JudgedLine([], matched={place: tuple(found) for place, found in matched.items()})
+
+
+class _Annotation(msgspec.Struct):
+    """What an assessor noted: pairs of a question and one of its answers."""
+
+    nugget_mentioned: list[tuple[str, str]] = []
 
 
 def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable[[Sequence[str]], Row]:

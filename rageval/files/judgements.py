@@ -24,7 +24,7 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import is_report, read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
-from rageval.files.judged import is_judged, read_judged
+from rageval.files.judged import Match, is_judged, read_judged
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of_stream
 from rageval.records import Answer, Qrel
@@ -85,6 +85,14 @@ class Said(NamedTuple):
     def is_graded(self) -> bool:
         """Return whether the judgement did not fail."""
         return self.status in GRADED
+
+
+class Asked(NamedTuple):
+    """A nugget by which answers to a query are judged."""
+
+    aspect: str
+    importance: str | None
+    weight: float | None
 
 
 class AnswerFacts:
@@ -155,6 +163,8 @@ class JudgementTable:
         self.remarks: list[str] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what others made of the rows
         self.claims: dict[str, str] = {}  # for which judging was to stop: by their keys, what came of them
+        self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
+        self.asked: dict[int, list[Asked]] = {}  # by query, where a bank says it
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
         self._grade: array[float] | None = None  # as soon as anybody gives one
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
@@ -599,14 +609,30 @@ class JudgementTable:
 
     def _add_judged(self, source: Source, start: bytes, limits: Limits) -> None:
         """Read a file of judgements in another tool's form."""
-        name = name_of(source)
+        name, unknown = name_of(source), Counter[str]()
         for lines, judged in read_judged(source, start, limits):
-            self.add(name, lines, [JudgementLine(**row) for row in judged.rows], limits)
+            if judged.rows:
+                self.add(name, lines, [JudgementLine(**row) for row in judged.rows], limits)
             for (run, query), cited in judged.cited.items():
                 facts = self.facts_of(run, query)
                 facts.cited, facts.sentences = cited, len(cited)
+                if (run, query) in judged.texts:
+                    facts.lengths = _lengths(judged.texts[run, query])
             for run, query in judged.known:
                 self.facts_of(run, query).assigned = True
+            for run, query in judged.matched:
+                self.facts_of(run, query)
+            self.matched.update({place: (lines[0] if lines else 0, found)
+                                 for place, found in judged.matched.items()})  # fmt: skip
+            unknown.update(judged.unknown)
+        self.remarks += _of_unknown(name, unknown)
+
+
+def _of_unknown(name: str, unknown: Mapping[str, int]) -> Iterator[str]:
+    """Say what kinds of judgement no measure knows."""
+    if unknown:
+        kinds = ", ".join(f"{number:,} {visible(kind)[:80]}" for kind, number in sorted(unknown.items()))
+        yield f"{visible(name)}: judgements of kinds that no measure knows: {kinds}"
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:
@@ -799,11 +825,14 @@ def _of_document(qrel: Qrel) -> dict[str, Any]:
     return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
 
 
+def _lengths(texts: Sequence[str]) -> dict[str, float]:
+    return {name: float(sum(map(count, texts))) for name, count in RULES.items()}
+
+
 def _add_answer(table: JudgementTable, answer: Answer) -> None:
     """Let the length and the citations of an answer be known."""
     facts = table.facts_of(answer.run_id, answer.query_id, answer.repeat)
-    texts = [sentence.text for sentence in answer.sentences]
-    facts.lengths = {name: float(sum(map(count, texts))) for name, count in RULES.items()}
+    facts.lengths = _lengths([sentence.text for sentence in answer.sentences])
     facts.cited = tuple(sentence.citations for sentence in answer.sentences)
 
 

@@ -80,6 +80,9 @@ class _Sight(Protocol):
     def places(self, place: AnswerPlace, asker: object) -> list[Place]:
         """Return the places in all rankings."""
 
+    def knows(self, scale: Scale) -> bool:
+        """Return whether the judge said anything on a scale, of any system."""
+
     def stand_in(self) -> float:
         """Return what a missing judgement is taken for, from 0 to 1."""
 
@@ -168,6 +171,10 @@ class Assessment:
         if failed or not seen.lost or not self.skips:
             return seen.judgements
         return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
+
+    def knows(self, scale: Scale) -> bool:
+        """Return whether the judge said anything on a scale, of any system."""
+        return self._sight.knows(scale)
 
     def of_others(self, scale: Scale) -> list[Judgement]:
         """Return what was said on a scale of all other systems' answers to this query."""

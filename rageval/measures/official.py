@@ -140,6 +140,11 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     "nuggetizer": ("v_strict", "a_strict", "v", "a"),
     "crag": ("crag_score", "accuracy", "hallucination", "missing"),
     "liverag": ("correctness", "faithfulness"),
+    # RAGTIME's reports, by ARGUE
+    "ragtime": (
+        *("citation_relevance", "citation_support", "sentence_support", "nugget_coverage"),
+        *("nugget_coverage_weighted", "argue_f1", "argue_f1(importance=weighted)"),
+    ),
     # DRAGUN 2025, reports; its questions are dragun_questions
     "dragun": ("dragun_support", "dragun_contradiction"),
     # BioGen, task B, and MedAESQA: accuracy; precision, redundancy, harmfulness; citations; documents

@@ -47,6 +47,8 @@ ALIASES = {
 SETS = {"official": "trec_eval", "all_trec": "all_trec"}  # trec_eval's, without 'official:' before them
 # Short names for measures with parameters.
 SHORT = {
+    "citation_support": "citation_precision(citations=micro)",
+    "nugget_coverage_weighted": "nugget_coverage(importance=weighted)",
     "v_strict": "nugget_recall(importance=vital)",
     "a_strict": "nugget_recall",
     "v": "nugget_recall(importance=vital,credit=partial)",

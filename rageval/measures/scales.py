@@ -158,6 +158,26 @@ SENTENCE = Scale(
     by_all=False,
     nothing="unlabelled",
 )
+# As nugget support, by those sentences alone that the document they cite attests.
+ATTESTED = replace(SUPPORT, name="attested nugget support", rubrics=("attested-nugget",))
+CITED_RELEVANCE = Scale(
+    "relevance of citations",
+    ("citation-relevance",),
+    {"relevant": 1.0, "not_relevant": 0.0},
+    worst="not_relevant",
+    best="relevant",
+    of_citations=True,
+)
+NEED = Scale(
+    "need of a citation",
+    ("citation-need",),
+    {"required": 0.0, "repeated": 1.0, "negative": 1.0, "not_required": 1.0},
+    worst="required",
+    best="not_required",
+    nothing="required",
+    by_all=False,
+)
+_OTHER = Scale("judgements that no measure knows", ("argue-other",), {"yes": 1.0, "no": 0.0}, by_all=False)
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
 TOGETHER = Scale(
@@ -183,7 +203,19 @@ PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false":
 PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
 _OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE, TOGETHER, ENTAILMENT)
-ALL = (*_JUDGED, *_OF_TRACKS, POSITION, OUTCOME, HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1)
+_OF_REPORTS = (ATTESTED, CITED_RELEVANCE, NEED, _OTHER)
+ALL = (
+    *_JUDGED,
+    *_OF_TRACKS,
+    *_OF_REPORTS,
+    POSITION,
+    OUTCOME,
+    HALLUCINATED,
+    REDUNDANT,
+    LACKING,
+    LEXICAL,
+    TOKEN_F1,
+)
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)

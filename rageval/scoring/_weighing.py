@@ -7,17 +7,18 @@ from typing import Any
 
 from rageval.errors import InputError
 from rageval.files.banks import SCORED
-from rageval.files.judgements import JudgementTable, Said, distinct
+from rageval.files.judged import Match
+from rageval.files.judgements import Asked, JudgementLine, JudgementTable, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
-from rageval.measures.scales import LEXICAL, SIMILARITY, STANCE, SUPPORT
+from rageval.measures.scales import ATTESTED, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
 from rageval.scoring.assessing import _OnScale
 from rageval.text import visible
 
 Place = tuple[int, int]  # query and aspect, by number
-_OF_NUGGETS = (SUPPORT, LEXICAL, STANCE, SIMILARITY)
+_OF_NUGGETS = (SUPPORT, ATTESTED, LEXICAL, STANCE, SIMILARITY)
 _LETTERS = {"A": 4.0, "B": 2.0, "C": 1.0}  # what a question of DRAGUN's rubrics weighs by its importance
 
 
@@ -44,6 +45,70 @@ def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
     _join(table, judged, name)
     strange = [place for place, nugget in judged.items() if nugget is None]
     _remark(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
+
+
+def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
+    """Make judgements of what reports were matched with: a row for every question of the bank.
+
+    A question is supported by any of its answers (OR), or by all of them (AND), and then in part by some. One
+    that a judgement which failed may have matched is missing. Before the table is finished.
+    """
+    if not table.matched:
+        return
+    nuggets, name = _nuggets(source, [], limits)  # what there is to say of them is said when they are weighed
+    _refuse_unscored(nuggets, name)
+    banks: dict[str, list[Nugget]] = {}
+    for nugget in nuggets:
+        if nugget.answers:
+            banks.setdefault(nugget.query_id, []).append(nugget)
+    strange = 0
+    for (run, query), (line, found) in table.matched.items():
+        bank = banks.get(query, [])
+        known = {nugget.text: {answer.text for answer in nugget.answers} for nugget in bank}
+        strange += sum(each.question is not None and not known.get(each.question) for each in found)
+        records = [
+            JudgementLine(
+                query, run, "answer", nugget.nugget_id, **_verdict(nugget, found, rubric), rubric=rubric
+            )
+            for nugget in bank
+            for rubric in (_STATED, _ATTESTED)
+        ]
+        table.add(table.name, [line] * len(records), records, limits)
+    for query, bank in banks.items():
+        number = table.queries[query]
+        table.asked[number] = [Asked(n.nugget_id, n.importance, n.weight) for n in bank]
+    if strange:
+        table.remarks.append(
+            f"{strange:,} matched questions are not among those of {visible(name)}; they count for nothing"
+        )
+
+
+_STATED, _ATTESTED = SUPPORT.rubrics[1], ATTESTED.rubrics[0]
+
+
+def _verdict(nugget: Nugget, found: Iterable[Match], rubric: str) -> dict[str, Any]:
+    """Return label and status of a nugget by the answers that a report gives."""
+    answers = {answer.text for answer in nugget.answers}
+    given: set[str] = set()
+    perhaps: set[str] = set()
+    for each in found:
+        if each.question is None:  # which may have matched anything
+            perhaps |= answers
+        elif each.question == nugget.text:
+            counts = True if rubric == _STATED else each.attested
+            (given if counts else perhaps if counts is None else set()).update(
+                answers.intersection(each.answers)
+            )
+    label = _label(nugget, answers, given)
+    if label != _label(nugget, answers, given | perhaps):
+        return {"label": None, "status": "error"}
+    return {"label": label}
+
+
+def _label(nugget: Nugget, answers: set[str], given: set[str]) -> str:
+    if given == answers or (given and nugget.aggregator == "OR"):
+        return "support"
+    return "partial_support" if given else "not_support"
 
 
 def _rows(table: JudgementTable) -> Iterator[tuple[int, Place]]:

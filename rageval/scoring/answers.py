@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
@@ -18,10 +18,10 @@ from rageval.files.objects import records_of_frame
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
-from rageval.measures.ranking import pooled
+from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
-from rageval.scoring.assessing import ABSENT, JudgeOfRun, Left, NotThisJudge
+from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
 from rageval.scoring.banks import _judged_by
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups, says_something
 from rageval.text import visible
@@ -41,10 +41,23 @@ if TYPE_CHECKING:
     )
 
 _ON_MISSING = ("error", "skip", "worst", "best")
-# What another tool takes a missing judgement for, and whether an undefined value is 0 there.
-_COMPATS = {"nuggetizer": ("worst", True), "crag": ("worst", False)}
-_COMPATS |= {"ragdoll": ("skip", True), "auto-argue": ("nothing", True), "medaesqa": ("nothing", True)}
-_COMPATS |= {"ragchecker": ("nothing", True)}
+
+
+class _Compat(NamedTuple):
+    """What another tool takes a missing judgement for, and where it has 0 for what is undefined."""
+
+    missing: str
+    counts: Literal["never", "recorded", "always"] = "never"  # of answers that are there, or of all
+
+
+_COMPATS = {
+    "nuggetizer": _Compat("worst", "recorded"),
+    "crag": _Compat("worst"),
+    "ragdoll": _Compat("skip", "recorded"),
+    "auto-argue": _Compat("nothing", "always"),
+    "medaesqa": _Compat("nothing", "always"),
+    "ragchecker": _Compat("nothing", "recorded"),
+}
 COMPAT = tuple(_COMPATS)
 _SHOWN = 10
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
@@ -91,7 +104,7 @@ class AnswerRules:
     def filling(self) -> str:
         """What stands in for a missing judgement while counting how many there are."""
         if self.compat is not None:
-            return _COMPATS[self.compat][0]
+            return _COMPATS[self.compat].missing
         # An error is raised at the end, when all that is missing has been counted; until then it is left out.
         return "skip" if self.on_missing == "error" else self.on_missing
 
@@ -155,9 +168,8 @@ def evaluate_answers(
         unknown = next(name for name in rules if name not in known)
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
     grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
-    if nuggets is not None:
-        for remark in grades.remarks:
-            warnings.warn(remark, stacklevel=2)
+    for remark in grades.remarks:
+        warnings.warn(remark, stacklevel=2)
     # Before anything is computed: a query without a group would otherwise be found at the first mean.
     if checked.groups is not None:
         require_groups(checked.groups, grades.queries.words, "groups")
@@ -260,6 +272,10 @@ def read_judgements(
         grades.add_answers(path, limits)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
+    if grades.matched and nuggets is not None:
+        from rageval.scoring._weighing import match
+
+        match(grades, above("data set")(nuggets, "nuggets"), limits)
     return _asked(_weighed(grades.finish(), nuggets, limits), questions)
 
 
@@ -376,7 +392,7 @@ def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, rules: Answe
     value = each.measure.value(answer.asked_by(each.measure))
     if value != value or rules.intersection:
         # NaN is the one value that differs from itself; the usual value skips all of this.
-        value = _where_undefined(value, each.measure, answer, sight.left(answer.place), rules)
+        value = _where_undefined(value, each.measure, answer, sight, rules)
     if answer.lost:
         each.lost.update(answer.lost)
     if answer.scales != each.scales:
@@ -395,21 +411,28 @@ def _mean(values: Sequence[float], measure: Measure) -> float:
 
 
 def _where_undefined(
-    value: float, measure: Measure, answer: Assessment, left: Left, rules: AnswerRules
+    value: float, measure: Measure, answer: Assessment, sight: JudgeOfRun, rules: AnswerRules
 ) -> float:
     """Return what becomes of a value that is undefined, or of a query that was left out.
 
-    Of a system that has no answer, what rests on judgements is 0, or undefined by `intersection`. Some tools
-    have 0 for all that is undefined: nuggetizer where it has a record of the answer.
+    Of a system that has no answer where others were judged, what rests on judgements is 0, or undefined by
+    `intersection`. Some tools have 0 for what is undefined: nuggetizer where it has a record of the answer.
     """
-    if left.out and rules.intersection:
+    left_out = sight.is_left_out(answer.place[0])
+    if left_out and rules.intersection:
         return math.nan
-    has_record = answer.was_judged or left.recorded
-    by_tool = rules.compat is not None and _COMPATS[rules.compat][1] and has_record
-    counts = by_tool or (left.out and answer.scales and not answer.lost and rules.compat is None)
+    if rules.compat is None:
+        judged = left_out and any(sight.is_judged(scale, answer.place[0]) for scale in answer.scales)
+        counts = judged and not answer.lost
+    else:
+        counted = {"never": False, "always": True}.get(_COMPATS[rules.compat].counts)
+        counts = answer.was_judged or sight.has_record(answer.place) if counted is None else counted
+    if not counts or value == value or (measure.aggregate == POOL and says_something(value)):
+        return value
+    if isinstance(value, Blend):  # of which one share may be known
+        return Blend(value.rule, *(share if share == share else Share(0, 0) for share in value.shares))
     # What a measure calls nothing is usually 0; one of which low is good may say otherwise.
-    says_nothing = value != value and not (measure.aggregate == POOL and says_something(value))
-    return measure.nothing if says_nothing and counts else value
+    return measure.nothing
 
 
 def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:

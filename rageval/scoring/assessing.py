@@ -14,7 +14,7 @@ from rageval.files.judgements import AnswerFacts, JudgementTable, Said
 from rageval.files.opening import name_of
 from rageval.files.questions import read_answerable
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
-from rageval.measures.scales import ASPECTS, POSITION, RUBRICS, Scale
+from rageval.measures.scales import ASPECTS, ATTESTED, POSITION, RUBRICS, SUPPORT, Scale
 from rageval.text import visible
 
 ABSENT = "absent"  # no row at all, where other systems have one
@@ -170,6 +170,12 @@ class _OnScale:
                         for judgement in self.of(answer)[0]:
                             lost = judgement._replace(grade=math.nan, label=None)
                             found.setdefault(judgement.aspect, lost)
+            if self.scale in (SUPPORT, ATTESTED):
+                for aspect, importance, weight in table.asked.get(query, ()):
+                    said = Judgement(
+                        math.nan, None, importance, math.nan if weight is None else weight, aspect, "answer"
+                    )
+                    found.setdefault(aspect, said)
             self._banks[query] = list(found.values())
         return self._banks[query]
 
@@ -234,9 +240,10 @@ def required(table: JudgementTable, scale: Scale, asker: object) -> _OnScale:
     found = on(table, scale)
     if not found:
         there = ", ".join(map(visible, table.labels()[:8])) or "none"
+        bank = f"; which questions reports answer only the bank tells: {_GIVE}" if table.matched else ""
         raise UsageError(
             f"{asker}: {table.name} holds no judgements of {scale.name} ({scale.expected});"
-            f" labels there: {there}"
+            f" labels there: {there}{bank if scale in (SUPPORT, ATTESTED) else ''}"
         )
     return found
 
@@ -284,13 +291,6 @@ def answerable_in(table: JudgementTable) -> dict[int, bool]:
         table.kept["answerable"] = said
     found: dict[int, bool] = table.kept["answerable"]
     return found
-
-
-class Left(NamedTuple):
-    """Whether a system left a query `out`, and whether its answer is `recorded`."""
-
-    out: bool
-    recorded: bool
 
 
 class JudgeOfRun:
@@ -387,10 +387,15 @@ class JudgeOfRun:
             self._left = set(range(len(table.queries.words))) - there if told else set()
         return query in self._left
 
-    def left(self, place: AnswerPlace) -> Left:
-        """Return whether the system left a query out, and whether there is a record of its answer."""
+    def has_record(self, place: AnswerPlace) -> bool:
+        """Return whether there is a record of the answer, be it that it has nothing to be judged."""
         facts = self.facts(place)
-        return Left(self.is_left_out(place[0]), facts.assigned or facts.cited is not None)
+        return facts.assigned or facts.cited is not None
+
+    def is_judged(self, scale: Scale, query: int) -> bool:
+        """Return whether any system's answer to a query was judged on a scale by which every answer is."""
+        of_all = scale.nothing is not None or scale.of_citations
+        return of_all and bool(on(self._table, scale).bank(query))
 
     def others(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
         """Return what was said on a scale of all other systems' answers to a query.
@@ -415,6 +420,10 @@ class JudgeOfRun:
             found += said
             lost.update(status for _, status in failed)
         return Seen(found, lost, True)
+
+    def knows(self, scale: Scale) -> bool:
+        """Return whether the judge said anything on a scale, of any system."""
+        return on(self._table, scale).is_by(self._judge)
 
     def taken_for(self, scale: Scale) -> tuple[str | None, float] | None:
         """Return label and grade that a judgement is taken for that is missing; None if it is left out."""

@@ -79,6 +79,9 @@ class _Asked:
     def others(self, scale: Scale, place: object, needs: object, asker: object) -> Seen:
         return Seen([], {}, True)
 
+    def knows(self, scale: Scale) -> bool:
+        return True
+
     def taken_for(self, scale: Scale) -> None:
         return None
 

@@ -77,6 +77,15 @@ MEASURES: dict[str, list[str]] = {
     "proxies": ["lexical_recall", "lexical_recall(importance=weighted)"],
     "short answers": ["token_f1"],
     "tools": ["grade", "pass_rate"],
+    "reports": [
+        *("citation_relevance", "sentence_support", "sentences", "nuggets"),
+        *(
+            f"{name}(importance={importance},attested={attested})"
+            for name in ("nugget_coverage", "argue_f1")
+            for importance in ("all", "weighted")
+            for attested in ("any", "only")
+        ),
+    ],
     "stances": ["dragun_support", "dragun_contradiction"],
     "questions": ["dragun_questions", "dragun_questions(compound=counted)"],
     "medical answers": [
@@ -97,6 +106,7 @@ RUBRIC = {
     "games": "pairwise",
     "quality": "nugget-quality",
     "audits": "audit",
+    "reports": "nugget-support",
     "stances": "stance",
     "questions": "question-similarity",
     "medical answers": "citation-stance",
@@ -310,6 +320,30 @@ def tools(w: World) -> Table:
     return Table([ids | {"aspect": "score"} | said_by_tool() for ids, _ in w.cells()])
 
 
+def reports(w: World) -> Table:
+    """Sentences that cite nothing may need to; nuggets are judged twice."""
+    given = cited_answers(w)
+    rows = [row | {"rubric": "citation-support"} for row in given.rows]
+    rows += [
+        {key: row[key] for key in ("query_id", "run_id", "judge", "aspect", "item_id") if key in row}
+        | {"rubric": "citation-relevance"}
+        | judgement(w.rng, oracle.RELEVANT)
+        for row in given.rows
+    ]
+    for ids, query in w.cells(absent=0):
+        for number, (_, docs) in enumerate(given.answers[ids["run_id"], query]):
+            if not docs and w.rng.random() < 0.85:
+                at = {"rubric": "citation-need", "aspect": str(number)}
+                rows.append(ids | at | judgement(w.rng, oracle.NEED))
+    importance: tuple[Row, ...] = ({"importance": "vital"}, {"importance": "okay"}, {}, {"weight": 3})
+    for (ids, _), rubric in product(w.cells(), ("nugget-support", "attested-nugget")):
+        for at, weight in enumerate(importance):
+            rows.append(
+                ids | {"rubric": rubric, "aspect": f"n{at}"} | weight | judgement(w.rng, oracle.STATED)
+            )
+    return Table(rows, given.answers)
+
+
 def stances(w: World) -> Table:
     weights = [w.rng.choice((4, 2, 1, 4 / 3, 0.5)) for _ in range(4)]
     rows = [
@@ -362,6 +396,7 @@ def medical_answers(w: World) -> Table:
 
 
 DRAW: dict[str, Callable[[World], Table]] = {
+    "reports": reports,
     "stances": stances,
     "questions": questions,
     "medical answers": medical_answers,
@@ -786,6 +821,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "nugget_density": (0, float("inf")),
     "length": (0, float("inf")),
     "citations": (0, float("inf")),
+    "sentences": (0, float("inf")),
+    "nuggets": (0, float("inf")),
 }
 
 
@@ -933,9 +970,12 @@ def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Rando
     kinds = rng.sample([kind for kind in KINDS if kind != "citations"], 3)
     tables = {kind: table(rng, kind) for kind in kinds}
     rows = [{"rubric": RUBRIC[kind]} | row for kind in kinds for row in tables[kind].rows]
-    answers = {key: found for drawn in tables.values() for key, found in drawn.answers.items()}
+    # Each system answers each question: whether one was left out is told by all kinds together.
+    pairs = product({row["run_id"] for row in rows}, {row["query_id"] for row in rows})
+    answers: dict[Any, Any] = {key: [("So it is.", ())] for key in pairs}
+    answers |= {key: found for drawn in tables.values() for key, found in drawn.answers.items()}
     keys = [(*map(row.get, ("query_id", "run_id", "judge", "item_id", "aspect")),) for row in rows]
-    if len(set(keys)) < len(keys) or ("cited answers" in kinds and "nuggets" in kinds):
+    if len(set(keys)) < len(keys) or sum(bool(tables[kind].answers) for kind in kinds) > 1:
         return
     rng.shuffle(rows)
     for kind in kinds:

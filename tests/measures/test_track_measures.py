@@ -71,7 +71,7 @@ class TestDragun:
             ("topic_id,run_tag,answer_id,annotation\nt,r,a,maybe\n", ":2: expected one of supports, partial"),
             ("topic_id,run_tag,answer_id,annotation\nt,r,a\n", ":2: expected 4 columns, found 3"),
             ("topic_id,run_tag,answer_id,annotation\nt,,a,none\n", ":2: expected an id of 1 to"),
-            ('topic_id,run_tag,answer_id,annotation\nt,r,"a,none\n', "expected CSV"),
+            ('topic_id,run_tag,answer_id,annotation\nt,r,"a,none\n', "expected a table"),
             ("topic_id,run_tag,answer_id,annotation\nt,r,a,none\nt,r,a,none\n", ":3: query t, run r"),
         ],
     )
@@ -265,10 +265,10 @@ class TestRagdoll:
         assert ran.exit_code == 3
         assert "2 judgements that citation_precision needs are missing (2 error)" in ran.output
         found = rageval.evaluate_answers("citation_precision", path, on_missing="skip")
-        assert found["r"]["citation_precision"].by_query == {"14": 0.5, "15": 1.0, "16": 0.0}
-        assert found["s"]["citation_precision"].undefined == 1
+        assert str(found["r"]["citation_precision"].by_query) == "{'14': 0.5, '15': 1.0, '16': nan}"
+        assert str(found["s"]["citation_precision"].by_query) == "{'14': 0.0, '15': 0.0, '16': nan}"
         output = printed(path, "-m", "citation_precision", "--on-missing", "skip")
-        assert "r: no answer to 1 of 3 queries (score 0; --intersection leaves them out)" in output
+        assert "r: no answer to 1 of 3 queries (score 0 where others were judged;" in output
         scores = rageval.evaluate_answers("citation_precision", path, on_missing="skip", intersection=True)
         assert scores["r"]["citation_precision"].value == 0.75
         assert "|intersection:True|" in scores["r"]["citation_precision"].signature
