@@ -129,6 +129,7 @@ def _given(runs: tuple[tuple[str, str], ...]) -> _Runs:
     table: _Runs = {}
     for setting, path in runs:
         named = table.setdefault(setting, {})
+        # Short names in the pool; the whole path where two files share one.
         name = Path(path).name if Path(path).name not in named else path
         if name in named:
             raise UsageError(f"{path}: is named twice for the setting {setting}; expected each run once")
@@ -201,8 +202,10 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     """
     _refuse_own_inputs(plan)
     questions = {question.query_id: question for question in read_questions(plan.questions)}
+    # Asked before anything is read that costs time, or paid.
     if plan.nuggets is None:
         _searching.require_answers(questions.values())
+    # One budget for all steps: a limit a step would add up to several times what was allowed.
     budget, built = plan.settings.budget(), Built()
     banks = _banks(plan, questions, budget, built, say)
     topics = _topics(plan, questions, banks, budget, built, say)
@@ -233,6 +236,7 @@ def _banks(
     if plan.nuggets is not None:
         nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
     else:
+        # Without an answer a model would make the nuggets up.
         answered = {query: question for query, question in questions.items() if question.gold}
         nuggets = _written(plan, "nuggetize", answered, budget, built, say)
     banks = _by_query(nuggets)
@@ -277,6 +281,7 @@ def _topics(
 ) -> _searching.Topics:
     """Return the texts to look for; a model writes variants only where we are the ones who look."""
     written: dict[str, dict[str, list[str]]] = {}
+    # Where runs are given, somebody has searched already: variants would be paid for and not used.
     for setting in () if plan.runs else _searching.WRITTEN:
         for text in _written(plan, setting, questions, budget, built, say):
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
@@ -298,6 +303,7 @@ def _judged(
     judges = plan.support_judges or ((plan.judge,) if plan.judge is not None else ())
     if not judges:
         raise UsageError("support: no judge named; expected --judge openai:MODEL or frozen:FILE")
+    # Runs may hold other queries; a question without nuggets has nothing to be judged by.
     asked = {query: pool[query] for query in pool if query in questions and banks.get(query)}
     if not asked:
         raise InputError("support: nothing is pooled for any question that has nuggets; nothing to judge")
@@ -307,6 +313,7 @@ def _judged(
     said = said_by_all(judges, rubric, material, plan.settings, budget)
     built.steps["support"] = _manifest.of_judgements(rubric, said)
     write_lines(plan.steps / "support.jsonl", map(judgement_line, said))
+    # What each judge said is written before the vote, so that it can be looked at.
     return list(voted(said, _support.vote_of(judges, plan.settings.vote)))
 
 
@@ -321,6 +328,7 @@ def _write_collection(
     """Write what stays of the questions, with nuggets and judgements, and what became of the others."""
     qrels = list(_support.supported(judgements, threshold))
     fates = _support.fates(questions, banks, qrels, _support.failed_pairs(judgements))
+    # A dict keeps the order of the questions, which a set would lose.
     stay = dict.fromkeys(_support.kept(fates, rule))
     of_stay = {query: questions[query] for query in stay}
     texts = {query: question.text for query, question in of_stay.items()}
@@ -338,6 +346,7 @@ def _refuse_own_inputs(plan: Plan) -> None:
     sources = [*plan.inputs, *plan.frozen]
     _refuse_inputs(plan.folder, sources)
     for source in sources:
+        # Steps are overwritten as they are made; an input among them would be gone when it is read again.
         if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
             raise UsageError(f"{source}: is read from, expected another folder to write to")
 
@@ -389,6 +398,7 @@ def forecast(plan: Plan) -> Iterator[str]:
     topics = _searching.topics(questions.values(), banks, {})
     runs = _runs_of(plan, topics)
     every = _pooled_runs(plan, runs, _fusions(plan, runs))
+    # Texts are read once, for the deepest pool that is shown.
     deepest = pooled(every, max(*DEPTHS, plan.depth))
     texts = _support.texts_of(plan.corpus, _support.documents_of(deepest))
     judges = plan.support_judges or tuple(filter(None, [plan.judge]))
@@ -464,6 +474,7 @@ def forecast_pool(
     """Yield the pool of these runs at several depths, and what its judging would take, as far as is known."""
     runs = _named(words)
     deepest = pooled(runs, max(*DEPTHS, depth))
+    # Without --questions nothing but their number is known, which is enough for calls.
     asked = {query: Question(query, "") for query in deepest}
     if questions:
         asked = {question.query_id: question for question in read_questions(questions)}

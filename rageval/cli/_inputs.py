@@ -63,6 +63,7 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
             "expected runs and judgements of documents, or judged answers (JSON lines), found both;"
             " score them in two commands (answers beside judged answers: --answers FILE)"
         )
+    # One file that cannot be told is whatever is missing; of two nobody knows which.
     if len(unknown) > 1 and not inputs.qrels:
         raise UsageError(
             f"{' and '.join(map(name_of, unknown))}: streams that cannot be looked into, or whole numbers in"
@@ -70,6 +71,7 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
             " which: unpack streams first (zcat) or name files; write scores with a point (2.0), or lines"
         )
     for source in unknown:
+        # Runs can be many, judgements are one file: what is not known yet fills the gap.
         (inputs.runs if inputs.qrels else inputs.qrels).append(source)
     return inputs
 
@@ -83,6 +85,7 @@ def run_sources(
     """Return the runs, each with a name of its own: what --names says, else after its file."""
     names = [run_name(run) for run in runs]
     if len(set(names)) < len(names):
+        # Two files of one name in two folders are told apart by their paths.
         names = [str(run) if isinstance(run, str) else name for run, name in zip(runs, names, strict=True)]
     if said:
         names = _named(runs, names, said, reading)
@@ -116,6 +119,7 @@ def _tag(run: Any, reading: Reading) -> str | None:
         start = b"" if is_columnar(run) else head(run, reading.limits)
     else:
         start = start_of_stream(run) or b""
+    # Windows' editors put a byte order mark before the first line.
     lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     if reading.comments == "skip":
         lines = [line for line in lines if not line.startswith(b"#")]
@@ -220,6 +224,7 @@ def _source(word: str) -> Any:
     if not os.path.exists(word):  # also what is too long for a name, as a list of measures may be
         return None
     mode = os.stat(word).st_mode
+    # A pipe such as <(zcat run.gz) can be opened once only: it is looked into as a stream.
     return open(word, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else word
 
 
@@ -230,6 +235,7 @@ def _place_name(word: str, inputs: Inputs) -> None:
     from rageval.measures.parsing import spelled
 
     try:
+        # Parsed without importing ir_measures: a mistyped name of a file should be told at once.
         spelled(word)
     except MeasureError as error:
         if not looks_like_id(word):
@@ -246,6 +252,7 @@ def _kind(source: Any, word: str, reading: Reading) -> str | None:
 
             return kind_of_columns(source)
         return _kind_of(head(source, reading.limits), word, reading)
+    # Looked at without being taken: the reader finds the same bytes again.
     start = start_of_stream(source)
     return _kind_of(start, word, reading) if start else None
 
@@ -253,6 +260,7 @@ def _kind(source: Any, word: str, reading: Reading) -> str | None:
 def _kind_of(start: bytes, name: str, reading: Reading) -> str:
     """Tell `run`, `qrels`, `umbrela` and `json` apart by the first line that holds something."""
     start = start.removeprefix(BOM)
+    # Old Macs ended lines with \r alone.
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     if reading.comments == "skip":
         lines = [line for line in lines if not line.startswith(b"#")]
@@ -282,6 +290,7 @@ def _may_be_judged(line: bytes) -> bool:
 
 
 def _odd(line: bytes, name: str, start: bytes) -> str:
+    # What PowerShell's > writes.
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
             f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
@@ -314,6 +323,7 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
     known = [questions] if questions else [source for source in sources if _tells(source)]
     from rageval.datasets.standing import dataset_of, looks_like_id
 
+    # A field may hold a slash, too: only where no file has it is the word an id.
     if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
         known = [dataset_of(field, "questions")]
         field = _only_field(field, fields_of(known[0]))

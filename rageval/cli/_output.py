@@ -64,15 +64,18 @@ def _print(line: str | None = None) -> None:
 
 def _mute() -> None:
     """Let what is still buffered go nowhere, so that leaving the process does not fail once more."""
+    # Python flushes standard output once more when it ends, and would print a second error.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def terminal_width() -> int | None:
     """Return how many characters fit on a line, where somebody is looking or COLUMNS says it."""
+    # In a pipe or a file no line is cut: whoever reads it there may search for whole names.
     if not os.environ.get("COLUMNS") and not on_terminal():
         return None
     import shutil
 
+    # Some terminals say 0 or 1.
     return max(_NARROWEST, shutil.get_terminal_size((80, 24)).columns)
 
 
@@ -94,6 +97,7 @@ def wrapped(text: str, between: str = " ") -> Iterator[str]:
     line = ""
     for part in text.split(between):
         longer = f"{line}{between}{part}" if line else part
+        # What parts the words stays at the end of the line, and needs its place there.
         if line and width is not None and len(longer) + len(between.strip()) > width:
             yield line + between.rstrip()
             line = part
@@ -134,9 +138,12 @@ def _csv(cell: str) -> str:
     from unicodedata import normalize
 
     shown = visible(cell)
+    # Spreadsheets run formulas that they find in a file, which may start programs.
     first = re.match(_FORMULA, cell)
+    # Full-width signs such as ＝ are taken for the plain ones by some of them.
     if (first and normalize("NFKC", first[1])[0] in _BEGINS) or cell[:1] in ("\t", "\r"):
         shown = "'" + shown
+    # Also the semicolon: where a comma is the decimal point, spreadsheets part cells by it.
     if any(character in shown for character in ",;\"'\n") or shown != shown.strip():
         shown = '"' + shown.replace('"', '""') + '"'
     return shown
@@ -151,12 +158,14 @@ _MD_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 def _md_text(text: str) -> str:
     """Write text as Markdown shows it: no link, no picture, no HTML, no mark-up."""
+    # Names of files and queries come from others, and must not become links or HTML in somebody's README.
     return re.sub(_MD, lambda found: _MD_ENTITIES.get(found[0], "\\" + found[0]), visible(text))
 
 
 def md_code(text: str) -> str:
     """Write text as code, to be copied as it stands."""
     shown = visible(text)
+    # A backtick would end the code early.
     return _md_text(shown) if "`" in shown else f"`{shown}`"
 
 
@@ -196,6 +205,7 @@ def _rests_on(scores: Scores, score: Score) -> str:
     notes = scores.notes
     total = len(score.query_ids)
     if notes is not None:
+        # All judged queries: those that the run has, and those that it lacks.
         total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
     return f" (n={score.queries:,})" if score.queries < total else ""
 
@@ -239,6 +249,7 @@ def _as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
         {"results": found, **({"topics": topics} if topics else {})},
         indent=2,
         ensure_ascii=True,
+        # NaN is not JSON; numbers that may be NaN were turned into null before.
         allow_nan=False,
     )
 
@@ -328,6 +339,7 @@ def _ndeval_name(score: Score) -> str:
     measure = score.measure
     name = measure.called_by("ndeval")
     how = measure.changed.get("normalise")
+    # ndeval's name stands for one set of parameters; anything else keeps ours.
     if name is None or set(measure.changed) - {"normalise"} or how == "none":
         return str(measure)
     return name + (f"@{measure.k}" if measure.k else "")
@@ -415,6 +427,7 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
         if score.measure.aggregate == "pool":
             shares = zip(score.query_ids, map(_parts, score.numbers), strict=True)
+            # The quotients alone could not be pooled again by whoever reads the file.
             record["shares"] = {query: share for query, share in shares if share}
     return record
 
@@ -471,6 +484,7 @@ def slice_lines(
         return
     bases = [row.pop() for row in grid]
     whose = _said_of_slices(grid, bases)
+    # The last columns are left out of tables for reading where they say nothing; CSV keeps them.
     empty = {at for at in (-1, -2, -3) if all(row[at] in ("", "0") for row in grid[1:])}
     grid = [[cell for at, cell in enumerate(row, -len(row)) if at not in empty] for row in grid]
     if style == "md":

@@ -61,6 +61,7 @@ def _sorted_by_judged(
     """Keep the runs of which some document is judged, and say why the others have no numbers."""
     found = _ScoredRuns([], [], list(evaluator.remarks), [])
     for scores, source in zip(all_scores, sources, strict=True):
+        # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
         if options["nothing_judged"] != "zero" and not scores.judged and scores.notes is not None:
             found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
             continue
@@ -75,9 +76,11 @@ def compared(
     evaluator: Evaluator, given: list[RunSource], options: dict[str, Any], reading: Reading
 ) -> _ScoredRuns:
     """Score runs to be compared; refuse if the baseline has nothing that is judged, or none is left."""
+    # Comparing looks at runs again, which a stream does not allow.
     sources = [source.in_memory() if source.is_stream else source for source in given]
     found = _sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
     known = {source.name for source in found.sources}
+    # Without its baseline a comparison would silently be one with another run.
     is_lost = options["baseline"] in {source.name for source in sources} - known
     if found.refused and (is_lost or not found.results):
         refuse(found.refused)
@@ -123,6 +126,7 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
 
     def place(scores: Scores) -> tuple[bool, float]:
         value = scores[measure].value
+        # False sorts before True: undefined values come last, whichever way is better.
         return math.isnan(value), 0.0 if math.isnan(value) else sign * value
 
     return sorted(results, key=place)
@@ -150,6 +154,7 @@ def prepared(
         names = " and ".join(f"--compat {name}" for name in OF_ANSWERS)
         raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
     named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
+    # These look at judgements of any grade, so that none may be left out when reading.
     everything = options["judged_only"] or options["bounds"] or bool(options["provider"]) or named is False
     floor = lowest_grade(measures, options["rel"], everything)
     qrels = judgements(inputs, reading, floor, options)
@@ -159,6 +164,7 @@ def prepared(
 
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], inputs.datasets)
     rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
+    # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     return evaluator, run_sources(inputs.runs, reading, options["dedup"], options["names"])
@@ -209,6 +215,7 @@ def _said_of_ideals(evaluator: Evaluator) -> Iterator[str]:
 def _evaluated(
     evaluator: Evaluator, sources: list[RunSource], jobs: int, cluster: str | None
 ) -> Iterator[Scores]:
+    # In this process: for small files starting another one takes longer than scoring.
     if cluster is None and jobs == 1:
         yield from map(evaluator.evaluate, sources)
         return
@@ -249,6 +256,7 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
     from rageval.scoring.answers import read_judgements
 
     for name in _FOR_RUNS:
+        # Flags are False when they are not given, other options None.
         if options[name] is not None and options[name] is not False:
             raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
     if options["names"]:
@@ -277,6 +285,7 @@ def scored_answers(
     groups, weights = _groups(grades, inputs.answers, options)
     on_missing = options["on_missing"]
     if options["bounds"] and on_missing == "error" and not options["compat"]:
+        # --bounds asks for the range, and would otherwise end with the error that it explains.
         on_missing = "skip"  # what is missing is said by the bounds
     rules = AnswerRules(on_missing, groups, weights, options["compat"], options["intersection"])
     results = evaluate_all(chosen, grades, rules)
@@ -367,6 +376,7 @@ _POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, ho
 
 def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
     """Say what sets of trec_eval's lack here."""
+    # Measures may come in one word, parted by commas or blanks.
     for part in (part for text in typed for part in text.replace(",", " ").split()):
         name = part.removeprefix("official:").replace("trec_eval", "official")
         if name.lower() in SETS:
@@ -450,14 +460,17 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         return
     without = [query for query, number in scores.judged_by_query.items() if not number]
     total = len(scores.judged_by_query)
+    # A few queries without judgements are usual in pooled collections.
     if len(without) >= _FEW_QUERIES * total and without:
         first = ", ".join(map(visible, without[:3])) + (", …" if len(without) > 3 else "")
         yield f"no document is judged in {len(without):,} of {total:,} queries: {first}"
     holes = notes.shown - notes.shown_judged
     rel = rules.rel if rules.rel is not None else 1
+    # Where only relevant documents were kept, everything else is unjudged by design.
     are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < _POSITIVES_ONLY
     if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
         cutoffs = [measure.k for measure in evaluator.measures if measure.k]
+        # What is looked at is not deeper than --depth.
         top = min(max(cutoffs), rules.depth or max(cutoffs))
         way = "" if rules.bounds else "; --bounds says between what values a measure lies"
         yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, and counts as not relevant{way}"

@@ -142,12 +142,14 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
         raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
     options |= _UNSAID
     compared = _answers_compared if inputs.answers else _runs_compared
+    # Before anything is scored: a name that no figure can have should not be found out after an hour.
     plot = checked_path(options["plot"]) if options["plot"] else None
     found, results, remarks, refused = compared(inputs, measures, options, reading)
     if options["sort"]:
         results = best_first(results, options["sort"])
         found = _in_order(found, _by_people(found, [scores.run for scores in results], options["sort"]))
     typed = said_of_sets([*options["measures"], *inputs.measures])
+    # Scoring and comparing may say the same of a run; once is enough.
     for remark in dict.fromkeys([*typed, *remarks, *found.remarks]):
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
@@ -160,6 +162,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
 
 def _by_people(found: Comparison, runs: list[str], wanted: str) -> list[str]:
     """Return the runs, the best by people's labels first where these correct the measure."""
+    # Where people's labels correct a measure, the order of the judge's means is not that of the table.
     if not found.gold or wanted == "run":
         return runs
     from rageval.measures.parsing import parse_measure
@@ -167,6 +170,7 @@ def _by_people(found: Comparison, runs: list[str], wanted: str) -> list[str]:
     measure = str(parse_measure(wanted))
     sign = 1 if found.lower_is_better(measure) else -1
     values = {run: found.cell(run, measure).value for run in runs}
+    # NaN has no place in an order; what is not known stands at the end.
     known = sorted((run for run in runs if not math.isnan(values[run])), key=lambda run: sign * values[run])
     return [*known, *(run for run in runs if math.isnan(values[run]))]
 
@@ -197,6 +201,7 @@ def _runs_compared(
     refuse_bounds_of_spans(evaluator)
     settings = _settings(options, evaluator.qrels.query_ids, inputs.datasets)
     results, sources, said, refused = scored_runs(evaluator, given, options, reading)
+    # Said with the reasons for the runs that are left out, not as a lack of runs.
     if len(results) < 2:
         refuse(refused)
     lacking = absent(sources, evaluator.qrels.query_ids)
@@ -234,6 +239,7 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
     if options["cluster"]:
         clusters = groups_of(options["cluster"], queries, options["questions"], sources)
     chosen = {name: options[name] for name in (*names, "seed", "population")}
+    # The name of the file alone: paths of a machine do not belong into what is published.
     return Settings(clusters=clusters, clustered_by=Path(options["cluster"] or "").name, **chosen)
 
 
@@ -253,6 +259,7 @@ def _md(found: Comparison, places: int) -> Iterator[str]:
 
 def _latex(found: Comparison, places: int) -> Iterator[str]:
     """Yield a LaTeX tabular for booktabs: best in bold, superscripts for runs significantly worse."""
+    # As a comment: it is for whoever edits the paper, and far too long for its table.
     yield f"% {visible(found.signature)}"
     yield from (f"% {visible(line)}" for line in _legend(found))
     yield f"\\begin{{tabular}}{{ll{'r' * len(found.measures)}}}"
@@ -272,6 +279,7 @@ def _latex(found: Comparison, places: int) -> Iterator[str]:
 
 def _csv(found: Comparison, places: int) -> Iterator[str]:
     """Yield a row a pair and measure, at full precision of p."""
+    # New columns come at the end, so that scripts that count columns still work.
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
     head += "wins,ties,losses,detectable,needed_least,needed_most,verdict,why,every_completion,better_run,"
     yield head + "undefined,other_undefined,basis,judged,people,labels,gain"
@@ -320,6 +328,7 @@ def _two_tables(
     width = terminal_width()
     if found.gold:
         pairs = [_gold_head(found), *(_gold_row(pair, places) for pair in found.pairs)]
+    # Names of runs are long; the table above has a letter for each.
     is_narrow = draw is table_lines and width is not None and table_width(pairs) > width
     yield from draw(_by_letters(pairs, letters) if is_narrow else pairs, 2 if is_narrow else 3)
     yield ""
@@ -345,6 +354,7 @@ def _letters(found: Comparison) -> dict[str, str]:
     for at, run in enumerate(found.runs):
         letter = ""
         while at >= 0:
+            # As spreadsheets count columns: there is no zero, so one is taken off at each place.
             at, rest = divmod(at, 26)
             letter, at = chr(ord("a") + rest) + letter, at - 1
         letters[run] = letter
@@ -358,6 +368,7 @@ def _beaten(cell: Cell, found: Comparison) -> list[str]:
     for pair in found.of(cell.measure):
         if pair.better_run == cell.run:
             beaten.append(letters[pair.other if cell.run == pair.run else pair.run])
+    # By length first: aa comes after z.
     return sorted(beaten, key=lambda letter: (len(letter), letter))
 
 
@@ -374,6 +385,7 @@ def _shown(cell: Cell, found: Comparison, places: int) -> str:
 def _rests_on(cell: Cell, found: Comparison) -> str:
     """On how many queries a mean rests, where that is not all of them, or not what the others rest on."""
     beside = {pair.queries for pair in found.of(cell.measure)}
+    # Said only where it differs: the usual n stands once beneath the table.
     beside |= {each.queries for each in found.cells if each.measure == cell.measure}
     return f" (n={cell.queries:,})" if cell.undefined or beside - {cell.queries} else ""
 
@@ -401,6 +413,7 @@ def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
     row = [pair.measure, pair.run, pair.other, *numbers, _p(pair.p), _p(pair.adjusted)]
     shown = f"{pair.detectable:.{places}f}"
     if math.isnan(pair.detectable):
+        # NaN with a p: so few queries differ that no difference could be found.
         shown = "-" if math.isnan(pair.p) else "not reachable"
     row += [f"{pair.effect:+.2f}", f"{pair.wins}-{pair.ties}-{pair.losses}", shown, pair.needed, pair.verdict]
     with_bounds = any(each.every_completion for each in found.pairs)

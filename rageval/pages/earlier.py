@@ -47,6 +47,7 @@ def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside
         found = _read_json(file, extra.limits)
         try:
             results += _taken(found, report, name_of(file), settings)
+        # JSON of anybody's may have any shape: whatever does not fit ends in one message, not in a traceback.
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError | UsageError):
                 raise
@@ -60,6 +61,7 @@ def _read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
     """Return the one JSON object of a file."""
     try:
         text = b"".join(chunks(file, limits.for_records()))
+        # Python reads NaN and Infinity, which no JSON may hold.
         found = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name_of(file)}: expected {_EXPECTED}, found no valid JSON ({error})") from None
@@ -85,6 +87,7 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
     elif "diagnosis" in found:
         report.setdefault("diagnoses", []).append(_diagnosis(found))
     elif found.get("format") == FORMAT:
+        # A whole report has its own comparison and slices, which could contradict those of other files.
         if report["cells"]:
             raise UsageError(f"{name}: is a whole report; expected no other file beside it")
         report |= with_columns(found, repacked)
@@ -151,14 +154,17 @@ def _take_scores(found: Mapping[str, Any], report: Report, name: str, settings: 
 
 def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
     """Scores as they were before they were printed; nothing unless all have their values a query."""
+    # Without values by query there is nothing to test: the means alone are shown.
     if not all(record.get("by_query") for record in records):
         return []
     by_run: dict[str, list[Score]] = {}
     for record in records:
         values = _numbers(record)
         queries, signature = list(record["by_query"]), str(record["signature"])
+        # The groups themselves are not in the file; that there were any forbids tests over single queries.
         groups = dict.fromkeys(queries, "") if "|mean:" in signature else None
         measure = parse_measure(record["measure"])
+        # Files of 0.1 do not say whose word a value is; for answers it is a judge's.
         said_by = ("",) if record.get("basis", _basis(str(measure))) else ()
         score = Score(measure, queries, values, int(record["missing"]), signature, groups, said_by=said_by)
         by_run.setdefault(str(record["run"]), []).append(score)
@@ -205,6 +211,8 @@ def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], d
     for pair in found["pairs"]:
         way = better.get(pair["measure"], NEITHER)
         basis = pair.get("basis", _basis(pair["measure"]))
+        # Verdicts of older versions are brought into today's words, by the direction that the measure
+        # declares.
         verdict = worded(pair["verdict"], way, basis)
         winner = better_of(pair["run"], pair["other"], verdict, way)
         pairs.append({**pair, "verdict": verdict, "better_run": winner, "basis": basis})
@@ -256,6 +264,7 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
     for cell in found["cells"]:
         name = cell["run"], cell["measure"]
         before = cells.get(name, cell)
+        # Two runs of one name would be mixed in one column.
         if (before["signature"], before["value"]) != (cell["signature"], cell["value"]):
             raise InputError(
                 f"{visible(name[0])}: {name[1]} is {before['value']} in one file ({before['signature']}) and"
@@ -288,6 +297,7 @@ def _together(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
     for part in (one, other):
         for measure, runs in part["values"].items():
             for run, column in runs.items():
+                # Files may know different queries; what one does not know is undefined there.
                 known = dict(zip(part["ids"], unpacked(column), strict=True))
                 values.setdefault(measure, {})[run] = repacked([known.get(query) for query in ids])
     return {"ids": ids, "values": values}

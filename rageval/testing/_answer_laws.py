@@ -102,6 +102,7 @@ class _Asked:
 def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
     """Return the scales of the judgements that a measure asks for, whatever it then makes of them."""
     asked = _Asked(rng)
+    # An answer that cites and one that does not: a measure may ask for more only where there are citations.
     for cited in ((("d1",), ()), ()):
         answer = Assessment("q", "r", "", asked, (0, 0), _LENGTHS, cited, None)
         try:
@@ -118,6 +119,7 @@ def drawn(measure: Measure, rng: random.Random) -> AnswerCase:
     queries = ["q1", "q2", "q3"][: rng.randint(1, 3)]
     judges = rng.choice(([""], [""], ["A", "B"]))
     answers = [_answer(run, query, rng) for run, query in product(systems, queries)]
+    # The first answer always says something; of the others some are lacking, as in real files.
     answers = [answers[0] | {"answer": [_FIRST]}, *(answer for answer in answers[1:] if rng.random() < 0.9)]
     rows: list[Row] = []
     for scale, query, judge in product(scales, queries, judges):
@@ -146,6 +148,7 @@ def _of_aspects(
     if scale.aspects:
         bank = [{"aspect": aspect, "item_id": f"i{at}"} for at in range(2) for aspect in scale.aspects]
     for system in systems:
+        # The first system is judged on everything: others may then lack what it has.
         if system == systems[0] or rng.random() < 0.9:
             yield from ({"run_id": system} | row | _said_or_failed(scale, rng) for row in bank)
 

@@ -78,6 +78,7 @@ def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
     if not isinstance(measure, Measure):
         raise MeasureError(f"{measure!s:.80}: expected a measure, made with @rageval.measure")
     kind = _Answers if measure.of_answers else _Runs
+    # Sorted, and with a seed a case: the same measure gives the same message on every machine.
     for name, number in product(sorted(kind.laws), range(cases)):
         trial = kind(measure, kind.laws[name], f"{seed}/{number}/{name}")
         drawn = trial.draw(random.Random(f"{seed}/{number}"))
@@ -113,6 +114,7 @@ class _Trial:
     def broken(self, case: Any) -> type[Exception] | None:
         """Return what to raise if the law does not hold there, or the measure fails; None if all is well."""
         try:
+            # The same random choices for a smaller case, or the law might break for another reason.
             return None if self.law(self.measure, case, random.Random(self.place)) else AssertionError
         except MeasureError:
             return MeasureError
@@ -121,6 +123,7 @@ class _Trial:
 
     def smallest(self, case: Any, why: type[Exception]) -> Any:
         """Return the case without each part that is not needed."""
+        # Greedily, part by part, until nothing can be left out: people read small examples.
         for smaller in self.without_one(case):
             if self.broken(smaller) is why:
                 return self.smallest(smaller, why)
@@ -215,6 +218,7 @@ def by_query(measure: Measure, case: Case, **rules: Any) -> dict[str, float]:
 
 
 def _comparable(values: Mapping[str, float]) -> dict[str, float]:
+    # NaN equals nothing, so that dicts with it never compare as equal.
     return {query: math.inf if value != value else value for query, value in values.items()}
 
 
@@ -236,6 +240,7 @@ def row_order_changes_no_digit(measure: Measure, case: Case, rng: random.Random)
 @law
 def nugget_names_change_no_digit(measure: Measure, case: Case, rng: random.Random) -> bool:
     def renamed(judged: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+        # Nuggets have no order of their own: only which are the same matters.
         names = [f"new{at}" for at in range(len(judged))]
         rng.shuffle(names)
         return dict(sorted(zip(names, judged.values(), strict=True)))
@@ -246,6 +251,7 @@ def nugget_names_change_no_digit(measure: Measure, case: Case, rng: random.Rando
 
 @law
 def renaming_documents_in_order_changes_no_digit(measure: Measure, case: Case, rng: random.Random) -> bool:
+    # In the order of bytes, as ties are broken: names that keep this order must change nothing at all.
     docs = sorted(all_documents(case), key=str.encode)
     names = dict(zip(docs, (f"{at:05d}" for at in range(len(docs))), strict=True))
     return by_query(cut(measure), with_documents(case, names)) == by_query(cut(measure), case)
@@ -265,6 +271,7 @@ def renaming_documents_at_will_changes_nothing(measure: Measure, case: Case, rng
 
 @law
 def increasing_maps_of_scores_change_no_digit(measure: Measure, case: Case, rng: random.Random) -> bool:
+    # 8 and 100 are exact in binary, so that equal scores stay equal.
     run = {query: {doc: 8 * score + 100 for doc, score in docs.items()} for query, docs in case.run.items()}
     return by_query(cut(measure), replace(case, run=run)) == by_query(cut(measure), case)
 
@@ -298,6 +305,7 @@ def judging_a_document_0_changes_nothing(measure: Measure, case: Case, rng: rand
     """Not for a measure that declares to see what is `relevant` only, or which `nuggets` are supported."""
     if measure.sees_all:
         return True
+    # Below what counts as relevant, also where a measure asks for grades below 0.
     below = min(0, (1 if measure.rel is None else measure.rel) - 1)
     qrels = {
         query: {n: dict.fromkeys(case.run.get(query, {}), below) | docs for n, docs in judged.items()}
@@ -406,6 +414,7 @@ def relevant_documents_first_are_never_worse(measure: Measure, case: Case, rng: 
     for query, nuggets in case.qrels.items():
         grades = {doc: max(docs.get(doc, rel - 1) for docs in nuggets.values()) for doc in judged_in(nuggets)}
         ordered = sorted(grades, key=lambda doc: (grades[doc] >= rel, doc), reverse=True)
+        # Enough of them that the relevant ones, last, stand below the cut-off.
         ordered += [f"nobody judged this {at}" for at in range(len(grades) + K)]
         best[query] = {doc: -float(rank) for rank, doc in enumerate(ordered)}
         worst[query] = {doc: float(rank) for rank, doc in enumerate(ordered)}
@@ -421,6 +430,7 @@ def ties_in_expectation_are_the_mean_over_all_orders(
     measure: Measure, case: Case, rng: random.Random
 ) -> bool:
     """As closed form or not, and between its ends."""
+    # The mean over orders is of each query's value; a function of all values need not be linear.
     if callable(measure.aggregate):
         return True
     wanted = cut(measure)
@@ -430,6 +440,7 @@ def ties_in_expectation_are_the_mean_over_all_orders(
         return True
     alike = Case({query: case.run[query] for query in every}, {query: case.qrels[query] for query in every})
     score = evaluate(wanted, alike.run, alike.qrels, ties="expected", **_QUIET)[wanted]
+    # Every order as a query of its own, so that all are scored in one pass.
     run = {f"{at} {q}": order for q, orders in every.items() for at, order in enumerate(orders)}
     qrels = {f"{at} {q}": case.qrels[q] for q, orders in every.items() for at in range(len(orders))}
     alone = by_query(wanted, Case(run, qrels))
@@ -482,6 +493,7 @@ def _orders(docs: Mapping[str, float]) -> Iterator[dict[str, float]]:
     levels: dict[float, list[str]] = {}
     for doc in sorted(docs, key=docs.__getitem__, reverse=True):
         levels.setdefault(docs[doc], []).append(doc)
+    # Counted before any is made.
     if math.prod(math.factorial(len(level)) for level in levels.values()) > _MOST_ORDERS:
         return
     for chosen in product(*map(permutations, levels.values())):
