@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.track import Organised, TrackPlan
+    from rageval.track._submissions import Submission
 
 _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
 
@@ -109,11 +110,12 @@ def track(folder: Path, output: Path, **options: Any) -> None:
     from rageval.track import TrackPlan, organise
 
     plan = _plan(TrackPlan, folder, output, options)
-    try:
-        found = organise(plan, lambda line: click.echo(f"rageval: {visible(line)}", err=True))
-    finally:
+    found = organise(
+        plan,
+        lambda line: click.echo(f"rageval: {visible(line)}", err=True),
         # What is not valid is worth knowing whatever comes of the rest.
-        print_lines(_table_of_files(plan))
+        lambda submissions: print_lines(_table_of_files(submissions)),
+    )
     print_lines(_lines(plan, found))
 
 
@@ -134,12 +136,7 @@ def _draw(grid: list[list[str]], labels: int) -> Iterator[str]:
     yield from (table_lines if on_terminal() else md_lines)(grid, labels)
 
 
-def _table_of_files(plan: TrackPlan) -> Iterator[str]:
-    from rageval.track import submissions_of
-
-    found = submissions_of(plan)
-    if not found:
-        return
+def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:
     rows = [["file", "run", "valid", "topics", "errors", "warnings"]]
     for each in found:
         counts = (each.topics, each.errors, each.warnings)

@@ -14,6 +14,7 @@ from rageval.files.writing import write_lines
 from rageval.judges.material import Material, gathered, tasks
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.text import visible
+from rageval.track._ledger import source_of
 from rageval.track._submissions import Submission
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
 def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool) -> Material:
     files = [] if plan.is_of_runs else [str(plan.folder / each.file) for each in submissions]
     candidates = [(query, doc) for query, docs in pool.items() for doc in docs] if plan.is_of_runs else []
-    return gathered(files, plan.topics, plan.nuggets, plan.passages, candidates)
+    topics, nuggets, passages = (source_of(plan, name) for name in ("topics", "nuggets", "passages"))
+    return gathered(files, topics, nuggets, passages, candidates)
 
 
 def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:

@@ -7,11 +7,15 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError
 from rageval.files.writing import write_lines
+from rageval.plugins import above
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.track.organising import TrackPlan
 
 NAME = "stages.json"
 
@@ -31,6 +35,18 @@ def stamp(source: Any) -> str:
         return ""
     name = getattr(source, "id", None)
     return f"id:{name}" if name is not None else digest(Path(source))
+
+
+def source_of(plan: TrackPlan, what: str) -> Any:
+    """Return a file that the plan names (`topics`, …), or the data set of an id; None if it names none."""
+    holds = {
+        "topics": (plan.topics, "questions"),
+        "nuggets": (plan.nuggets, "nuggets"),
+        "passages": (plan.passages, "documents"),
+        "qrels": (plan.qrels, "qrels"),
+    }
+    named, content = holds[what]
+    return None if named is None else above("data set")(named, content)
 
 
 class DoneStages:

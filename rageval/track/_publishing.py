@@ -22,7 +22,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.pages.track import track_page
 from rageval.records import Nugget
 from rageval.text import visible
-from rageval.track._ledger import digest, stamp
+from rageval.track._ledger import digest, source_of
 from rageval.track._scoring import STANDINGS, VALUES, read_standings, read_values
 from rageval.track._submissions import Submission, named_alike
 from rageval.version import __version__
@@ -74,7 +74,7 @@ class _Shown:
         self.page_of_run = _pages_of("run", self.runs)
         self.texts = _texts(plan)
         self.nuggets: dict[str, list[Nugget]] = {}
-        for nugget in read_nuggets(plan.nuggets) if plan.nuggets is not None else ():
+        for nugget in read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else ():
             self.nuggets.setdefault(nugget.query_id, []).append(nugget)
         self.marks = _marks(plan, judged) if self.nuggets else {}
 
@@ -204,7 +204,7 @@ def _or_last(value: float) -> float:
 def _texts(plan: TrackPlan) -> dict[str, str]:
     if plan.topics is None:
         return {}
-    return {question.query_id: question.text for question in read_questions(plan.topics)}
+    return {question.query_id: question.text for question in read_questions(source_of(plan, "topics"))}
 
 
 def _marks(plan: TrackPlan, judged: Mapping[str, str]) -> dict[tuple[str, str, str], str]:
@@ -286,7 +286,6 @@ def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
         name: hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
         for name, content in sorted(contents.items())
     }
-    inputs = {name: stamp(getattr(plan, name)) for name in ("topics", "nuggets", "passages", "qrels")}
     record = {
         "title": plan.heading,
         "rageval": __version__,
@@ -294,7 +293,7 @@ def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
         "measures": plan.measures,
         "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
         "judges": list(map(_without_folder, plan.judges)),
-        "inputs": {name: sha256 for name, sha256 in inputs.items() if sha256},
+        "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},
         "files": files,
     }
     return json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

@@ -18,6 +18,7 @@ from rageval.measures.parsing import parse_measures
 from rageval.records import Qrel
 from rageval.scoring.scores import Scores
 from rageval.text import visible
+from rageval.track._ledger import source_of
 from rageval.track._submissions import Submission
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ def _of_answers(plan: TrackPlan, submissions: Sequence[Submission], files: Seque
 
     answers = [str(plan.folder / each.file) for each in submissions]
     found = evaluate_answers(
-        parsed(plan), list(map(str, files)), answers=answers, nuggets=plan.nuggets, on_missing=plan.on_missing
+        parsed(plan),
+        list(map(str, files)),
+        answers=answers,
+        nuggets=source_of(plan, "nuggets"),
+        on_missing=plan.on_missing,
     )
     known = {each.run for each in submissions}
     kept = [scores for run, scores in found.items() if run in known]
@@ -74,10 +79,9 @@ def _of_runs(plan: TrackPlan, submissions: Sequence[Submission], files: Sequence
 
     if files:
         qrels: Any = Qrels.from_records(_judged(files), ", ".join(path.name for path in files))
-    elif hasattr(plan.qrels, "qrels_iter"):
-        qrels = plan.qrels
     else:
-        qrels = read_qrels(plan.qrels)
+        source = source_of(plan, "qrels")
+        qrels = source if hasattr(source, "qrels_iter") else read_qrels(source)
     evaluator = Evaluator(parsed(plan), qrels)
     return [evaluator.evaluate(source_of_run(each.run, str(plan.folder / each.file))) for each in submissions]
 

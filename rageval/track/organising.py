@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +12,9 @@ from rageval.comparison.leaderboards import Standing
 from rageval.errors import InputError, UsageError
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
-from rageval.text import visible
+from rageval.text import mended, visible
 from rageval.track import _judging, _scoring
-from rageval.track._ledger import NAME, DoneStages, key_of, stamp
+from rageval.track._ledger import NAME, DoneStages, key_of, source_of, stamp
 from rageval.track._submissions import (
     OF_RUNS,
     Submission,
@@ -78,10 +78,10 @@ class TrackPlan:
     folder: Path
     out: Path
     track: str
-    topics: Any = None
-    nuggets: Any = None
-    passages: Any = None
-    qrels: Any = None
+    topics: str | Path | None = None
+    nuggets: str | Path | None = None
+    passages: str | Path | None = None
+    qrels: str | Path | None = None
     judgements: tuple[str, ...] = ()
     rubrics: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
@@ -97,6 +97,11 @@ class TrackPlan:
     settings: Settings = field(default_factory=Settings)
 
     @property
+    def inputs(self) -> dict[str, str]:
+        """What tells one version of these from another."""
+        return {name: stamp(source_of(self, name)) for name in ("topics", "nuggets", "passages", "qrels")}
+
+    @property
     def is_of_runs(self) -> bool:
         """Whether rankings were handed in, not answers."""
         return self.track == OF_RUNS
@@ -104,7 +109,7 @@ class TrackPlan:
     @property
     def heading(self) -> str:
         """What it is called."""
-        return self.title or f"{self.folder.resolve().name}: {self.track}"
+        return mended(self.title or f"{self.folder.resolve().name}: {self.track}")
 
 
 @dataclass
@@ -121,7 +126,11 @@ class Organised:
         return [each for each in self.submissions if each.valid]
 
 
-def organise(plan: TrackPlan, say: _Say = lambda message: None) -> Organised:
+def organise(
+    plan: TrackPlan,
+    say: _Say = lambda message: None,
+    listed: Callable[[Sequence[Submission]], None] = lambda submissions: None,
+) -> Organised:
     """Do the stages up to the plan's last one, but for those that were done of the same.
 
     Parameters
@@ -130,6 +139,8 @@ def organise(plan: TrackPlan, say: _Say = lambda message: None) -> Organised:
         The plan.
     say
         Called with what people should know meanwhile, a line at a time.
+    listed
+        Called with every file that was handed in, once it is known which are valid.
 
     Returns
     -------
@@ -149,18 +160,24 @@ def organise(plan: TrackPlan, say: _Say = lambda message: None) -> Organised:
             found.done.append(stage)
         if stage == "validate":
             found.submissions = read_submissions(plan.out / _SUBMISSIONS)
+            listed(found.submissions)
             _require_valid(plan, found)
     return found
 
 
-def submissions_of(plan: TrackPlan) -> list[Submission]:
-    """Return every file that was handed in, as the last validation found it; none before that."""
-    path = plan.out / _SUBMISSIONS
-    return read_submissions(path) if path.is_file() else []
-
-
 def leaderboard_of(plan: TrackPlan) -> list[Standing]:
-    """Return where the runs stand."""
+    """Return where the runs stand.
+
+    Parameters
+    ----------
+    plan
+        A plan that was carried out to the stage `score`, or farther.
+
+    Returns
+    -------
+    list of Standing
+        By each measure, the best run first.
+    """
     return _scoring.read_standings(plan.out / _scoring.STANDINGS)
 
 
@@ -170,17 +187,13 @@ def _check(plan: TrackPlan) -> None:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
     if not plan.is_of_runs:
         track_named(plan.track)
-    inside, out = plan.folder.resolve(), plan.out.resolve()
-    if out == inside or inside in out.parents or out in inside.parents:
-        raise UsageError(
-            f"{visible(str(plan.out))}: expected a folder beside that of the runs, not one in it"
-        )
-    if plan.out.exists() and not plan.out.is_dir():
-        raise UsageError(f"{visible(str(plan.out))}: is a file, expected a folder to write to")
-    if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
-        raise UsageError(
-            f"{visible(str(plan.out))}: holds other files; expected a new folder, or this track's"
-        )
+    try:
+        _check_folders(plan)
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, a NUL
+        if isinstance(error, UsageError):
+            raise
+        shown = f"{visible(str(plan.folder)[:80])}, {visible(str(plan.out)[:80])}"
+        raise UsageError(f"{shown}: cannot be looked at ({visible(str(error))[:80]})") from None
     if bool(plan.rubrics) != bool(plan.judges):
         raise UsageError("expected --rubric and --judge together: what is judged, and by whom")
     if plan.is_of_runs and plan.judgements:
@@ -191,6 +204,18 @@ def _check(plan: TrackPlan) -> None:
         _scoring.parsed(plan)
     elif STAGES.index(plan.stage) >= STAGES.index("score"):
         raise UsageError("expected -m MEASURES for the leaderboard, or --stage judge to end before it")
+
+
+def _check_folders(plan: TrackPlan) -> None:
+    """Refuse to write among the runs, or among files that nobody knows."""
+    inside, out = plan.folder.resolve(), plan.out.resolve()
+    shown = visible(str(plan.out))
+    if out == inside or inside in out.parents or out in inside.parents:
+        raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
+    if plan.out.exists() and not plan.out.is_dir():
+        raise UsageError(f"{shown}: is a file, expected a folder to write to")
+    if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
+        raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
 
 
 def _require_valid(plan: TrackPlan, found: Organised) -> None:
@@ -206,7 +231,7 @@ def _require_valid(plan: TrackPlan, found: Organised) -> None:
 
 def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     """Return everything that a stage is made of; what earlier stages made is known by its digests."""
-    inputs = {name: stamp(getattr(plan, name)) for name in ("topics", "nuggets", "passages", "qrels")}
+    inputs = plan.inputs
     if stage == "validate":
         paths = files_in(plan.folder)
         runs = {path.relative_to(plan.folder).as_posix(): stamp(path) for path in paths}
@@ -250,7 +275,7 @@ def _validate(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
     if plan.topics is not None:
         from rageval.files.questions import read_questions
 
-        topics = {question.query_id: question.text for question in read_questions(plan.topics)}
+        topics = {question.query_id: question.text for question in read_questions(source_of(plan, "topics"))}
     found, said = checked(plan.folder, plan.track, topics)
     write_lines(plan.out / _SUBMISSIONS, lines_of(found))
     write_lines(plan.out / _FINDINGS, finding_lines(said))

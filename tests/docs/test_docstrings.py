@@ -15,7 +15,7 @@ from rageval import interop
 from rageval.measures import Measure, builtin
 
 MEASURES = list(builtin().values())
-ROOMS = ("comparison", "judges", "datasets", "building", "testing", "parallel", "conformance")
+ROOMS = ("comparison", "judges", "datasets", "building", "track", "testing", "parallel", "conformance")
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)

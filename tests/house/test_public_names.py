@@ -101,7 +101,7 @@ OPTIONS = {
 PAGE = Path(__file__).parents[2] / "docs" / "public.md"
 ROOMS = (
     *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
-    *("conformance", "logs", "spans"),
+    *("conformance", "logs", "spans", "track"),
 )
 
 
