@@ -1,4 +1,4 @@
-"""Ten readers under fuzzing: whatever bytes they are given, they read them or refuse them in our words.
+"""Readers under fuzzing: whatever bytes they are given, they read them or refuse them in our words.
 
     python tests/fuzz_readers.py READER [atheris's options]       (make fuzz-readers: all, one after another)
 
@@ -87,6 +87,38 @@ def _lists(module: str, name: str) -> Callable[[bytes], None]:
     return read
 
 
+def _nuggets(content: bytes) -> None:
+    from rageval.errors import InputError
+    from rageval.files.nuggets import read_banks, read_nuggets, write_banks
+
+    for nugget in read_nuggets(_file(content), remarks=[]):
+        str(nugget.statement).encode()
+    with suppress(InputError):
+        list(write_banks(read_banks(_file(content))))
+
+
+def _reports(content: bytes) -> None:
+    """Read them as they are, turn them into other forms, and validate and repair them for each track."""
+    from rageval.checking import validate
+    from rageval.checking.repairing import repaired
+    from rageval.checking.tracks import track_named
+    from rageval.errors import InputError
+    from rageval.files.reports import read_reports, write_reports
+
+    for name in ("report", "ragtime25", "dragun25", "dragun25-questions", "biogen25-a", "biogen25-b"):
+        bounds = track_named(name).bounds
+        for line in content.split(b"\n") if bounds else ():
+            once, _ = repaired(line, bounds)
+            assert repaired(once, bounds) == (once, []), "a second repair finds something to do"
+        with suppress(InputError):
+            str(validate(_file(content), name))
+    reports = list(read_reports(_file(content)))
+    for form in (None, "report", "rag25", "rag26"):
+        for report in reports:
+            with suppress(InputError):
+                list(write_reports([report], form, []))
+
+
 def _run(content: bytes) -> None:
     from rageval.scoring.sources import read_run
 
@@ -110,8 +142,9 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "runs": _run,
     "qrels": _qrels,
     "answers": _lists("files.answers", "read_answers"),
+    "reports": _reports,
     "questions": _lists("files.questions", "read_questions"),
-    "nuggets": _lists("files.nuggets", "read_nuggets"),
+    "nuggets": _nuggets,
     "passages": _lists("judges.material", "_read_passages"),
     "judgements": _judgements,
     "umbrela": _lists("files.retrieved", "read_umbrela"),
@@ -168,6 +201,7 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.files.answers
         import rageval.files.nuggets
         import rageval.files.questions
+        import rageval.files.reports
         import rageval.files.retrieved
         import rageval.judges.material
         import rageval.judges.models._anthropic
