@@ -11,7 +11,7 @@ from rageval.checking._report_rules import WithinLimit
 from rageval.checking._rows import Known, in_query, once
 from rageval.checking._rules import Record, Topics, Watch, error, shown
 from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
-from rageval.checking.tracks import Track
+from rageval.checking.tracks import Track, track_named
 from rageval.files.answers import FORMS, answer_forms
 from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, stretches
 from rageval.files.limits import DEFAULT, Limits
@@ -129,6 +129,18 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     if known.documents and parts > 1 and not citing:  # one part is a format without citations
         findings.append(Finding(line, WARNING, "no sentence cites anything", _NOTHING, path))
     return findings, known
+
+
+def diagnose_questions(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+    """Return what DRAGUN refuses in the questions that a run asks, and what they are about."""
+    known = Known(path, "questions")
+    track = track_named("dragun25-questions")
+    for number, line in numbered_lines(path, limits):
+        row = _row(line, track) if line.strip() else ""
+        if not isinstance(row, str):
+            known.queries.setdefault(str(row["topic_id"]), number)
+    found = [each._replace(source=path) for each in validate_answers(path, track, None, limits)]
+    return [each for each in found if each.level == ERROR], known
 
 
 _NOWHERE = "each such citation is worth none in citation_precision and citation_recall"

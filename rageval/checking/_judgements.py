@@ -13,9 +13,11 @@ from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named,
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.files.banks import SCORED, NuggetBank, left_out
 from rageval.files.jsonl import read_records
+from rageval.files.judged import is_judged, read_judged
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine
 from rageval.files.limits import Limits
 from rageval.files.nuggets import numbered_banks
+from rageval.files.opening import head
 from rageval.files.trec import QRELS, Reading
 from rageval.records import Nugget
 
@@ -26,7 +28,7 @@ _JudgedLines = list[tuple[int, JudgementLine]]
 
 def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     """Return the findings of judgements, and what they hold."""
-    lines: _JudgedLines = list(read_records(path, JudgementLine, EXPECTED, limits))
+    lines: _JudgedLines = list(_lines(path, limits))
     known = Known(path, "judgements")
     for line, said in lines:
         known.queries.setdefault(str(said.query_id), line)
@@ -40,6 +42,16 @@ def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known
         *_banks(path, lines),
     ]
     return findings, known
+
+
+def _lines(path: str, limits: Limits) -> Iterator[tuple[int, JudgementLine]]:
+    """Yield judgements, ours or another tool's, with their lines."""
+    start = head(path, limits.for_records())
+    if not is_judged(start):
+        yield from read_records(path, JudgementLine, EXPECTED, limits)
+        return
+    for numbers, judged in read_judged(path, start, limits):
+        yield from zip(numbers, (JudgementLine(**row) for row in judged.rows), strict=True)
 
 
 def _is_of_nuggets(said: JudgementLine) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.checking._answers import diagnose_answers
+from rageval.checking._answers import diagnose_answers, diagnose_questions
 from rageval.checking._judgements import (
     diagnose_assignments,
     diagnose_judgements,
@@ -25,6 +25,7 @@ from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.answers import is_report
 from rageval.files.banks import is_older_bank
+from rageval.files.judged import is_judged
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of
@@ -89,6 +90,8 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
         return diagnose_answers(path, reading.limits)
     if kind == JUDGEMENTS:
         return diagnose_judgements(path, reading.limits)
+    if kind == RANKED:
+        return diagnose_questions(path, reading.limits)
     return _plain(path, kind, reading)
 
 
@@ -170,6 +173,7 @@ _EFFECTS = {
     "judgements": "they count in every mean although nobody was asked them",
     "assignments": "they count in every mean although nobody was asked them",
     "nuggets": "their nuggets are never looked for",
+    "questions": "nobody compares them with a rubric",
     "pool": "they are judged for nothing",
 }
 
@@ -269,6 +273,8 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
 POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
+RANKED = "questions"  # of a run, as DRAGUN has them
+_RANKED = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
 _FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
@@ -290,6 +296,10 @@ def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     line = lines[0] if lines else b""
     if retrieved.kind_of(start) == retrieved.RUN:
         kind: str | None = RETRIEVED
+    elif is_judged(start):
+        kind = JUDGEMENTS
+    elif _RANKED.match(line):
+        kind = RANKED
     elif line.strip() == b"{" and b'"rageval"' in start and not _NUGGETS.search(start):
         kind = MANIFEST
     elif line.lstrip().startswith(b"{"):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval.checking import validate
+from rageval.checking import diagnose, validate
 from rageval.checking.repairing import repaired
 from rageval.checking.tracks import track_named
 from rageval.files.answers import read_answers
@@ -308,3 +308,27 @@ def test_repairs_invent_no_citation(track: str, cited: list[Any], references: li
     if not any(isinstance(each, dict) for each in cited):
         (answer,) = read_answers(stream(found))
         assert all(None not in sentence.citations for sentence in answer.sentences)
+
+
+# --- and what the doctor says of files of tracks
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dragun.labels.csv", "biogen.medaesqa.json", "dragun.questions.tsv", "reports/kiddie.topics.jsonl"],
+)
+def test_doctor_knows_files_of_tracks(name: str) -> None:
+    assert not diagnose(GOLDEN / name)
+
+
+def test_doctor_on_questions_and_on_judgements_of_other_tools(tmp_path: Path) -> None:
+    lines = (GOLDEN / "dragun.questions.tsv").read_text().splitlines()
+    (tmp_path / "questions.tsv").write_text("\n".join([*lines[:9], lines[8]]) + "\n")
+    found = diagnose(tmp_path / "questions.tsv", topics=[GOLDEN / "reports/kiddie.topics.jsonl"])
+    assert [each.line for each in found] == [10, 10, 1]
+    assert "stands in line 9, too" in found[0].message
+    assert found[2].message.startswith("none of its queries is in")
+    lines = (GOLDEN / "dragun.labels.csv").read_text().splitlines()
+    (tmp_path / "labels.csv").write_text("\n".join([*lines, lines[1]]) + "\n")
+    (found_again,) = diagnose(tmp_path / "labels.csv")
+    assert found_again.message.startswith("answers judged twice by a judge: 1, first")
