@@ -56,9 +56,11 @@ class Games:
         number = len(self.systems)
         first, second, outcome = self.first[games], self.second[games], self.outcome[games]
         wins, ties = np.zeros((number, number)), np.zeros((number, number))
+        # add.at counts a pair as often as it comes; wins[…] += 1 would count it once.
         np.add.at(wins, (first[outcome == 1], second[outcome == 1]), 1)
         np.add.at(wins, (second[outcome == 0], first[outcome == 0]), 1)
         np.add.at(ties, (first[outcome == 0.5], second[outcome == 0.5]), 1)
+        # A tie is one for both, whoever was shown first.
         return wins, ties + ties.T
 
     def elo(self) -> dict[str, int]:
@@ -72,6 +74,7 @@ class Games:
         for first, second, outcome in rows:
             expected = 1 / (1 + 10 ** ((rating[second] - rating[first]) / 400))
             gain = _ELO_K * (outcome - expected)
+            # int() as the arena's program has it, which cuts towards zero.
             rating[first], rating[second] = int(rating[first] + gain), int(rating[second] - gain)
         return {self.systems[system]: value for system, value in rating.items()}
 
@@ -105,7 +108,9 @@ def games(grades: JudgementTable) -> Games:
     if not comparisons:
         raise InputError(f"{grades.name}: all {failed:,} judgements failed; judge them again")
     _refuse_odd(grades, comparisons)
+    # In the order of the file, on which Elo depends.
     sides = sorted(comparisons.items(), key=lambda item: grades.position(item[1][0].row))
+    # If a single comparison does not say it, the place cannot be told from the systems.
     in_order = all(sorted(side.shown_at for side in both) == [1, 2] for _, both in sides)
     if in_order:
         sides = [(place, sorted(both, key=lambda side: side.shown_at)) for place, both in sides]
@@ -166,6 +171,7 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
     theta = bradley_terry(*played.counts())
     low, high = _interval(played, resamples, level)
     wins, ties = played.counts()
+    # Games of each system: won, lost, and neither.
     number = (wins + wins.T + ties).sum(axis=1)
     rate = (wins.sum(axis=1) + ties.sum(axis=1) / 2) / number
     fair = _corrected(played)
@@ -209,12 +215,14 @@ def _corrected(played: Games) -> Float | None:
     number = len(played.systems)
     if not played.in_order:
         return None
+    # All ordered pairs: i was shown before j.
     i, j = np.divmod(np.arange(number * number), number)
     seen = np.zeros((3, number * number))
     row = np.where(played.outcome == 1, 0, np.where(played.outcome == 0, 1, 2))
     np.add.at(seen, (row, played.first * number + played.second), 1)
     point = _fitted(_Outcomes(number, i, j, seen, has_order=True))
     theta: Float = point[:-2] - point[:-2].mean()
+    # An infinite maximum shows as steps that never end; beyond this it is called none.
     return None if max(abs(point[-1]), np.abs(theta).max()) > _FARTHEST else theta
 
 
@@ -233,6 +241,7 @@ def _fitted(games: _Outcomes) -> Float:
     point = np.zeros(games.systems + 2)
     value, gradient, hessian = _likelihood(point, games)
     for _ in range(_STEPS):
+        # lstsq and not solve: the Hessian is singular, as adding a number to all θ changes nothing.
         step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
         size = 1.0
         while size > _SMALL:  # halve the step until the likelihood grows
@@ -255,6 +264,7 @@ def _likelihood(point: Float, games: _Outcomes) -> tuple[float, Float, Float]:
     logits = np.stack(
         (theta[i] + lead, theta[j], (theta[i] + theta[j] + lead) / 2 + (point[-2] if tied else -np.inf))
     )
+    # log Σ exp with the largest taken out, so that nothing overflows.
     top = logits.max(axis=0)
     norm = top + np.log(np.exp(logits - top).sum(axis=0))
     chance = np.exp(logits - norm)
@@ -276,12 +286,14 @@ def _likelihood(point: Float, games: _Outcomes) -> tuple[float, Float, Float]:
 def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float]:
     """Return percentiles over resampled queries; NaN if strengths are infinite in many or the same in all."""
     generator = np.random.default_rng(SEED)
+    # Queries are drawn and not games: games of one query are not independent.
     queries, of_game = np.unique(played.query, return_inverse=True)
     games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
     found = []
     for _ in range(resamples):
         drawn = generator.integers(0, len(queries), len(queries))
         wins, ties = played.counts(np.concatenate([games_of[query] for query in drawn.tolist()]))
+        # A resample may fall into groups that never met; it has no finite strengths and is left out.
         if len(_groups(wins, ties)) == 1:
             found.append(bradley_terry(wins, ties))
     if len(found) < _ENOUGH * resamples:
@@ -318,7 +330,9 @@ def _components(beats: Float) -> list[list[int]]:
     """Return strongly connected groups of systems."""
     reach = (beats > 0) | np.eye(len(beats), dtype=bool)
     for through in range(len(beats)):
+        # Warshall: whoever reaches `through` reaches whatever it reaches.
         reach |= np.outer(reach[:, through], reach[through])
+    # Each row is a component; equal rows are the same one.
     together = reach & reach.T
     return [np.flatnonzero(row).tolist() for row in np.unique(together, axis=0)[::-1]]
 

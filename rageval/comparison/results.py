@@ -95,12 +95,14 @@ class Settings:
             if not 0 < getattr(self, name) < 1:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected a number between 0 and 1")
         for name in ("draws", "resamples"):
+            # With fewer no p below 0.01 exists; the upper end keeps a typing error from filling the memory.
             if not 100 <= getattr(self, name) <= _MOST:
                 raise UsageError(
                     f"{name}={getattr(self, name)!r}: expected a whole number from 100 to {_MOST:,}"
                 )
         if self.seed < 0:
             raise UsageError(f"seed={self.seed}: expected a whole number from 0")
+        # Both draw; a formula has no draws to take the largest of.
         if self.adjust in ("max_t", "tukey") and self.test != "randomisation":
             raise UsageError(
                 f"adjust={self.adjust!r} is a randomisation test;"
@@ -133,6 +135,7 @@ class Settings:
             parts["units"] = visible(self.clustered_by)
         parts |= {"seed": str(self.seed), "v": __version__}
         said = [f"{name}:{value}" for name, value in parts.items()]
+        # Seed and version stand last in every signature.
         return "|".join(["compare", *said[:-2], *([gold] if gold else []), *said[-2:]])
 
 
@@ -223,6 +226,7 @@ class Pair:
     @property
     def is_significant(self) -> bool:
         """Whether more than chance is behind the difference."""
+        # A verdict says whose word it is, which does not make it more or less significant.
         return self.verdict.removesuffix(f" {BY_THIS_JUDGE}") in (HIGHER, LOWER, BETTER, WORSE)
 
 
@@ -312,6 +316,7 @@ def _row(pair: Pair) -> list[str]:
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
     return {
+        # JSON has no NaN.
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in record.items()
     }

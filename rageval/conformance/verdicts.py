@@ -92,9 +92,11 @@ def _verdict(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerRep
     if not isinstance(expected, str):
         if _same(said, expected, peer.tolerance):
             return ToolVerdict(name, measure, vector.name, AGREES, values=said)
+        # Where its rule is known, only the same digits by that rule excuse a difference.
         known = [why for key, why in reasons.items() if key in peer.reproduced]
         if known and _as_in(peer, vector, measure, said, expected):
             return ToolVerdict(name, measure, vector.name, COMPATIBLE, known[0], said)
+    # Without a reason that fits the input it is nobody's habit, but a fault.
     why = next((why for key, why in reasons.items() if key not in peer.reproduced), "")
     return ToolVerdict(name, measure, vector.name, DIFFERS if why else WRONG, why, said)
 
@@ -116,6 +118,7 @@ def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Val
     if isinstance(vector, RunVector) and vector.options:
         return False
     rules = dict(peer.rules)
+    # Tools that leave out queries which a run lacks say so by their keys.
     if said.keys() != expected.keys():
         rules = {**rules, "intersection": True, "complete": False} if isinstance(vector, RunVector) else rules
     found = vector.found([measure], rules)[measure]
@@ -124,6 +127,7 @@ def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Val
 
 def _near(left: float | None, right: float | None, tolerance: float) -> bool:
     one, other = (math.nan if value is None else value for value in (left, right))
+    # NaN differs from itself, and both tools may rightly have it.
     return abs(one - other) <= tolerance or (math.isnan(one) and math.isnan(other))
 
 
@@ -291,6 +295,7 @@ def _drawn(rng: random.Random, peer: Peer) -> RunVector:
     single, tied, spam = (rng.random() < share for share in (0.2, 0.5, 0.2))
     for number in range(_QUERIES):
         query, (scores, judged) = f"{number}.q", _query(rng)
+        # Half of the inputs without ties: there no rule for ties can excuse a difference.
         scores = scores if tied else dict(zip(scores, rng.sample(range(999), len(scores)), strict=True))
         run += [(query, doc, _score(rng, score, single)) for doc, score in scores.items()]
         qrels += [
@@ -309,6 +314,7 @@ def _query(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str, in
         found = case(rng)
         for query, judged in found.qrels.items():
             relevant = any(grade > 0 for docs in judged.values() for grade in docs.values())
+            # Queries without either are the golden vectors' business; there most tools differ on purpose.
             if relevant and query in found.run:
                 return found.run[query], judged
 
@@ -357,6 +363,7 @@ def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, me
             smaller.run and smaller.qrels and _wrong(process, peer, name, _with_values(smaller, [measure]))
         )
 
+    # A difference is mostly that of one query: alone it is found fast, then rows are left out one by one.
     for query in {row[0] for row in vector.qrels}:
         alone = msgspec.structs.replace(
             vector,

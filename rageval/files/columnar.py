@@ -35,6 +35,7 @@ def kind_of_columns(source: Source) -> str:
     with _opened_table(source) as file:
         names = file.schema_arrow.names
     for kind, columns in (("run", RUN), ("qrels", _QRELS)):
+        # Further columns are allowed: tools add their own.
         if set(columns) <= set(names):
             return kind
     raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(_QRELS)} (judgements)", names)
@@ -64,6 +65,7 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         number = 0
         for batch in file.iter_batches(batch_size=_PLAIN_ROWS):
             for row in batch.to_pylist():
+                # Rows have no lines; their number, from 1, is what messages name.
                 number += 1
                 yield number, row
 
@@ -100,6 +102,7 @@ class _RowBatch:
         import pyarrow
 
         column = self._whole(name)
+        # Ids that are all digits are written as numbers by pandas.
         if pyarrow.types.is_integer(column.type):
             column = column.cast(pyarrow.large_string())
         text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
@@ -107,11 +110,13 @@ class _RowBatch:
             raise self._wrong(0, name, "text or whole numbers (ids are strings: cast the column)", column)
         column = column.cast(pyarrow.large_string())
         try:
+            # Parquet does not check that text is UTF-8.
             column.validate(full=True)
         except pyarrow.ArrowInvalid as error:
             raise InputError(f"{self.source}: {name}: {error}") from None
         encoded: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
         longest = self._limits.id
+        # One look at all of them; which one it is is found only when there is a fault.
         if not all(encoded) or len(max(encoded, key=len, default=b"")) > longest:
             bad = next(at for at, word in enumerate(encoded) if not 0 < len(word) <= longest)
             raise self._wrong(bad, name, f"1 to {longest:,} bytes (see --limit id=…)", column)
@@ -133,6 +138,7 @@ class _RowBatch:
         kinds = (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal)
         if not any(is_kind(column.type) for is_kind in kinds):
             raise self._wrong(0, name, "numbers", column)
+        # safe=False: whole numbers beyond 2^53 are rounded, as they are when read from text.
         numbers: list[float] = column.cast(pyarrow.float64(), safe=False).to_pylist()
         if not all(map(math.isfinite, numbers)):
             bad = next(at for at, number in enumerate(numbers) if not math.isfinite(number))
@@ -177,6 +183,7 @@ def _batches(
             raise InputError(f"{name_of(source)}: is empty, expected rows of {', '.join(columns)}")
         groups, begin = _groups(file.metadata, rows)
         for batch in file.iter_batches(ROWS, row_groups=groups, columns=names):
+            # Groups of rows are read whole; of the first and last only some rows are this part's.
             asked = batch.slice(max(rows.start - begin, 0), max(rows.stop - max(begin, rows.start), 0))
             if asked.num_rows:
                 yield _RowBatch(name_of(source), asked, max(begin, rows.start) + 1, limits)

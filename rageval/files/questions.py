@@ -106,6 +106,7 @@ def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
     return Question(
         identifier(line.interaction_id, "interaction_id", limits),
         line.query,
+        # The main answer first, each once: alternatives often repeat it.
         tuple(dict.fromkeys((str(line.answer), *words(line.alt_ans), *_alternatives(line)))),
         tuple((name, str(value)) for name in facts if (value := getattr(line, name)) is not None),
     )
@@ -126,6 +127,7 @@ def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:
     facts = dict(_categories(line.config))
     facts |= {"session": line.session} if line.session is not None else {}
     facts |= {"documents": str(len(line.documents))} if line.documents is not None else {}
+    # Of the same data the JSON and the Parquet file name this column differently.
     difficulty = line.difficulty if line.difficulty is not None else line.bounded
     facts |= {"difficulty": str(difficulty)} if difficulty is not None else {}
     return Question(
@@ -144,6 +146,7 @@ def _categories(config: Any) -> Iterator[tuple[str, str]]:
             config = msgspec.json.decode(config)
         except ValueError:
             raise Unfit("expected an object in JSON - at `$.DataMorgana_Config`") from None
+    # Releases have it as an object, as a list of pairs, or as either of these in a text.
     for part in config if isinstance(config, list) else [config]:
         if not isinstance(part, dict):
             continue
@@ -159,6 +162,7 @@ def _categories(config: Any) -> Iterator[tuple[str, str]]:
 
 def _from_freshstack(line: _FreshStackQuestion, limits: Limits) -> Question:
     gold = (line.answer_text,) if line.answer_text else ()
+    # As FreshStack's own evaluator joins them for retrieval.
     text = f"{line.query_title} {line.query_text}"
     return Question(identifier(line.query_id, "query_id", limits), text, gold)
 
@@ -212,6 +216,7 @@ def _from_request(fields: _Fields, limits: Limits) -> Question:
     """Return the question that a topic's title asks, with the request behind it."""
     given = {key: _value(fields, key, str | int) for key in _TOPIC_IDS if key in fields}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
+    # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
         said = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
         raise Unfit(f"expected one id of the topic, found {said}")
@@ -271,9 +276,11 @@ def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
 
 def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
     for key, raw in fields.items():
+        # Raw: what is not asked for is never built, and large objects are skipped by their first sign.
         written = bytes(raw)
         if key in known or written.startswith((b"{", b"[")) or written == b"null":
             continue
+        # Numbers stay as they are written: 2.0 and 2 may be two categories.
         text = msgspec.json.decode(raw) if written.startswith(b'"') else written.decode()
         if len(text) <= _LONGEST_FACT:
             yield key, text
@@ -300,6 +307,7 @@ def read_facts(
             raise InputError(
                 f"{name_of(source)}:{line}: expected text or a number as a field: {error}"
             ) from None
+        # In this order: a record may hold several ids, of which the first is that of the query.
         query = next((values[name] for name in _IDS if values.get(name) is not None), None)
         if query is None:
             raise InputError(
@@ -310,6 +318,7 @@ def read_facts(
         known = facts.setdefault(str(query), {})
         for field in wanted:
             value = values.get(field)
+            # A query may stand in many lines, such as judgements; all must say the same.
             if value is not None and known.setdefault(field, str(value)) != str(value):
                 raise InputError(
                     f"{name_of(source)}:{line}: {field} of query {visible(str(query))} is"
@@ -360,6 +369,7 @@ def read_table(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterat
                 shown = content.decode()
             except UnicodeDecodeError:
                 raise InputError(f"{name}:{line}: expected UTF-8, found {quoted(content)}") from None
+            # With a tab, words may hold blanks.
             words = shown.split("\t") if "\t" in shown else shown.split()
             if not words:
                 continue
@@ -390,6 +400,7 @@ def read_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, float]:
         try:
             weight = float(text)
         except ValueError:
+            # NaN is refused by the next line, with the same words as a number out of range.
             weight = float("nan")
         if not 0 <= weight <= 1:
             raise InputError(

@@ -60,6 +60,7 @@ def imported(source: str, given: Given) -> str:
     _take_fields(file, given.paths[0])
     if given.examples is not None:
         file.examples = with_file(Examples("prompt", given.examples), Path(), given.examples)
+        # The text is in the rubric now, and the file it came from is on one machine only.
         file.examples.file = None
     elif "examples" in file.fields:
         raise UsageError(
@@ -82,6 +83,7 @@ def _take_fields(file: RubricFile, path: str) -> None:
         names = names_in(template_of(file.prompt.template))
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
+    # A field that is not known here would be shown empty, without anybody noticing.
     strange = [name for name in names if name not in file.fields]
     if strange or not names:
         found = f"{{{strange[0]}}}" if strange else "none"
@@ -89,6 +91,7 @@ def _take_fields(file: RubricFile, path: str) -> None:
         raise InputError(f"{path}: expected fields as the source has them ({known}), found {found}")
     file.fields = {name: told for name, told in file.fields.items() if name in names}
     shown = {told.partition(":")[0] for told in file.fields.values()}
+    # What the prompt does not show need not be given.
     file.sees = [name for name in file.sees if name in shown]
 
 
@@ -213,6 +216,7 @@ def _of_crag(given: Given) -> RubricFile:
     template = None
     for path in given.paths:
         texts |= python_texts(path)
+        # The script is read as text and never run.
         template = template or python_template(path, {"query", "ground_truth", "prediction"})
     if template is None:
         raise UsageError(
@@ -249,6 +253,7 @@ def _of_crag(given: Given) -> RubricFile:
 
 def _cut_as_crag_does(tokenizer: str | None) -> tuple[Trim, list[str]]:
     if tokenizer is not None:
+        # The rubric may be used from another folder.
         path = str(Path(tokenizer).absolute())
         return Trim("answer", tokens=75, tokenizer=path, sha256=sha256_of(path)), []
     return Trim("answer", words=75), [
@@ -290,6 +295,7 @@ def _of_ragtifier(given: Given) -> RubricFile:
 def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
     prompt = _plain_or_constant(given, "SUPPORT_EVAL_PROMPT")
+    # Later versions of the prompt ask for tags.
     tags = ["<support>", "</support>"] if "<support>" in prompt.template else []
     return _rubric(
         "citation",

@@ -94,6 +94,8 @@ class Rubric:
         >>> len(rubric_named("crag").digest)
         8
         """
+        # The words around the data and the way of reading count, too: with either changed, judgements are not
+        # of the same rubric.
         content = json.dumps([_PARSER, _DATA, content_of(self.file)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:8]
 
@@ -113,6 +115,7 @@ class Rubric:
         shown = trimmed(self.file.trim, data)
         is_last = step is None
         free = JSON_FORM if self.file.reads in _JSON_READS else TEXT_FORM
+        # Steps on the way are free text, whatever the verdict's form is.
         form = SCHEMA_FORM if is_last and self.file.reads == SCHEMA else free if is_last else TEXT_FORM
         return Request.of(
             self._system(step),
@@ -130,6 +133,7 @@ class Rubric:
     def checked_request(self, data: Mapping[str, Any], ids: tuple[str, ...] = ()) -> Request:
         """Make the request; `UsageError` if a class of somebody's has no fence and does not say so."""
         request = self.request(data, ids)
+        # A class of somebody's that makes its requests itself may forget the fence; ours cannot.
         is_own = type(self).request is not Rubric.request
         if is_own and not self.file.unfenced and not request.has_fence:
             raise UsageError(
@@ -140,6 +144,8 @@ class Rubric:
 
     def again(self, request: Request) -> Request:
         """Make the request that follows one whose reply was no use, where the source just asks again."""
+        # At temperature 0 the same question gets the same bad reply; some sources turn it up for the second
+        # try.
         heat = self.file.heat if self.file.again is None else self.file.again
         return replace(request, sample=request.sample + 1, temperature=heat)
 
@@ -165,6 +171,7 @@ class Rubric:
         gold = data.get("gold")
         if self.file.each is None or not isinstance(gold, list) or len(gold) < 2:
             return None
+        # An answer that matches one gold answer is right, and the others need not be asked about.
         return None if any(map(self.is_best, verdicts)) else {**data, "gold": gold[1:]}
 
     def is_step(self, data: Mapping[str, Any]) -> bool:
@@ -190,6 +197,8 @@ class Rubric:
         if self.file.compat != compat:
             knows = f"knows compat={self.file.compat!r}" if self.file.compat else "knows no such rule"
             raise UsageError(f"compat={compat!r}: rubric {self.name} {knows}")
+        # CRAG's rule is not only what an unreadable reply is taken for, but also what is decided without a
+        # model.
         by_form = {"first_stage": FIRST_STAGES[-1], "abstentions": compat} if compat == "crag" else {}
         return replace(self, file=msgspec.structs.replace(self.file, lenient=True, **by_form))
 
@@ -231,6 +240,7 @@ class Rubric:
         own = [name for name in names_in(template) if self._what(name) in OF_RUBRIC]
         told = fences_said(template, own, _ARE_DATA) if template else by_author(_DATA)
         examples = self.file.examples
+        # A template with a place of its own for them gets them there.
         if examples is not None and examples.text and "examples" not in map(self._what, own):
             system = f"{system.strip()}\n\n{examples.text.strip()}"
         return (*by_author(f"{system.strip()}\n\n"), *told)
@@ -245,6 +255,7 @@ class Rubric:
         if self.file.unfenced:
             return plain_prompt(template, values)
         own = {name: value for name, value in values.items() if self._what(name) in OF_RUBRIC}
+        # What others wrote goes behind the fence, what the rubric says itself stands in the open.
         raw = {name: data[self._what(name)] for name in values if name not in own}
         return fenced_prompt(template, raw, own)
 
@@ -305,6 +316,7 @@ def rubric_named(name: str) -> Rubric:
         known = [*rubric_names(), *plugin_names("rubrics")]
         raise UsageError(f"rubric {name!r}: expected one of {', '.join(known)}" + suggestion(name, known))
     if isinstance(found, Rubric):
+        # A plug-in's rubric makes its requests itself, so that only its numbers can be checked.
         require_numbers(found.file, f"rubric {name}")
         return found
     return Rubric(name, rubric_file_of(_text_of(Path(found)), str(found)))

@@ -73,6 +73,7 @@ def read_notes(
     """Return what files of judgements say of the keys that are wanted; the tokens are those of all."""
     notes = JudgesNotes()
     for source in sources:
+        # A stream was read for the scores, and is gone.
         if not can_read_again(source) or kind_of(source, limits) != "judgements":
             continue
         for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}", limits):
@@ -87,6 +88,7 @@ def _add(notes: JudgesNotes, line: _NoteLine, is_wanted: Callable[[Key], bool]) 
         for at, number in enumerate((1, line.usage.input, line.usage.output)):
             spent[at] += number
     for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
+        # Files may be anybody's; what has another shape says nothing.
         if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
             found = notes.attacks.setdefault(line.judge, [0, 0])
             found[:] = [found[0] + rate[0], found[1] + rate[1]]
@@ -138,6 +140,7 @@ def of_documents(
     found = {}
     for query in queries:
         docs = {run: list(by_query.get(query, ())) for run, by_query in ranked.items()}
+        # A document that several runs found has one column.
         distinct = dict.fromkeys(doc for ids in docs.values() for doc in ids)
         columns = {doc: at for at, doc in enumerate(distinct)}
         listed = {name: at for at, name in enumerate(nuggets.get(query, ()))}
@@ -187,6 +190,7 @@ def fitting(matrices: Mapping[str, Record], most: int) -> dict[str, Record]:
     """Return the first of them, as many as fit into so many characters of JSON; at least one."""
     kept: dict[str, Record] = {}
     for query, matrix in matrices.items():
+        # As long as it will be in the page, where non-ASCII is escaped.
         most -= len(json.dumps(matrix, ensure_ascii=True, separators=(",", ":")))
         if most < 0 and kept:
             break
@@ -207,6 +211,7 @@ def _support(
     support: dict[str, list[tuple[str, str, int]]] = {}
     wanted = set(queries)
     for row in qrels:
+        # In one pass over all judgements: looking up each query would go through them many times.
         if row.query_id in wanted and row.relevance > 0:
             support.setdefault(row.query_id, []).append((row.doc_id, row.iteration, row.relevance))
     return nuggets, support

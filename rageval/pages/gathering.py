@@ -83,7 +83,9 @@ def report_of_runs(
     report = measured(results, settings, lacking, alike(sources, orders), refined)
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
     depth = _depth(results)
+    # The order of the first measure: a page shows one.
     ranked = {source.name: rankings(source, queries, orders[0], depth) for source in sources}
+    # Reasons are long: only those that are shown are kept.
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
     report["judging"] = judging(_beside_people(qrels, extra), notes)
@@ -103,6 +105,7 @@ def report_of_answers(
     report = measured(results, settings)
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
     gold = by_judge(read_judgements(extra.gold, limits=extra.limits)) if extra.gold else None
+    # With one judge and no people there is nobody to compare.
     several = gold is not None or len(grades.judges.words) > 1
     pairs = beside(by_judge(grades), gold) if several else []
     wanted, places = set(queries), listed(pairs)
@@ -163,6 +166,7 @@ def _kept(matrices: Report, report: Report, extra: Beside) -> Report:
     if extra.details is not None:
         return matrices
     pairs = report["comparison"]["pairs"] if "comparison" in report else []
+    # Pairs become rows of HTML as well, which take about so much.
     taken = len(json.dumps(report)) + _PAIR * len(pairs)
     return fitting(matrices, max(_PAGE - taken, _LEAST))
 
@@ -253,6 +257,7 @@ def _columns(results: Sequence[Scores]) -> _Record:
     values: dict[str, dict[str, str]] = {}
     for scores in results:
         for score in scores.scores:
+            # Runs may lack queries that others have.
             column = np.full(len(ids), np.nan)
             column[[place[query] for query in score.query_ids]] = score.values
             values.setdefault(str(score.measure), {})[scores.run] = packed(column)
@@ -262,6 +267,7 @@ def _columns(results: Sequence[Scores]) -> _Record:
 def _comparable(results: Sequence[Scores]) -> list[Scores]:
     """Return the runs with the measures that can be compared: scored for each, and averaged over queries."""
     names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
+    # Earlier files may hold other measures for other runs.
     shared = set.intersection(*names) if names else set()
     if not shared:
         return []
@@ -277,6 +283,7 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
     for scores in results:
         for score in scores.scores:
             key = scores.run, str(score.measure)
+            # What is not compared, such as a pooled share, still has its mean and interval.
             cell = compared.get(key) or cell_of(scores.run, score, settings)
             yield {
                 "run": scores.run,
@@ -350,11 +357,13 @@ def _most_telling(results: Sequence[Scores], number: int) -> list[str]:
     scores = [found.scores[0] for found in results if found.scores]
     queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
     values = np.array([[score.by_query.get(query, np.nan) for query in queries] for score in scores])
+    # An undefined value is shown as such, and only for this choice counts as 0.
     known = np.where(np.isnan(values), 0.0, values)
     if len(scores) > 1:
         spread = known.max(axis=0) - known.min(axis=0)
     else:
         spread = known[0] if scores[0].measure.better == LOWER else -known[0]
+    # Stable: of equal ones the first, so that the same inputs give the same page.
     return [queries[at] for at in np.argsort(-spread, kind="stable")[:number].tolist()]
 
 
@@ -385,6 +394,7 @@ def _input(role: str, source: Source) -> dict[str, Any]:
     record: dict[str, Any] = {"role": role, "name": name_of(source), "bytes": None, "sha256": None}
     if can_read_again(source) and isinstance(source, str | os.PathLike):
         with open(source, "rb") as stream:
+            # Of what was read from a pipe nothing can be said any more.
             record["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
             record["bytes"] = stream.tell()
     return record

@@ -117,6 +117,7 @@ class Batches:
         after = (how.get("after") or how.get("after_id") or [""])[0]
         kind = "msgbatch" if "/messages/" in asked.path else "batch"
         names = [name for name in reversed(self._batches) if name.rpartition("_")[0] == kind]
+        # Pages as the providers have them: a client that looks at the first only is to fail here.
         rest = names[names.index(after) + 1 :] if after else names
         page = rest[: self.page]
         for name in page:
@@ -163,6 +164,7 @@ class Batches:
 
     def _openai_batch(self, asked: Asked, of_model: Answer) -> Saying:
         lines = [json.loads(line) for line in self._files[asked.body["input_file_id"]].splitlines()]
+        # What comes too late expires, as with both providers after a day.
         answered, late = self._parted(lines)
         results = [_openai_result(line, self._said(line["url"], line["body"], of_model)) for line in answered]
         done = [line for line in results if line["response"]["status_code"] == 200]
@@ -261,6 +263,7 @@ def _anthropic_result(line: Line, saying: Saying) -> Line:
 def _as_lines(records: Iterable[Line]) -> str:
     """JSON lines, in no order that anybody could rely on."""
     shuffled = list(records)
+    # Providers promise no order; a fixed shuffle finds who relies on one, in every run.
     random.Random(7).shuffle(shuffled)
     return "".join(json.dumps(record) + "\n" for record in shuffled)
 
@@ -313,6 +316,7 @@ class LlmServer:
             said = self._sayings.popleft() if self._sayings else self.otherwise
         try:
             return said(asked) if callable(said) else said
+        # Raised in this thread it would only look like a server that hangs.
         except Exception as error:  # a mistake in a test: told when the server is left
             self._mistakes.append(error)
             return Saying(400, openai_error(f"the test's own function failed: {error!r}"))
@@ -351,6 +355,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
+        # Otherwise small answers wait up to 40 ms for more to be sent with them.
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_GET(self) -> None:
@@ -370,6 +375,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         asked = Asked(self.path, headers, _body(headers, sent), self.command)
         saying = self.server.owner.answer(asked)
+        # Not sleep: a test that ends does not wait for slow answers.
         self.server.stopping.wait(saying.delay)
         if saying.cut == 0:
             return self._cut()
@@ -405,6 +411,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _cut(self) -> None:
         """Drop the connection, as a crash or a firewall does."""
         time.sleep(0.01)  # what was written before shall arrive
+        # Lingering for 0 seconds makes closing a reset, which clients see as a broken connection.
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
         self.close_connection = True

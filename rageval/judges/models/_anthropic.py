@@ -94,11 +94,13 @@ class AnthropicMessages(RemoteBatches):
         told = {} if is_free else _format(request, form.mode)
         call = Call({"model": self.model, "messages": messages_of(request), **told})
         call.sent["mode"] = request.form if is_free else form.mode
+        # This API has one name for it, prompts of other tools may have either of two.
         limits = [request.sampling[name] for name in _LIMITS if name in request.sampling]
         call.add("max_tokens", limits[0] if limits else request.max_tokens, taken=True)
         wanted = {} if request.temperature is None else {"temperature": request.temperature}
         wanted |= {name: value for name, value in request.sampling.items() if name not in _LIMITS}
         for name, value in wanted.items():
+            # An argument that the SDK does not know is a TypeError before anything is sent.
             call.add(name, value, taken=name not in form.refused and name in _taken_by_sdk())
         _add_system(call, request, form)
         return call
@@ -129,10 +131,12 @@ class AnthropicMessages(RemoteBatches):
         working = []
         async for batch in self._listed(_list, earliest):
             name = self._checked_id(batch.get("id"))
+            # The API keeps no tag; the number of requests is the first thing that tells batches apart.
             if name in known or _size(batch) != len(keys):
                 continue
             if not self._has_ended(batch):
                 working.append(name)
+            # Keys are digests of questions: equal sets of them are the same batch.
             elif {result.key for result in await self._fetched(name, batch)} == {*keys}:
                 return name
         if working:
@@ -149,6 +153,7 @@ class AnthropicMessages(RemoteBatches):
 
     async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""
+        # The key goes with every request, and a response must not choose where to.
         path = f"{_PATH}/{batch}/results"
         lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
         return [_result(record) for record in lines]
@@ -167,6 +172,7 @@ def _add_system(call: Call, request: Request, form: RequestForm) -> None:
     system = with_schema(request) if is_told else sendable(request.system)
     if not system:
         return
+    # Said to be dropped, as a call without it may cost more.
     if "cache_control" in form.refused:
         call.dropped += ("cache_control",)
         call.arguments["system"] = system
@@ -181,6 +187,7 @@ def _format(request: Request, mode: str) -> dict[str, Any]:
     if mode == TEXT:
         return {}
     if mode == SCHEMA:
+        # This API refuses a schema with ranges; the rubric checks them when it reads the reply.
         return {"output_config": {"format": {"type": SCHEMA, "schema": _without_ranges(request.schema)}}}
     tool = {"name": request.name, "description": "Give the verdict.", "input_schema": dict(request.schema)}
     return {"tools": [tool], "tool_choice": {"type": _TOOL, "name": request.name}}
@@ -201,6 +208,7 @@ def _without_ranges(schema: Any) -> Any:
 
 
 def _below(key: str, value: Any) -> Any:
+    # A property may be called `maximum`, which is then a name and no range.
     if key in _NAMED and isinstance(value, Mapping):
         return {name: _without_ranges(item) for name, item in value.items()}
     return value if key in ("enum", "const", "default") else _without_ranges(value)
@@ -218,6 +226,7 @@ def _text(content: Iterable[Mapping[str, Any]]) -> str:
         if block.get("type") == "tool_use"
     ]
     texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
+    # What is said beside a use of the tool is talk.
     return "\n".join(used) or "".join(texts)
 
 
@@ -231,7 +240,10 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     cached = count(usage.get("cache_read_input_tokens"))
     written = count(usage.get("cache_creation_input_tokens"))
     return Usage(
-        count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached
+        # OpenAI counts them within the input; prices and budgets here do so, too.
+        count(usage.get("input_tokens")) + cached + written,
+        count(usage.get("output_tokens")),
+        cached,
     )
 
 

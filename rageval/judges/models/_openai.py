@@ -105,6 +105,7 @@ class OpenAIChat(RemoteBatches):
     def _name_of_limit(self, form: RequestForm) -> str | None:
         """OpenAI's newer models know only the newer name, many other servers only the older."""
         names = ["max_tokens", "max_completion_tokens"]
+        # `trusted` is OpenAI's own address.
         order = reversed(names) if self.home.trusted else names
         return next((name for name in order if name not in form.refused), None)
 
@@ -112,6 +113,7 @@ class OpenAIChat(RemoteBatches):
         choices = body.get("choices")
         return (
             isinstance(choices, list)
+            # Anything else is no reply of this API, and is asked for again.
             and len(choices) == 1  # of two, nobody knows which was meant
             and isinstance(mapping(choices[0]).get("message"), dict)
             and _text(choices[0]["message"].get("content")) is not None
@@ -121,6 +123,7 @@ class OpenAIChat(RemoteBatches):
         choice = body["choices"][0]
         message = choice["message"]
         finished = words(choice.get("finish_reason"))
+        # Reasons that are not known are taken for an end: what was said is then read, and checked.
         status, detail = _FINISHED.get(finished, OK), ""
         refusal = words(message.get("refusal"))
         if refusal:
@@ -149,6 +152,7 @@ class OpenAIChat(RemoteBatches):
         """By its tag, or by the file it was made of where a server keeps no tags."""
         files = await self._files(tag)
         async for batch in self._listed(_list, earliest):
+            # A tag in the metadata is ours alone; some servers drop metadata and keep the name of the file.
             if mapping(batch.get("metadata")).get(_TAG) == tag or batch.get("input_file_id") in files:
                 return self._checked_id(batch.get("id"))
         return None
@@ -172,9 +176,11 @@ class OpenAIChat(RemoteBatches):
         return body.get("status") in _ENDED
 
     async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+        # Every request has failed then, and each gets the reason.
         if body.get("status") == "failed":  # before it was begun: there is nothing but the requests
             requests = await self._file(body.get("input_file_id"))
             return [Result(record["custom_id"], detail=_why(body)) for record in requests]
+        # What failed stands in a file of its own, which is lacking if nothing did.
         files = [await self._file(body.get(name)) for name in ("output_file_id", "error_file_id")]
         return [_result(record) for file in files for record in file]
 
@@ -198,6 +204,7 @@ def _format(request: Request, form: RequestForm) -> dict[str, Any]:
         return {}
     if form.mode == _OBJECT or request.form == JSON_FORM:
         return {"response_format": {"type": _OBJECT}}
+    # Without `strict` a schema is a wish.
     schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
     return {"response_format": {"type": SCHEMA, SCHEMA: schema}}
 
@@ -313,6 +320,7 @@ class OpenAIDecisions(RemoteModel):
     def _with_verdicts(self, reply: Reply, wanted: _Choices) -> Reply:
         answers = json.loads(reply.text)
         if len(answers) != len(wanted.questions):
+            # Answers have no ids: with one too few nobody knows whose they are.
             raise Transient(f"{self.name}: {len(answers)} answers to {len(wanted.questions)} questions")
         refused = sum(answer.get("type") == "refusal" for answer in answers)
         if refused:
