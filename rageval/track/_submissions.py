@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import msgspec
 
 from rageval.checking import validation
 from rageval.checking.findings import ERROR
+from rageval.checking.tracks import track_named
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line
@@ -58,9 +59,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 
 
-def checked(
-    folder: Path, track: str, topics: Mapping[str, str] | None
-) -> tuple[list[Submission], list[_Said]]:
+def checked(folder: Path, track: str, topics: Any) -> tuple[list[Submission], list[_Said]]:
     """Return every file with whether it is valid, and what was found in it."""
     found: list[Submission] = []
     said: list[_Said] = []
@@ -79,9 +78,7 @@ def checked(
     return found, said
 
 
-def _checked(
-    path: Path, name: str, track: str, topics: Mapping[str, str] | None
-) -> tuple[Submission, list[_Said]]:
+def _checked(path: Path, name: str, track: str, topics: Any) -> tuple[Submission, list[_Said]]:
     said: list[_Said] = []
     errors = warnings = 0
     run, number = "", 0
@@ -107,6 +104,10 @@ def _named(path: Path, track: str) -> tuple[str, int]:
         from rageval.scoring.sources import read_run
 
         return _tag(path) or path.name, len(dict(read_run(str(path)).ranked()))
+    if columns := track_named(track).columns:
+        rows = [line.split("\t") for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+        place, topic = columns.index("run_id"), columns.index("topic_id")
+        return rows[0][place].strip(), len({row[topic].strip() for row in rows})
     runs: dict[str, int] = {}
     for answer in read_answers(str(path)):
         runs[answer.run_id] = runs.get(answer.run_id, 0) + 1

@@ -185,8 +185,8 @@ def _check(plan: TrackPlan) -> None:
     """Refuse a plan that cannot be carried out before anything is written, or paid for."""
     if plan.stage not in STAGES:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
-    if not plan.is_of_runs:
-        track_named(plan.track)
+    if not plan.is_of_runs and track_named(plan.track).columns and plan.stage != "validate":
+        raise UsageError(f"--track {plan.track}: is of questions, not of answers; expected --stage validate")
     try:
         _check_folders(plan)
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, a NUL
@@ -271,12 +271,7 @@ def _judges(plan: TrackPlan) -> list[str]:
 
 
 def _validate(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
-    topics = None
-    if plan.topics is not None:
-        from rageval.files.questions import read_questions
-
-        topics = {question.query_id: question.text for question in read_questions(source_of(plan, "topics"))}
-    found, said = checked(plan.folder, plan.track, topics)
+    found, said = checked(plan.folder, plan.track, source_of(plan, "topics"))
     write_lines(plan.out / _SUBMISSIONS, lines_of(found))
     write_lines(plan.out / _FINDINGS, finding_lines(said))
     return [_SUBMISSIONS, _FINDINGS]

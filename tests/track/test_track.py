@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from fair_judge import fair
 from rageval.building import read_pool
 from rageval.comparison.leaderboards import standings
-from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.errors import BudgetReached, InputError, MissingJudgements, UsageError
 from rageval.files.leaderboards import read_leaderboard
 from rageval.files.plans import read_plan
+from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
+from rageval.testing import LlmServer
 from rageval.track import Organised, TrackPlan, leaderboard_of, organise
 from rageval.track.organising import STAGES
 from test_bad_input import assert_refused, command
@@ -254,6 +257,53 @@ class TestAnswers:
         with pytest.raises(UsageError, match="a plan must not change once people label"):
             organise(changed(answers, label=2))
         assert read_plan("out/label.jsonl") == plan
+
+    def test_reports_cite_and_have_limits_of_their_own(self, answers: TrackPlan) -> None:
+        Path("reports").mkdir()
+        for run, text in (("short", "Leaves."), ("long", "Leaves hold green chlorophyll.")):
+            metadata = {"team_id": "t", "run_id": run, "topic_id": "1"}
+            parts = [{"text": text, "citations": ["d1"]}]
+            report = {"metadata": metadata, "responses": parts, "references": ["d1"]}
+            Path("reports", run).write_text(json.dumps(report) + "\n")
+        topic = {"topic_id": "1", "title": "Leaves", "problem_statement": "Why?", "limit": 10}
+        Path("requests").write_text(json.dumps(topic) + "\n")
+        plan = changed(answers, folder=Path("reports"), track="report", topics="requests", stage="pool")
+        found = organise(plan)
+        assert [(each.run, each.valid, each.warnings) for each in found.submissions] == [
+            ("long", True, 1),  # longer than the topic allows
+            ("short", True, 0),
+        ]
+        assert read_pool(Path("out/pool.jsonl")) == {"1": {"d1": {"long": 1, "short": 1}}}
+
+    def test_questions_are_validated_and_no_more(self, answers: TrackPlan) -> None:
+        Path("asked").mkdir()
+        rows = [f"msmarco_v2.1_doc_00_1\tteam\trun\t{rank}\tWho?\n" for rank in range(1, 11)]
+        Path("asked/run").write_text("".join(rows))
+        plan = changed(answers, folder=Path("asked"), track="dragun25-questions", topics=None)
+        (found,) = organise(changed(plan, stage="validate")).submissions
+        assert (found.run, found.valid, found.topics) == ("run", True, 1)
+        with pytest.raises(UsageError, match="is of questions, not of answers; expected --stage validate"):
+            organise(plan)
+
+    def test_a_model_is_asked_once_and_a_budget_goes_on(
+        self, answers: TrackPlan, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with LlmServer(fair) as server:
+            monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "0" * 30)
+            monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+            little = Settings(store="store.sqlite", canaries=0, max_calls=5, concurrency=1)
+            plan = changed(answers, judges=("openai:m",), measures="v_strict", settings=little)
+            with pytest.raises(BudgetReached):
+                organise(plan)
+            asked = len(server.requests)
+            assert asked == 5
+            plan = changed(plan, settings=Settings(store="store.sqlite", canaries=0))
+            found = organise(plan)
+            assert found.kept == ["validate", "pool"]
+            assert len(server.requests) == 3 * 4  # an answer a call, none of them twice
+            organise(changed(plan, out=Path("elsewhere")))
+            assert len(server.requests) == 3 * 4
+            assert leaderboard_of(plan)[0].basis == "by this judge"
 
     def test_one_file_one_run(self, answers: TrackPlan) -> None:
         lines = Path("answers/one.jsonl").read_text() + Path("answers/two.jsonl").read_text()
