@@ -18,7 +18,7 @@ from rageval.checking._judgements import (
     diagnose_qrels,
     different_banks,
 )
-from rageval.checking._rows import Known, named, once, refusals
+from rageval.checking._rows import Known, in_query, named, once, refusals
 from rageval.checking._runs import diagnose_run
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
@@ -102,6 +102,13 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         return _leaderboard(path, reading.limits), known
     if kind == RETRIEVED:
         return [], _retrieved(path, reading)
+    if kind == SPANS:
+        return _spans(path, known, reading.limits), known
+    if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
+        from rageval.files.spans import read_chunks
+
+        documents = {chunk.chunk_id: 1 for chunk in read_chunks(path, reading.limits)}
+        return [], Known(name_of(path), CORPUS, documents=documents)
     if kind == TOPICS:
         from rageval.files.questions import read_questions
 
@@ -139,6 +146,18 @@ def _leaderboard(path: str, limits: Limits) -> list[Finding]:
     return []
 
 
+def _spans(path: str, known: Known, limits: Limits) -> list[Finding]:
+    """Note what spans are of, and return what is odd about them."""
+    from rageval.files.spans import read_spans
+
+    spans = read_spans(path, limits).spans
+    known.queries = dict.fromkeys((span.query_id for span in spans), 1)
+    known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
+    wide = [(in_query(span.nugget_id, span.query_id), 1) for span in spans if span.wide]
+    effect = "in chunks with a part of one it is not known who holds its nugget: a range, and no number"
+    return list(once(path, wide, WARNING, "wide spans: {n}, first {name}", effect))
+
+
 def _retrieved(path: str, reading: Reading) -> Known:
     """Return what a run in JSON holds."""
     from rageval.files.retrieved import run_rows
@@ -169,6 +188,7 @@ _IGNORED = "these queries are left out of every mean"
 _EFFECTS = {
     "run": "every measure ignores these queries",
     "qrels": "they count in every mean although nobody was asked them",
+    "spans": "they count in every mean although nobody was asked them",
     "answers": "they are judged against nothing",
     "judgements": "they count in every mean although nobody was asked them",
     "assignments": "they count in every mean although nobody was asked them",
@@ -275,6 +295,7 @@ ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
 POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
 RANKED = "questions"  # of a run, as DRAGUN has them
 _RANKED = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
+SPANS, CHUNKS = "spans", "chunks"
 _FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
@@ -308,8 +329,8 @@ def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
         kind = LEADERBOARD if _is_leaderboard(lines) else _kind_of(line)
     if kind is None:
         raise InputError(
-            f"{path}:1: cannot tell what this is; expected a run, qrels, nuggets, answers, judgements,"
-            " topics (--topics FILE) or a corpus (--corpus FILE)"
+            f"{path}:1: cannot tell what this is; expected a run, qrels, spans, nuggets, answers,"
+            " judgements, topics (--topics FILE), chunks or a corpus (--corpus FILE)"
         )
     return kind
 
@@ -371,6 +392,12 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
         return ASSIGNMENTS if assigned else NUGGETS
     if "rubrics" in keys or {"query_id"} < keys & _OF_BANKS or is_older_bank(record):
         return NUGGETS
+    if {"spans", "sources"} <= keys or isinstance(record.get("tests"), list):
+        return SPANS
+    if {"query_id", "nugget_id"} <= keys and not keys & _VERDICT.difference({"grade"}):
+        return SPANS
+    if {"id", "doc_id", "start", "end"} <= keys:
+        return CHUNKS
     if {"query_id", "doc_id", "from"} <= keys:
         return POOL
     if "query_id" in keys and (keys & _VERDICT):

@@ -69,7 +69,8 @@ class Anchored:
             "by the texts of their nuggets": self.by_nugget,
         }
         found = ", ".join(f"{number:,} {way}" for way, number in ways.items() if number)
-        yield f"{sum(ways.values()):,} judgements anchored" + (f": {found}" if found else "")
+        if found:
+            yield f"{sum(ways.values()):,} judgements anchored: {found}"
         if self.wide:
             yield (
                 f"{self.wide:,} judgements have no quote and keep their whole chunk as a wide span: in chunks"

@@ -370,6 +370,45 @@ def test_a_span_counts_wherever_its_text_stands_and_a_chunk_where_it_is(tmp_path
     assert [score.value for score in scores.values()] == [1.0, 17 / 28]
 
 
+def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    text = "Tea costs two euros. Coffee, which is roasted here, costs three euros.\n"
+    (tmp_path / "docs" / "menu.txt").write_text(text)
+    (tmp_path / "old").write_text(json.dumps({"id": "c", "doc_id": "menu", "start": 0, "end": len(text)}))
+    said = [
+        {"aspect": "offsets", "start": 4, "end": 19, "evidence": "Coffee"},
+        {"aspect": "left out", "evidence": "Coffee ... costs three euros"},
+        {"aspect": "failed", "evidence": "Tea costs", "status": "error"},
+        {"aspect": "text"},
+    ]
+    lines = [json.dumps({"query_id": "q", "item_id": "c", **row}) for row in said]
+    (tmp_path / "judged").write_text("\n".join(lines))
+    bank = [
+        {"text": "Tea costs two Euros", "nugget_id": "text"},
+        {"text": "Milk is free", "nugget_id": "failed"},
+    ]
+    (tmp_path / "bank").write_text(json.dumps({"qid": "q", "query": "", "nuggets": bank}))
+    qrels = {"q": {str(row["aspect"]): {"c": 1} for row in said}}
+    found = anchor(
+        qrels, tmp_path / "old", tmp_path / "docs", quotes=tmp_path / "judged", nuggets=tmp_path / "bank"
+    )
+    quoted = {span.nugget_id: (span.quote, span.wide) for span in found.spans}
+    assert quoted == {
+        "offsets": ("costs two euros", False),
+        "left out": ("Coffee, which is roasted here, costs three euros", False),
+        "failed": (text, True),
+        "text": ("Tea costs two euros", False),
+    }
+    assert (found.by_offsets, found.by_quote, found.by_nugget, found.wide) == (1, 1, 1, 1)
+    done = run("doctor", found.save(tmp_path / "spans"), tmp_path / "old")
+    assert "wide spans: 1, first 'failed' of query 'q'" in done.stdout
+    (tmp_path / "judged").write_text(
+        json.dumps({"query_id": "q", "item_id": "c", "aspect": "text", "start": 9})
+    )
+    with pytest.raises(InputError, match="judged:1: expected both start and end"):
+        anchor(qrels, tmp_path / "old", tmp_path / "docs", quotes=tmp_path / "judged")
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
