@@ -27,7 +27,7 @@ EXIT_CODES = {
     FAULTS: "a gate failed (gate, --require, --fail-under, --max-bias), a file is not valid, or tools"
     " differ and nobody knows why",
     WRONG: "usage or input error",
-    _MISSING: "judgements are missing, or a judge failed",
+    _MISSING: "judgements are missing, quotes stand nowhere, or a judge failed",
     _BUDGET: "the budget is reached",
     INCONCLUSIVE: "the gate can neither pass nor block (inconclusive)",
     INTERRUPTED: "interrupted (SIGINT, SIGTERM, SIGHUP)",

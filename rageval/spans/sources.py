@@ -78,7 +78,7 @@ class Sources:
 
     def _text_in(self, path: str) -> str:
         """Return the text of a file as it stands there: line ends are kept, a byte order mark is not text."""
-        limits = self._limits._replace(line=self._limits.record)
+        limits = self._limits._replace(line=self._limits.unpacked)  # a text may well be one line
         content = b"".join(chunks(path, limits)).removeprefix(BOM)
         try:
             return content.decode()
@@ -104,7 +104,12 @@ def _listed(folder: str) -> dict[str, list[str]]:
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = os.path.relpath(place, folder)
-        paths += [os.path.normpath(os.path.join(inside, name)) for name in files if not name.startswith(".")]
+        names_here = (name for name in files if not name.startswith("."))
+        paths += [
+            os.path.normpath(os.path.join(inside, name))
+            for name in names_here
+            if os.path.isfile(os.path.join(place, name))  # no pipe, from which nothing may ever come
+        ]
     whole = {path.replace(os.sep, "/"): path for path in sorted(paths)}
     for name, path in whole.items():
         names.setdefault(os.path.splitext(name)[0], []).append(path)
