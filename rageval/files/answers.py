@@ -222,7 +222,7 @@ _RAG24 = RecordForm(
 _RAG25 = RecordForm(
     "TREC RAG 2025 answers",
     f"{{metadata: {{team_id, run_id, narrative_id}}, {_REST}",
-    has("metadata"),
+    lambda record: "metadata" in record and not is_report(record),
     _Rag25,
     _from_25,
 )
@@ -288,7 +288,8 @@ def is_report(record: Mapping[str, Any]) -> bool:
     metadata = record.get("metadata")
     if not isinstance(metadata, dict):
         return False
-    of_rag = "references" in record and "narrative_id" in metadata
+    named = {key for key in TOPIC_KEYS if key in metadata}
+    of_rag = "references" in record and (not named or "narrative_id" in named)
     return "responses" in record or ("answer" in record and not of_rag)
 
 

@@ -144,6 +144,14 @@ def test_every_rule(check: Checker, track: str, changes: Json, message: str) -> 
     assert outcome.code == message.startswith("error")
 
 
+def test_files_of_other_tracks_are_named(check: Checker) -> None:
+    rag25 = {"metadata": {"run_id": "r", "narrative_id": "1"}, "references": [], "answer": []}
+    assert "expected reports, found TREC RAG 2025 answers" in check("report", rag25).out
+    Path("reports").write_text(json.dumps(report("report")) + "\n")
+    for track in ("rag24", "rag25", "rag26", "liverag"):
+        assert "found reports; validate them" in command("validate", "reports", "--track", track).out
+
+
 def test_a_second_answer_is_refused_where_topics_are_judged_once(check: Checker) -> None:
     for track in TRACKS:
         outcome = check(track, report(track), report(track), report(track, 1))
