@@ -293,3 +293,22 @@ def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
         pytest.approx(pair[name], abs=1e-12) for name in ("difference", "low", "high")
     ]
     assert "judge error not included" not in done.stderr
+
+
+def test_a_judge_is_asked_again_about_what_did_not_change() -> None:
+    labels = [LABELS[at % 4] for at in range(100)]
+    gate(judged("now", labels, aspect="0"), "-m", "crag_score", "--save-baseline", "base.jsonl")
+    judged("moody", [("incorrect" if at % 4 == 0 else label) for at, label in enumerate(labels)], aspect="0")
+    Path("moody").write_text(Path("moody").read_text().replace('"run_id": "moody"', '"run_id": "now"'))
+    rows = [{"query_id": f"q{at}", "run_id": "now", "answer": "x", "question": "?"} for at in range(100)]
+    Path("answers").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    held = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1")
+    again = ("--answers", "answers", "--rubric", "crag", "--questions", "answers")
+    done = gate("now", *held, "--aa", "100", *again, "--judge", "frozen:moody")
+    assert "A/A: crag_score: 25 of 100 unchanged answers are judged otherwise (25%)" in done.stderr
+    done = gate("now", *held, "--aa", "40", *again, "--judge", "frozen:now")
+    assert "A/A: crag_score: 0 of 40 unchanged answers are judged otherwise (0%)\n" in done.stderr
+    assert "expected --judge, too" in gate("now", *held, "--aa", "5", *again, code=2).stderr
+    saved()
+    done = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", "--aa", "5", code=2)
+    assert "--aa is about judged answers" in done.stderr

@@ -1,0 +1,69 @@
+"""The page of the gate: what it shows is printed, its tests run, its action has the inputs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rageval.cli.gate
+import rageval.judges.panel  # noqa: F401
+from rageval.cli import main
+from rageval.policy import read_policy
+from snippets import ROOT, blocks
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ["pytester"]
+
+PAGE = (ROOT / "docs/gate.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "examples/data/gate"
+
+
+@pytest.mark.parametrize("block", blocks("console", PAGE), ids=("same", "worse"))
+def test_commands_print_what_is_shown(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    command, _, expected = block.partition("\n")
+    words = shlex.split(command.removeprefix("$ rageval ").removesuffix("; echo $?"))
+    done = CliRunner().invoke(main, words)
+    assert f"{done.stdout}{done.exit_code}\n" == expected
+
+
+def test_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (block,) = [block for block in blocks("python", PAGE) if "report = " in block]
+    exec(block, {})
+
+
+def test_suites_run(pytester: pytest.Pytester) -> None:
+    shutil.copytree(FOLDER, pytester.path, dirs_exist_ok=True)
+    suites = [block for block in blocks("python", PAGE) if "def test_" in block]
+    assert len(suites) == 2
+    Path("test_page.py").write_text("\n".join(suites))
+    plugin = [] if entry_points(group="pytest11", name="rageval") else ["-p", "rageval.pytest_plugin"]
+    done = pytester.runpytest_inprocess("-q", *plugin)
+    assert "241 passed" in done.stdout.str()
+    assert "ship: same.run" in done.stdout.str()
+
+
+def test_lines_of_a_baseline_are_such_and_the_policy_is_one(tmp_path: Path) -> None:
+    lines = (FOLDER / "baseline.jsonl").read_text().splitlines()
+    (shown,) = blocks("json", PAGE)
+    assert shown.splitlines() == lines[:2]
+    (policy,) = blocks("toml", PAGE)
+    (tmp_path / "rageval.toml").write_text(policy)
+    found = read_policy(str(tmp_path / "rageval.toml"))
+    assert found is not None
+    assert found.section("gate").keys() == {"measures", "margin", "baseline"}
+
+
+def test_the_action_and_the_hooks_are_called_as_they_are() -> None:
+    action, hooks = blocks("yaml", PAGE)
+    inputs = re.findall(r"^  ([\w-]+):$", (ROOT / "action.yml").read_text(), re.MULTILINE)
+    assert set(re.findall(r"^    ([\w-]+):", action, re.MULTILINE)) <= set(inputs)
+    there = re.findall(r"^- id: (\S+)", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+    assert re.findall(r"- id: (\S+)", hooks) == there
