@@ -383,6 +383,11 @@ def said_of_sets(typed: Iterable[str]) -> Iterator[str]:
             from rageval.measures.official import left_out
 
             yield left_out(name)
+        elif part.lower().startswith("official:"):
+            from rageval.measures.official import SAID_OF
+
+            if (said := SAID_OF.get(name.lower())) is not None:
+                yield f"{part}: {said}"
 
 
 def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:

@@ -166,6 +166,9 @@ def argue_f1(
 def sentences(answer: Assessment) -> float:
     """How many sentences an answer has.
 
+    Formula:
+        sentences = |sentences of the answer|
+
     Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
 
     >>> import rageval
@@ -181,6 +184,9 @@ def sentences(answer: Assessment) -> float:
 @measure(better=NEITHER)
 def nuggets(answer: Assessment) -> float:
     """How many nuggets an answer is judged by.
+
+    Formula:
+        nuggets = |nuggets that the answer was judged by, be it that the judgement failed|
 
     Range: 0 upwards; undefined for an answer that was judged by none. Many are neither good nor bad.
 

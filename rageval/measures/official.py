@@ -167,6 +167,18 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
         *("context_utilization", "noise_relevant", "noise_irrelevant", "claim_hallucination"),
         *("self_knowledge", "claim_faithfulness"),
     ),
+    # TREC RAG, answers: support of citations, nuggets; in 2026 criteria, too (guidelines of 2026-07-29)
+    "rag25": ("citation_precision", "citation_recall", "v_strict", "a_strict", "v", "a"),
+    "rag26": ("citation_precision", "citation_recall", "v_strict", "a_strict", "rubric_score"),
+    # TREC RAG 2026, retrieval of all that is relevant and nothing else; never cut at a depth
+    "rag26-retrieval": ("SetP", "SetR", "SetF"),
     # the support task of TREC RAG
     "support": ("citation_precision", "citation_recall"),
+}
+# What should be known of a set beside its measures.
+_AFTER = "after the track's guidelines of 2026-07-29, before anything was printed officially"
+SAID_OF = {
+    "rag25": "after the track's description; the set of the overview may hold more",
+    "rag26": _AFTER + "; win rates are those of `rageval arena`",
+    "rag26-retrieval": _AFTER,
 }

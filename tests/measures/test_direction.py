@@ -64,9 +64,12 @@ RISING = {
     *("context_utilization", "claim_faithfulness", "all_supported"),
     *("alce_recall", "alce_precision", "alce_f1", "trust_score", "healthbench_score"),
 }
-FALLING = {"hole", "over_refusal", "false_answer_rate"}
+RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "dragun_support"}
+RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
+RISING |= {"document_recall"}
+FALLING = {"dragun_contradiction", "hole", "over_refusal", "false_answer_rate"}
 FALLING |= {"noise_relevant", "noise_irrelevant", "claim_hallucination"}
-NEITHER = {"length", "citations", "answer_rate", "self_knowledge"}
+NEITHER = {"length", "citations", "sentences", "nuggets", "answer_rate", "self_knowledge"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     "crag_share": (
         "label",
@@ -80,6 +83,26 @@ BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     ),
     "correctness_share": ("level", {2: "higher", 1: "neither", 0: "lower", -1: "lower"}),
     "faithfulness_share": ("level", {1: "higher", 0: "neither", -1: "lower"}),
+    "sentence_share": (
+        "label",
+        {
+            "required": "higher",
+            "borderline": "neither",
+            "unnecessary": "lower",
+            "inappropriate": "lower",
+            "unlabelled": "neither",
+        },
+    ),
+    "citation_share": (
+        "label",
+        {
+            "supports": "higher",
+            "partial": "neither",
+            "neutral": "neither",
+            "none": "lower",
+            "contradicts": "lower",
+        },
+    ),
     "audit_share": (
         "label",
         {"relevant": "higher", "partially_relevant": "neither", "non_relevant": "lower"},
@@ -298,6 +321,54 @@ def together(system: str) -> Iterator[dict[str, Any]]:
             yield {"item_id": item, "aspect": str(sentence), **said}
 
 
+# Of ten sentences, each citing a document: how many are what, best first; the rest is the last.
+RELEVANT = {
+    "required": (7, 4, 1),
+    "unnecessary": (1, 2, 4),
+    "inappropriate": (1, 2, 3),
+    "borderline": (1, 2, 2),
+}
+STANCES = {"supports": (7, 4, 1), "none": (1, 2, 4), "contradicts": (1, 2, 3), "neutral": (1, 2, 2)}
+ATTESTED = {"full_support": (8, 5, 2), "no_support": (2, 5, 8)}
+OF_BANK = {"relevant": (9, 5, 1), "not_relevant": (1, 5, 9)}
+ANSWERED = {"support": (8, 5, 2), "not_support": (2, 5, 8)}
+SAID = {"supports": (7, 4, 2), "contradicts": (0, 2, 5), "none": (3, 4, 3)}
+ASKED = {"very_similar": (6, 3, 0), "similar": (3, 4, 3), "different": (1, 3, 7)}
+OF_TRACKS = {
+    *("citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "sentences", "nuggets"),
+    *("dragun_support", "dragun_contradiction", "dragun_questions", "answer_accuracy", "sentence_share"),
+    *("citation_coverage", "citation_share", "document_precision", "document_recall"),
+}
+
+
+def of_tracks(system: str) -> Iterator[dict[str, Any]]:
+    """What assessors of tracks say of a report or an answer of ten sentences."""
+    place = ("good", "middle", "bad").index(system)
+
+    def ten(numbers: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[int, str]]:
+        return enumerate(label for label, number in numbers.items() for _ in range(number[place]))
+
+    cited = {"citation-stance": STANCES, "citation-support": ATTESTED, "citation-relevance": OF_BANK}
+    for rubric, numbers in cited.items():
+        for at, label in ten(numbers):
+            facts = {"rubric": rubric, "sentences": 10}
+            yield {"item_id": f"d{at}", "aspect": str(at), "label": label, **facts}
+    for at, label in ten(RELEVANT):
+        yield {"aspect": str(at), "label": label, "rubric": "sentence-relevance"}
+    for rubric in ("nugget-support", "attested-nugget"):
+        for at, label in ten(ANSWERED):
+            yield {"aspect": f"n{at}", "label": label, "rubric": rubric}
+    for at, label in ten(SAID):
+        yield {"aspect": f"a{at}", "label": label, "weight": 1.0, "rubric": "stance"}
+    for at, label in ten(ASKED):
+        facts = {"weight": 1.0, "rubric": "question-similarity"}
+        yield {"item_id": "1", "aspect": f"q{at}", "label": label, **facts}
+    yield {"item_id": "1", "label": "single", "rubric": "compound-question"}
+    for at in range(3):
+        label = "accurate" if at < 3 - place else "inaccurate"
+        yield {"aspect": "whole", "label": label, "rubric": "answer-accuracy", "judge": f"j{at}"}
+
+
 Words = list[str]
 
 
@@ -309,6 +380,8 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name), *claimed(name)])
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
+    tracks = [measure for measure in averaged if measure.name in OF_TRACKS]
+    averaged = [measure for measure in averaged if measure not in tracks]
     citations = [measure for measure in averaged if measure.name.startswith("citation_")]
     decisions = {name: parse_measure(name) for name in ("over_refusal", "false_answer_rate")}
     alce = [measure for measure in averaged if measure.name.startswith("alce_")]
@@ -331,6 +404,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
         "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
         "citations": ([written(folder / "cited.jsonl", cited)], citations),
         "alce": (of_alce, alce),
+        "tracks": ([written(folder / "tracks.jsonl", of_tracks)], tracks),
         **{name: ([refused[name]], [measure]) for name, measure in decisions.items()},
     }
 
@@ -373,7 +447,7 @@ def is_known(measure: Any) -> bool:
     return way_of(measure) != "neither"
 
 
-KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "over_refusal", "false_answer_rate")
+KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "tracks", "over_refusal", "false_answer_rate")
 
 
 def command(*words: str, code: int = 0) -> Result:
