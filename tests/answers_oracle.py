@@ -505,11 +505,11 @@ def argue_f1(part: Part, importance: str, attested: str) -> Value:
     return 2 * precision * recall / (precision + recall) if precision + recall else Fraction(0)
 
 
-def sentences(part: Part) -> Value:
+def sentence_count(part: Part) -> Value:
     return None if part.answer is None else Fraction(len(part.answer))
 
 
-def nuggets(part: Part) -> Value:
+def nugget_count(part: Part) -> Value:
     return Fraction(len(part.on(STATED))) or None
 
 
@@ -608,7 +608,7 @@ MEASURES: dict[str, Callable[..., Value]] = {
             bank_groundedness,
             audit_share,
         ),
-        *(citation_relevance, sentence_support, nugget_coverage, argue_f1, sentences, nuggets),
+        *(citation_relevance, sentence_support, nugget_coverage, argue_f1, sentence_count, nugget_count),
         *(dragun_support, dragun_contradiction, dragun_questions, answer_accuracy, sentence_share),
         *(citation_coverage, citation_share, document_precision, document_recall),
         *(lexical_recall, token_f1, grade, pass_rate),
@@ -652,7 +652,9 @@ def of_left_out(name: str, part: Part, parameters: Mapping[str, Any]) -> Value:
     value = MEASURES[name](part, **parameters)
     rows = [row for scale in SCALES.get(name, (SHARE,)) for row in of_scale(part.table.rows, scale)]
     judged = any(row["query_id"] == part.query for row in rows)
-    nothing = value is None and part.left_out and judged and name not in ("length", "citations", "sentences")
+    nothing = (
+        value is None and part.left_out and judged and name not in ("length", "citations", "sentence_count")
+    )
     return Fraction(0) if nothing and name not in OF_NUMBERS else value
 
 

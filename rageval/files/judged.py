@@ -281,20 +281,20 @@ class _Provenance(msgspec.Struct):
     doc_id: Id | None = None
 
 
-class _Nugget(msgspec.Struct):
+class _MatchedNugget(msgspec.Struct):
     """A question with the answers that a sentence gives."""
 
     question_text: str
     matched_answer: list[str] | str | None = None
 
 
-class _Response(msgspec.Struct):
+class _AnyResponse(msgspec.Struct):
     """What was said: the fields of all kinds."""
 
     doc_id: Id | None = None
     is_relevant: bool | None = None
     is_attested: bool | None = None
-    matched_nuggets: list[_Nugget] | None = None
+    matched_nuggets: list[_MatchedNugget] | None = None
 
 
 class _Judgement(msgspec.Struct):
@@ -378,7 +378,7 @@ def _take(
     kind = judgement.judgment_type_id
     if kind == _MATCHED:
         return
-    said = msgspec.convert(judgement.response or {}, _Response)
+    said = msgspec.convert(judgement.response or {}, _AnyResponse)
     if kind == _RELEVANCE:
         verdict = {True: "relevant", False: "not_relevant", None: ""}[said.is_relevant]
         row = {"rubric": "citation-relevance", "item_id": _document(judgement, said, segment, limits)}
@@ -402,7 +402,7 @@ _OF_RELEVANCE = {name: name for name in ("relevant", "not_relevant")}
 _YES = {name: name for name in ("yes", "no")}
 
 
-def _document(judgement: _Judgement, said: _Response, segment: _Segment, limits: Limits) -> str:
+def _document(judgement: _Judgement, said: _AnyResponse, segment: _Segment, limits: Limits) -> str:
     """Return the document that a judgement is of: the one it names, or the only one that is cited."""
     given = said.doc_id
     if given is None and judgement.provenance is not None:
@@ -421,7 +421,7 @@ def _matches(judgement: _Judgement, attested: Mapping[str, bool | None]) -> Iter
     if judgement.response is None:
         yield Match(None, (), is_attested)
         return
-    for nugget in msgspec.convert(judgement.response, _Response).matched_nuggets or ():
+    for nugget in msgspec.convert(judgement.response, _AnyResponse).matched_nuggets or ():
         answers = nugget.matched_answer
         texts = (answers,) if isinstance(answers, str) else tuple(answers or ())
         yield Match(nugget.question_text, texts, is_attested)

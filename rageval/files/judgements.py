@@ -87,7 +87,7 @@ class Said(NamedTuple):
         return self.status in GRADED
 
 
-class Asked(NamedTuple):
+class AskedNugget(NamedTuple):
     """A nugget by which answers to a query are judged."""
 
     aspect: str
@@ -164,7 +164,7 @@ class JudgementTable:
         self.kept: dict[Any, Any] = {}  # what others made of the rows
         self.claims: dict[str, str] = {}  # for which judging was to stop: by their keys, what came of them
         self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
-        self.asked: dict[int, list[Asked]] = {}  # by query, where a bank says it
+        self.asked: dict[int, list[AskedNugget]] = {}  # by query, where a bank says it
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
         self._grade: array[float] | None = None  # as soon as anybody gives one
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known

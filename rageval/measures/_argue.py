@@ -163,18 +163,18 @@ def argue_f1(
 
 
 @measure(better=NEITHER)
-def sentences(answer: Assessment) -> float:
+def sentence_count(answer: Assessment) -> float:
     """How many sentences an answer has.
 
     Formula:
-        sentences = |sentences of the answer|
+        sentence_count = |sentences of the answer|
 
     Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
 
     >>> import rageval
     >>> said = [{"text": "Yes.", "citations": []}, {"text": "Indeed.", "citations": []}]
     >>> answers = [{"query_id": "q", "run_id": "r", "answer": said, "references": []}]
-    >>> rageval.evaluate_answers("sentences", answers=answers)["r"]["sentences"].value
+    >>> rageval.evaluate_answers("sentence_count", answers=answers)["r"]["sentence_count"].value
     2.0
     """
     answer.require_answers()
@@ -182,17 +182,17 @@ def sentences(answer: Assessment) -> float:
 
 
 @measure(better=NEITHER)
-def nuggets(answer: Assessment) -> float:
+def nugget_count(answer: Assessment) -> float:
     """How many nuggets an answer is judged by.
 
     Formula:
-        nuggets = |nuggets that the answer was judged by, be it that the judgement failed|
+        nugget_count = |nuggets that the answer was judged by, be it that the judgement failed|
 
     Range: 0 upwards; undefined for an answer that was judged by none. Many are neither good nor bad.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "aspect": nugget, "label": "support"} for nugget in "abc"]
-    >>> rageval.evaluate_answers("nuggets", judged)["r"]["nuggets"].value
+    >>> rageval.evaluate_answers("nugget_count", judged)["r"]["nugget_count"].value
     3.0
     """
     return float(len(answer.judged(SUPPORT, failed=True))) or math.nan

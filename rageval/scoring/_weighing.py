@@ -8,7 +8,7 @@ from typing import Any
 from rageval.errors import InputError
 from rageval.files.banks import SCORED
 from rageval.files.judged import Match
-from rageval.files.judgements import Asked, JudgementLine, JudgementTable, Said, distinct
+from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
@@ -76,7 +76,7 @@ def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
         table.add(table.name, [line] * len(records), records, limits)
     for query, bank in banks.items():
         number = table.queries[query]
-        table.asked[number] = [Asked(n.nugget_id, n.importance, n.weight) for n in bank]
+        table.asked[number] = [AskedNugget(n.nugget_id, n.importance, n.weight) for n in bank]
     if strange:
         table.remarks.append(
             f"{strange:,} matched questions are not among those of {visible(name)}; they count for nothing"

@@ -78,7 +78,7 @@ MEASURES: dict[str, list[str]] = {
     "short answers": ["token_f1"],
     "tools": ["grade", "pass_rate"],
     "reports": [
-        *("citation_relevance", "sentence_support", "sentences", "nuggets"),
+        *("citation_relevance", "sentence_support", "sentence_count", "nugget_count"),
         *(
             f"{name}(importance={importance},attested={attested})"
             for name in ("nugget_coverage", "argue_f1")
@@ -821,8 +821,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "nugget_density": (0, float("inf")),
     "length": (0, float("inf")),
     "citations": (0, float("inf")),
-    "sentences": (0, float("inf")),
-    "nuggets": (0, float("inf")),
+    "sentence_count": (0, float("inf")),
+    "nugget_count": (0, float("inf")),
 }
 
 

@@ -114,7 +114,7 @@ class TestByHand:
 
     def test_only_attested_sentences(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        names = "nugget_coverage(attested=only), sentences, citations(count=all), nuggets"
+        names = "nugget_coverage(attested=only), sentence_count, citations(count=all), nugget_count"
         names += ", length(rule=characters)"
         found = rageval.evaluate_answers(names, judged, nuggets=written(tmp_path, "b.json", BANK))
         assert [score.value for score in found["r"].values()] == [1 / 4, 3, 4, 4, 27]
@@ -249,7 +249,7 @@ class TestTopicsLeftOut:
         assert found == pytest.approx([1 / 2, 2 / 4, BY_HAND[-1], BY_HAND[-1], 2 / 3])
 
     def test_it_is_said(self, tmp_path: Path) -> None:
-        self.scores(tmp_path, "nuggets")
+        self.scores(tmp_path, "nugget_count")
         ran = command(tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl", "-m", "argue_f1")
         assert "r: no answer to 1 of 2 queries (score 0 where others were judged;" in ran.output
 

@@ -69,7 +69,7 @@ RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document
 RISING |= {"document_recall"}
 FALLING = {"dragun_contradiction", "hole", "over_refusal", "false_answer_rate"}
 FALLING |= {"noise_relevant", "noise_irrelevant", "claim_hallucination"}
-NEITHER = {"length", "citations", "sentences", "nuggets", "answer_rate", "self_knowledge"}
+NEITHER = {"length", "citations", "sentence_count", "nugget_count", "answer_rate", "self_knowledge"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
     "crag_share": (
         "label",
@@ -335,7 +335,14 @@ ANSWERED = {"support": (8, 5, 2), "not_support": (2, 5, 8)}
 SAID = {"supports": (7, 4, 2), "contradicts": (0, 2, 5), "none": (3, 4, 3)}
 ASKED = {"very_similar": (6, 3, 0), "similar": (3, 4, 3), "different": (1, 3, 7)}
 OF_TRACKS = {
-    *("citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "sentences", "nuggets"),
+    *(
+        "citation_relevance",
+        "sentence_support",
+        "nugget_coverage",
+        "argue_f1",
+        "sentence_count",
+        "nugget_count",
+    ),
     *("dragun_support", "dragun_contradiction", "dragun_questions", "answer_accuracy", "sentence_share"),
     *("citation_coverage", "citation_share", "document_precision", "document_recall"),
 }
