@@ -96,7 +96,7 @@ def _row(line: bytes, track: Track) -> Record | str:
 def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     """Yield the findings of a file of answers, and note what it holds: `documents` are cited or were seen."""
     known = Known(path, "answers")
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str, str], int] = {}
     again: dict[str, int] = {}
     nowhere: dict[str, int] = {}
     empty: dict[str, int] = {}
@@ -105,7 +105,7 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     for line, answer in read_forms(path, answer_forms(), "answers", limits):
         query = answer.query_id
         known.queries.setdefault(query, line)
-        if first.setdefault((answer.run_id, query), line) != line:
+        if first.setdefault((answer.run_id, query, answer.repeat), line) != line:
             again.setdefault(query, line)
         if not answer.text.strip():
             empty.setdefault(query, line)

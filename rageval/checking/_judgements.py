@@ -68,7 +68,7 @@ def _twice(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     first: dict[tuple[Any, ...], int] = {}
     again: dict[str, int] = {}
     for line, said in lines:
-        key = (said.query_id, said.run_id, said.judge, said.item_id, said.aspect)
+        key = (said.query_id, said.run_id, said.repeat, said.judge, said.item_id, said.aspect)
         if first.setdefault(key, line) != line:
             again.setdefault(in_query(str(said.run_id), str(said.query_id)), line)
     yield from once(path, again, ERROR, "answers judged twice by a judge: {n}, first {name}", "refused")

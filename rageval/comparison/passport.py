@@ -102,6 +102,7 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
         if key in found:
             raise InputError(
                 f"{where}: judged before by {found[key].get('judge', '')!r}; expected one judge a file"
+                + _of_repeats(judgement)
             )
         found[key] = judgement
     return found
@@ -114,9 +115,15 @@ def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[st
         # People may stand in one file, told apart by the field; without it they are one.
         own = found.setdefault(str(judgement.get("judge", "")), {})
         if key in own:
-            raise InputError(f"{where}: was judged before by {visible(str(judgement.get('judge', '')))!r}")
+            judge = visible(str(judgement.get("judge", "")))
+            raise InputError(f"{where}: was judged before by {judge!r}{_of_repeats(judgement)}")
         own[key] = judgement
     return dict(found)
+
+
+def _of_repeats(judgement: Mapping[str, Any]) -> str:
+    """Return the way out where several answers of a system to a query were judged."""
+    return ", and one repeat of each answer" if "repeat" in judgement else ""
 
 
 def together(people: Mapping[str, Judged]) -> Judged:

@@ -116,6 +116,7 @@ def _grade(metric: _Metric) -> Grade:
     """Return a metric's score; one that raised has none, and `success: false`, which is no verdict."""
     judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
     score = number_of(metric.score)
+    # `success` is false for these, too: taken for a verdict it would make of an error a 0.
     if metric.error or score is None:
         return Grade(metric.name, judge=judge, reason=metric.error or "no score")
     label = {True: "pass", False: "fail", None: None}[metric.success]

@@ -76,13 +76,18 @@ def _parts(content: Content) -> tuple[Record, Iterator[Record]]:
         samples = content.first.get("samples")
         found = list(samples.each()) if samples else []
         places = _places(content.first)
-        found.sort(key=lambda each: (int(_said(each.get("epoch")) or 0), places(_said(each.get("id")))))
+        found.sort(key=lambda each: (_epoch(each), places(_said(each.get("id")))))
         return content.first, iter(found)
     header, read = content.member("header.json"), content.member
     places = _places(header)
     members = [told for name in content.members if (told := _SAMPLE.fullmatch(name))]
     members.sort(key=lambda each: (int(each["epoch"]), places(each["id"])))
     return header, (read(each[0]) for each in members)
+
+
+def _epoch(sample: Record) -> int:
+    said = _said(sample.get("epoch"))
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0  # refused when it is read
 
 
 def _places(header: Record) -> Callable[[str], int]:
@@ -145,7 +150,7 @@ def _grades(name: str, score: _InspectScore) -> Iterator[Grade]:
     reason = score.explanation or ""
     values = score.value if isinstance(score.value, dict) else {name: score.value}
     for aspect, value in values.items():
-        if value in _WORTH and isinstance(value, str):
+        if isinstance(value, str) and value in _WORTH:  # the letter stays beside what it is worth
             yield Grade(aspect, _WORTH[value], value, "", reason)
         elif isinstance(value, list):
             yield Grade(aspect, None, None, "", "a list of values, expected one")

@@ -127,7 +127,7 @@ def _grade(score: _LangfuseScore) -> Grade:
     person = f"{PERSON}{score.author_user_id or 'langfuse'}"
     judge = person if score.source == "ANNOTATION" else f"langfuse:{score.source or 'EVAL'}"
     value: Any = score.value
-    if score.data_type == "BOOLEAN" and value in (0, 1):
+    if score.data_type == "BOOLEAN" and value in (0, 1):  # which langfuse writes as numbers
         value = bool(value)
     elif score.data_type == "CATEGORICAL":
         value = score.string_value if score.string_value is not None else value

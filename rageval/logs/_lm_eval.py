@@ -42,7 +42,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
                 _question(sample),
                 answer,
                 [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
-                variant=sample.filter,
+                variant=sample.filter,  # each filter makes another answer of the same response
                 grades=[graded(name, value.get(name), "") for name in sample.metrics],
                 ids=ids_in(sample.doc),
                 record=value,

@@ -76,7 +76,7 @@ def _row(value: Any, where: str, reading: LogReading) -> Row:
     root = next((span for span in trace.spans if span.get("parent_span_id") is None), {})
     request = trace.request if trace.request is not None else _told(root, "mlflow.spanInputs", where)
     response = trace.response if trace.response is not None else _told(root, "mlflow.spanOutputs", where)
-    said = [each for each in trace.assessments if each.valid is not False]
+    said = [each for each in trace.assessments if each.valid is not False]  # else another took its place
     expected = {
         each.assessment_name: (each.expectation or {}).get("value") for each in said if each.expectation
     }

@@ -175,46 +175,60 @@ def _value(value: Any, where: str, depth: int = 0) -> Any:
 _DEEPEST = 20
 
 
+class _Told(msgspec.Struct):
+    """What the spans of a trace say together."""
+
+    question: str = ""
+    answer: str | None = None
+    failed: str = ""
+    hops: list[list[Passage]] = []
+    grades: list[Grade] = []
+
+
 def _row(trace: str, spans: list[_OtelSpan], reading: LogReading) -> Row | None:
     root = next((span for span in spans if not span.parent), spans[0])
-    question, answer, hops, grades, failed = "", None, [], [], ""
+    told = _Told()
     for span in spans:
-        said = span.attributes
-        messages = _read(said.get("gen_ai.input.messages", said.get("input.value")), span.where)
-        query = said.get("gen_ai.retrieval.query.text")
-        asked = query if isinstance(query, str) else _asked(messages)
-        question = question or asked
-        output = _read(said.get("gen_ai.output.messages", said.get("output.value")), span.where)
-        if "gen_ai.output.messages" in said or (span is root and output is not None):
-            answer = answer_in(output) if answer is None or "gen_ai.output.messages" in said else answer
-        hop = _documents(span)
-        if hop is not None:
-            hops.append(hop)
-        grades += [_grade(event) for event in span.events if event.get("name") == "gen_ai.evaluation.result"]
-        if span is root or "gen_ai.output.messages" in said or span.name.startswith("chat"):
-            failed = failed or text_of(said.get("error.type"))
-    if not question and answer is None:
+        _take(span, span is root, told)
+    if not told.question and told.answer is None:
         return None
-    about = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
-    record = {
-        "trace_id": trace,
-        "name": root.name,
-        "attributes": root.attributes,
-        "service": root.service,
-        "spans": [{"name": span.name, "attributes": span.attributes} for span in spans],
-    }
+    own = {name: text_of(value) for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
     return Row(
         root.where,
-        question,
-        answer,
+        told.question,
+        told.answer,
         run=root.service,
         trace=trace,
-        contexts=one_hop(hops, reading, root.where),
-        grades=grades,
-        ids={name: text_of(value) for name, value in about.items() if name.endswith("id") and text_of(value)},
-        failed=failed,
-        record=record,
+        contexts=one_hop(told.hops, reading, root.where),
+        grades=told.grades,
+        ids={name: value for name, value in own.items() if name.endswith("id") and value},
+        failed=told.failed,
+        record={
+            "trace_id": trace,
+            "name": root.name,
+            "attributes": root.attributes,
+            "service": root.service,
+            "spans": [{"name": span.name, "attributes": span.attributes} for span in spans],
+        },
     )
+
+
+def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
+    said = span.attributes
+    is_chat = "gen_ai.output.messages" in said
+    query = said.get("gen_ai.retrieval.query.text")
+    messages = _read(said.get("gen_ai.input.messages", said.get("input.value")), span.where)
+    told.question = told.question or (query if isinstance(query, str) else _asked(messages))
+    output = _read(said.get("gen_ai.output.messages", said.get("output.value")), span.where)
+    # The last chat has the final answer; what a root of OpenInference returns counts where there is none.
+    if is_chat or (is_root and told.answer is None):
+        told.answer = answer_in(output) if output is not None else told.answer
+    hop = _documents(span)
+    if hop is not None:
+        told.hops.append(hop)
+    told.grades += [_grade(event) for event in span.events if event.get("name") == "gen_ai.evaluation.result"]
+    if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
+        told.failed = told.failed or text_of(said.get("error.type"))
 
 
 def _asked(messages: Any) -> str:

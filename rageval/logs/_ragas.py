@@ -22,7 +22,7 @@ def _fits(content: Content) -> bool:
 
 def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
     found = [(record.where, record.value()) for record in content.records()]
-    metrics = _metrics([row for _, row in found])
+    metrics = _metrics([row for _, row in found])  # any column may be one: all rows have to be known
     lost = 0
     for where, cells in found:
         texts = {name: _text(cells.get(name), name, where, content.is_table) for name in _TEXTS}
@@ -78,7 +78,8 @@ def _text(value: Any, name: str, where: str, of_table: bool) -> str | None:
 def _list(value: Any, name: str, where: str) -> list[Any]:
     """Return a list, in a CSV written as Python writes it."""
     found = literal(value, f"{where}: {name}") if isinstance(value, str) and value.strip() else value or []
-    if not isinstance(found, list) or not all(isinstance(item, str | int) for item in found):
+    kinds = str | int if name.endswith("ids") else str
+    if not isinstance(found, list) or not all(isinstance(item, kinds) for item in found):
         raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
     return found
 

@@ -69,9 +69,9 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
     said = {
         "tool": log.tool,
         "tool_version": log.version,
-        "rageval": __version__,
+        "imported_by": f"rageval {__version__}",
         "settings": {name: value for name, value in settings.items() if value},
-        "inputs": [_input(path) for path in paths],
+        "logs": [_input(path) for path in paths],
         "counts": counts_of(log),
         "left_out": log.left_out,
         "remarks": log.remarks,

@@ -19,6 +19,8 @@ from rageval.text import visible
 
 PERSON = "person:"
 _LISTED = 24  # fields in an error
+_MAPPED = "--map"  # who says where an id stands, among the fields of a log
+_LONGEST_ID = 200  # of those that nobody has asked for
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
 _CITED = re.compile(r"\s*((?:\[\d+(?:\s*,\s*\d+)*\](?:\s*,\s*(?=\[)|[ \t]*))+)([.;:!?]*)")
 _ASPECT = re.compile(r"[^\w.\-]+")
@@ -103,7 +105,7 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
 
 
 def _set_id(row: Row, value: str) -> None:
-    row.ids = {"--map": value} if value else {}
+    row.ids = {_MAPPED: value}
 
 
 _TAKEN = {
@@ -185,12 +187,18 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
     keys = [row.key or folded(row.question) for row in rows]
     names = dict.fromkeys(name for row in rows for name in row.ids)
     for name in names:
-        given = [row.ids.get(name, "") for row in rows]
+        given = [word(row.ids.get(name, "")) for row in rows]
         pairs = set(zip(given, keys, strict=True))
-        if all(given) and (
-            name == "--map" or len({g for g, _ in pairs}) == len(pairs) == len({k for _, k in pairs})
-        ):
-            return list(map(word, given))
+        tells_apart = len({each for each, _ in pairs}) == len(pairs) == len({key for _, key in pairs})
+        if name == _MAPPED:
+            _refuse_gaps(rows, given)
+            if not tells_apart:
+                reading.remarks.append(
+                    "--map query_id: an id stands for several questions, or a question has several"
+                )
+            return given
+        if all(given) and tells_apart and max(map(len, given)) <= _LONGEST_ID:
+            return given
     for row, key in zip(rows, keys, strict=True):
         if not key:
             raise InputError(
@@ -198,6 +206,14 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
                 " --map question=… or --map query_id=…"
             )
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
+
+
+def _refuse_gaps(rows: list[Row], given: list[str]) -> None:
+    for row, query in zip(rows, given, strict=True):
+        if not query:
+            raise InputError(
+                f"{row.where}: expected an id of the question where --map query_id says, found none"
+            )
 
 
 def _number_repeats(rows: list[Row], queries: list[str]) -> None:
@@ -233,6 +249,7 @@ class _Parting:
             )
         by_rank = self._goes_by_rank(rows)
         for row, query in zip(rows, queries, strict=True):
+            self._refuse_long(row, query)
             self._question(row, query)
             passages = self._passages(row)
             self._ranking(row, query, passages, by_rank)
@@ -245,6 +262,14 @@ class _Parting:
             for query, said in self._questions.items()
         ]
         self._remark()
+
+    def _refuse_long(self, row: Row, query: str) -> None:
+        most = self._reading.limits.id
+        for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
+            if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
+                raise InputError(
+                    f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
+                )
 
     def _question(self, row: Row, query: str) -> None:
         said = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import struct
 import tracemalloc
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ from click.testing import CliRunner, Result
 from rageval import logs
 from rageval.cli import main
 from rageval.errors import InputError, UsageError
+from rageval.files.answers import read_answers
 from rageval.files.limits import DEFAULT
+from rageval.logs.outputs import outputs
 from rageval.logs.paths import literal
+from rageval.scoring.answers import read_judgements
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 
@@ -355,6 +360,56 @@ def test_memory_is_at_most_three_times_the_file(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert len(log.answers) == 2_000
     assert peak <= 3 * path.stat().st_size, peak / path.stat().st_size
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1e308,
+    10**30,
+    "",
+    "  ",
+    "[",
+    '{"a": 1}',
+    [],
+    {},
+    [[]],
+    {"": None},
+    "b" * 2000,
+]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in inner:
+        yield (*path, name)
+        yield from places(each, (*path, name))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    for path in sorted(LOGS.rglob("*.json*")):
+        text = path.read_text(encoding="utf-8")
+        values = [json.loads(text)] if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
+        for _ in range(3):
+            value = rng.choice(values)
+            *way, last = rng.choice([each for each in places(value) if "events" not in each])
+            for name in way:
+                value = value[name]
+            value[last] = rng.choice(ODD)
+            try:
+                log = logs.read(str(log_of(tmp_path, "\n".join(map(json.dumps, values)))), hop="union")
+            except (InputError, UsageError):
+                break
+            files = outputs(log)
+            for name, lines in files.items():
+                log_of(tmp_path, "\n".join(lines()), name)
+            if "answers.jsonl" in files:
+                assert list(read_answers(str(tmp_path / "answers.jsonl")))
+            if "judged.jsonl" in files:
+                assert read_judgements([str(tmp_path / "judged.jsonl")])
 
 
 def test_a_plug_in_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

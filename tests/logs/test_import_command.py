@@ -57,7 +57,7 @@ def test_the_manifest_says_what_was_read_and_how() -> None:
     done("import", PROMPTFOO, "--map", MAP, "-o", "prod")
     said = json.loads(Path("prod/manifest.json").read_text(encoding="utf-8"))
     assert said["tool"], said["tool_version"] == ("promptfoo", "0.121.20")
-    assert said["inputs"] == [
+    assert said["logs"] == [
         {
             "name": "results.json",
             "bytes": PROMPTFOO.stat().st_size,
@@ -158,3 +158,12 @@ def test_the_whole_way_from_a_log_to_a_judged_score() -> None:
     result = run(*judge, "-o", "crag.jsonl", "--quiet")
     assert "has no gold answer" in result.output  # a5 has none
     done("prod/judged.jsonl", "-m", "grade(aspect=Key_fact),pass_rate(aspect=Key_fact)")
+
+
+def test_the_doctor_finds_nothing_wrong_with_repeats() -> None:
+    done("import", PROMPTFOO, "-o", "prod")
+    said = done("doctor", "prod/answers.jsonl", "prod/judged.jsonl").stdout
+    assert "0 errors" in said or "nothing suspicious" in said
+    lines = Path("prod/judged.jsonl").read_text(encoding="utf-8").splitlines()
+    Path("twice.jsonl").write_text("\n".join([*lines, lines[0]]), encoding="utf-8")
+    assert "answers judged twice by a judge: 1" in run("doctor", "twice.jsonl").stdout

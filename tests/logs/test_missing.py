@@ -263,3 +263,27 @@ def test_metrics_of_other_names_do_not_become_one(tmp_path: Path) -> None:
         "Key_fact": "deepeval/Key fact",
         "Key_fact_2": "deepeval/Key (fact)",
     }
+
+
+def test_ids_of_questions_are_given_everywhere_or_nowhere(tmp_path: Path) -> None:
+    rows = [{"q": "Who?", "a": "x", "id": "1"}, {"q": "Where?", "a": "y"}]
+    mapping = "question=q,answer=a,query_id=id"
+    with pytest.raises(rageval.InputError, match=r"log:2: expected an id of the question where --map"):
+        log_of(tmp_path, rows, map=mapping)
+    rows[1]["id"] = "1"
+    log = log_of(tmp_path, rows, map=mapping)
+    assert [(answer.query_id, answer.repeat) for answer in log.answers] == [("1", "1"), ("1", "2")]
+    assert any("an id stands for several questions" in remark for remark in log.remarks)
+
+
+@pytest.mark.parametrize("name", ["x" * 2000, "d" * 300])
+def test_ids_that_are_long(name: str, tmp_path: Path) -> None:
+    value = loaded("deepeval/latest_test_run.json")
+    for at, case in enumerate(value["testRunData"]["testCases"]):
+        case["name"] = f"{name}{at}"  # more a text than an id
+    log = log_of(tmp_path, value)
+    assert all(len(question.query_id) == 12 for question in log.questions)
+    value["testRunData"]["testCases"][0]["metadata"]["ids"] = [name, "b"]
+    if len(name) > 1024:
+        with pytest.raises(rageval.InputError, match="expected ids of at most 1,024 bytes"):
+            log_of(tmp_path, value, map="context_ids=metadata.ids[]")
