@@ -138,6 +138,32 @@ def _judgements(content: bytes) -> None:
     evaluate_answers("crag_score", read_judgements(_file(content)), on_missing="worst")
 
 
+_SOURCE = "Good evening. “If I were smart”, I’d go home.\r\nGood evening."  # which spans and chunks are of
+
+
+def _met(spans: bytes, chunks: bytes) -> None:
+    """Let spans meet chunks of one source, and write what they come to."""
+    import json
+
+    from rageval.files.spans import read_spans, write_spans
+    from rageval.spans import project
+
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder, "corpus")
+        corpus.write_text(json.dumps({"id": "a", "text": _SOURCE}))
+        found = project(_file(spans), _file(chunks), corpus, overlap="any", stale="drop").spans
+        assert found is not None
+        "\n".join([*found.remarks(), *write_spans(found.spans, {})]).encode()
+    for line in write_spans(read_spans(_file(spans)).spans, {}):
+        line.encode()
+
+
+_SPANS = (
+    b'{"query_id": "q", "nugget_id": "n", "doc_id": "a", "start": 33, "end": 45, "quote": "I\'d go home."}'
+)
+_CHUNKS = b'{"id": "c", "doc_id": "a", "start": 0, "end": 40}'
+
+
 READERS: dict[str, Callable[[bytes], None]] = {
     "runs": _run,
     "qrels": _qrels,
@@ -147,6 +173,8 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "nuggets": _nuggets,
     "passages": _lists("judges.material", "_read_passages"),
     "judgements": _judgements,
+    "spans": lambda content: _met(content, _CHUNKS),
+    "chunks": lambda content: _met(_SPANS, content),
     "umbrela": _lists("files.retrieved", "read_umbrela"),
     "replies": _replies,
     "rubrics": _rubric,
