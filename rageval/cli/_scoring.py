@@ -62,7 +62,8 @@ def _sorted_by_judged(
     found = _ScoredRuns([], [], list(evaluator.remarks), [])
     for scores, source in zip(all_scores, sources, strict=True):
         # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
-        if options["nothing_judged"] != "zero" and not scores.judged and scores.notes is not None:
+        is_strange = not scores.judged and scores.notes is not None and evaluator.qrels.spans is None
+        if options["nothing_judged"] != "zero" and is_strange and scores.notes is not None:
             found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
             continue
         found.results.append(scores)
@@ -423,7 +424,8 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     yield from _above_one(scores)
     yield from _without_grade(scores, evaluator.rules.rel)
     of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
-    if of_nuggets and not evaluator.qrels.has_nuggets and evaluator.rules.nuggets_in_qrels is None:
+    is_told = evaluator.qrels.spans is not None or evaluator.rules.nuggets_in_qrels is not None
+    if of_nuggets and not evaluator.qrels.has_nuggets and not is_told:
         yield "the judgements have one nugget a query everywhere; are these plain qrels?"
 
 
@@ -461,7 +463,7 @@ def _groups_without(scores: Scores) -> Iterator[str]:
 def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     """How many queries, and what share of the top documents, nobody judged."""
     notes, rules = scores.notes, evaluator.rules
-    if notes is None or not scores.judged:
+    if notes is None or not scores.judged or evaluator.qrels.spans is not None:
         return
     without = [query for query, number in scores.judged_by_query.items() if not number]
     total = len(scores.judged_by_query)

@@ -432,6 +432,8 @@ class Evaluator:
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
         if self.rules.nothing_judged == "zero" or any(judged > 0 for judged in notes.judged):
             return
+        if self.qrels.spans is not None:  # its ids are of known chunks, and what is no gold there is no hole
+            return
         found = NothingJudged(self.why_nothing_judged(source, notes))
         if self.rules.nothing_judged == "error":
             raise found

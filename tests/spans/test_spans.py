@@ -310,6 +310,19 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
         if "coverage" not in str(score.measure):  # `nowhere` is one nugget more there
             assert low <= known[str(score.measure)].value <= high
         assert low < high
+    lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(256).items() for c, s in found.items()]
+    (tmp_path / "run").write_text("\n".join(lines))
+    done = run(tmp_path / "run", spans, "--chunks", small, "--sources", docs, "-m", "coverage@5", "--bounds")
+    low, high = ranges["coverage@5"].bounds or (0.0, 0.0)
+    assert (done.exit_code, done.stdout.split()) == (0, ["coverage@5", "all", "nan"])
+    assert f"coverage@5: from {low:.4f} to {high:.4f} whatever the undecided chunks hold" in done.stderr
+
+
+def test_a_run_over_these_chunks_that_finds_nothing_scores_zero(tmp_path: Path) -> None:
+    spans, chunks, docs = write(tmp_path, cut(256), SPANS[:1])
+    (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
+    done = run(tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "coverage")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "coverage              \tall\t0.0000\n", "")
 
 
 def test_measures_of_characters_count_each_once(tmp_path: Path) -> None:
