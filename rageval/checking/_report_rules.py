@@ -97,28 +97,30 @@ def is_confidence(value: Any) -> bool:
 
 
 def confidences_within(low: float, high: float) -> Rule:
-    """Warn of confidences outside the track's range."""
+    """Warn of confidences outside the track's range, all together."""
 
     def rule(record: Record) -> Iterator[Remark]:
-        for at, part in sentences_of(record):
-            found = part.get("citations")
-            for doc, number in found.items() if isinstance(found, dict) else ():
-                if is_confidence(number) and not low <= number <= high:
-                    message = f"{at} cites {shown(doc)} with {shown(number)}, expected {low:g} to {high:g}"
-                    yield warning(message)
+        parts = ((at, part.get("citations")) for at, part in sentences_of(record))
+        every = ((at, *pair) for at, found in parts if isinstance(found, dict) for pair in found.items())
+        odd = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
+        if odd:
+            at, doc, number = odd[0]
+            more = f"; {len(odd) - 1:,} more are outside" if len(odd) > 1 else ""
+            yield warning(f"{at} cites {shown(doc)} with {shown(number)}, expected {low:g} to {high:g}{more}")
 
     return rule
 
 
 def cites_listed(record: Record) -> Iterator[Remark]:
-    """Warn of citations that are no reference, which the shared schema does not ask for."""
+    """Warn of citations that are no reference, all together; the shared schema takes them."""
     if not isinstance(record.get("references"), list):
         return
     listed = set(filter(_is_text, references_of(record)))
-    for at, cited in citations_of(record):
-        for doc in cited:
-            if isinstance(doc, str) and doc not in listed:
-                yield warning(f"{at} cites {shown(doc)}, which is not among the references")
+    cited = ((at, doc) for at, found in citations_of(record) for doc in found if isinstance(doc, str))
+    lost = [(at, doc) for at, doc in cited if doc not in listed]
+    if lost:
+        more = f"; nor are {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        yield warning(f"{lost[0][0]} cites {shown(lost[0][1])}, which is not among the references{more}")
 
 
 def _is_text(value: Any) -> bool:

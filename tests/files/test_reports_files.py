@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rageval
-from rageval.checking import diagnose
+from rageval.checking import diagnose, validate
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.reports import Report, read_reports, write_reports
+from rageval.judges.material import gathered, tasks
+from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Sentence
 from test_answers_files import stream
 
@@ -94,6 +96,8 @@ def test_documents_are_passages_that_a_judge_is_shown() -> None:
     }
     (answer,) = read_answers(stream(report(["d1"], documents=documents)))
     assert answer.passages == (("d1", "Rain\nRain falls."), ("d2", "Dry."))
+    found = tasks(rubric_named("citation-support"), gathered([stream(report(["d1"], documents=documents))]))
+    assert [task.data for task in found] == [{"sentence": "S0.", "passage": "Rain\nRain falls."}]
     rag25 = {"metadata": {"run_id": "r", "narrative_id": 7}, "references": [], "answer": []}
     (answer,) = read_answers(stream(rag25 | {"documents": documents}))
     assert answer.passages[1] == ("d2", "Dry.")
@@ -165,11 +169,14 @@ def test_bad_reports_are_explained(line: Any, message: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_million_citations() -> None:
-    many = {f"d{at}": at % 7 for at in range(10**6)}
-    (answer,) = read_answers(stream(report(many)))
+def test_very_many_citations() -> None:
+    many = {f"d{at}": at % 7 for at in range(10**5)}
+    line = report(many, references=[])
+    (answer,) = read_answers(stream(line))
     assert answer.sentences[0].citations[:2] == ("d6", "d13")
-    assert len(answer.references) == 10**6
+    assert len(answer.references) == 10**5
+    (found,) = validate(stream(line), "report")
+    assert "cites 'd0', which is not among the references; nor are 99,999 more" in found.message
 
 
 @given(st.permutations(range(3)), st.permutations("abc"), st.lists(st.integers(0, 2), min_size=3, max_size=3))
