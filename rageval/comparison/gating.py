@@ -421,7 +421,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
     margin = _margin(tested, settings)
     edge = -margin if settings.block == BEYOND else 0.0
     blocks = high < edge and difference < -margin and adjusted <= 1 - settings.level + SLACK
-    ships, why = low > -margin, ""
+    ships, why = low > -margin or low == high == 0, ""
     verdict = BLOCK if blocks else SHIP if ships else INCONCLUSIVE
     if math.isnan(low):
         why = tested.pair.why or "too few independent questions"

@@ -29,9 +29,10 @@ CONTENTS: dict[str, list[Any]] = {
     "qrels": [Qrel("q1", "d1", 1, "n1"), Qrel("q2", "d2", 1, "n1")],
     "nuggets": [Nugget("q1", "n1", "He.", "vital"), Nugget("q2", "n1", "So.", "okay")],
 }
-OUTPUTS = {"output", "plot", "out", "disagreements"}
+OUTPUTS = {"output", "plot", "out", "disagreements", "save_baseline", "md", "junit", "json"}
 # Options that take a file and no id: what is of a user's own machine, or made by rageval.
 NO_IDS = {
+    "baseline": "what rageval gate --save-baseline wrote",
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
     "chunks": "how a retriever cuts texts, which no data set has",

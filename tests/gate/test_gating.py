@@ -76,7 +76,7 @@ def test_answers_that_are_the_same_ship_with_no_difference_however_few() -> None
     same = {f"q{at:03}": "x" for at in range(5)}
     one = side([0.0, 1.0, 0.5, 0.25, 1.0], same=same)
     assert low(told(one, one)) == (0, 0, 0)
-    assert told(one, one).verdict == "ship"
+    assert told(one, one).verdict == told(one, one, margin=0).verdict == "ship"
     # Equal values of other answers are a sample, of which others might differ.
     other = side([0.0, 1.0, 0.5, 0.25, 1.0], same={**same, "q000": "y"})
     assert told(other, one).verdict == "inconclusive"
@@ -207,6 +207,16 @@ def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
     found = told(side(now, absent=absent), base)
     assert found.verdict == "inconclusive"
     assert "in one of the two only" in found.overall[0].why
+
+
+def test_a_slice_of_which_nothing_is_left_only_informs() -> None:
+    groups = {f"q{at:03}": "lost" if at < 3 else "kept" for at in range(60)}
+    absent = frozenset(f"q{at:03}" for at in range(3))
+    found = told(side([0.0] * 3 + HALF[3:], absent=absent), HALF, slices={"domain": groups})
+    assert {each.name: each.verdict for each in found.decisions}["lost"] == "informs"
+    nothing = {"coverage": [None] * 3 + HALF[3:]}
+    found = told(nothing, nothing, slices={"domain": groups})
+    assert {each.name: (each.verdict, each.questions) for each in found.decisions}["lost"] == ("informs", 0)
 
 
 def test_what_failed_altogether_is_an_error_and_no_loss() -> None:
