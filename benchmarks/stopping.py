@@ -173,12 +173,50 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
 }  # fmt: skip
 
 
+def drawn(path: str, replays: int) -> None:
+    """Draw what share of the calls each rule makes, and how often it decides, by the true difference."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "rageval", "font.size": 9})
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, 2, figsize=(7.2, 2.9), layout="constrained", sharey=True)
+    deltas = np.linspace(0, 0.3, 13)
+    for label, colour, claim, looks in (
+        ("all 500, then a test", "#888888", "kind", 1),
+        ("5 looks", "#1f77b4", "kind", 5),
+        ("anytime", "#d95f02", "kind", None),
+        ("this set", "#1b9e77", "set", None),
+    ):
+        rows = [
+            claims(
+                WORLDS["binary"](np.random.default_rng([27, at]), (replays, 500), delta, "good").judge,
+                np.full(replays, delta),
+                Rule(500, "set" if claim == "set" else "kind", looks),
+            )
+            for at, delta in enumerate(deltas.tolist())
+        ]
+        for panel, place in zip(panels, (1, 0), strict=True):
+            panel.plot(deltas, [row[place] for row in rows], color=colour, label=label, linewidth=1.6)
+    for panel, title in zip(panels, ("calls made", "decided"), strict=True):
+        panel.set(title=title, xlabel="true difference of two systems", ylim=(0, 1.04))
+        panel.grid(alpha=0.25, linewidth=0.6)
+    panels[0].set_ylabel("share")
+    panels[1].legend(frameon=False, fontsize=8, loc="lower right")
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main() -> int:
     """Print the table, and tell whether every figure is within its limits."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replays", type=int, default=1000)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--svg", metavar="FILE", help="draw the picture of the documentation instead")
     given = parser.parse_args()
+    if given.svg:
+        drawn(given.svg, given.replays)
+        return 0
     found = [each for name in given.rows or ROWS for each in ROWS[name](given.replays)]
     table = [(each.row, f"{each.claimed:.3f}", f"{each.calls:.2f}", f"{each.false:.3f}") for each in found]
     print(markdown(("", "claimed", "calls", "false"), table))

@@ -1,4 +1,4 @@
-"""What the pages about spans, and about who lost what, show step by step."""
+"""What the pages about spans, about who lost what, and about judging that stops show step by step."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from click.testing import CliRunner
 from rageval.cli import main
 from snippets import ROOT, blocks
 
-PAGES = {"spans": 3, "diagnose": 1}  # and how many outputs they show
+PAGES = {"spans": 3, "diagnose": 1, "stopping": 3}  # and how many outputs they show
 
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
 
 
 def page(name: str) -> str:
@@ -27,7 +28,7 @@ def page(name: str) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_step_by_step(name: str) -> None:
-    printed, texts = "", 0
+    printed, said, texts = "", "", 0
     for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
         if kind == "text":
             texts += 1
@@ -40,12 +41,14 @@ def test_step_by_step(name: str) -> None:
                 continue
             done = CliRunner().invoke(main, words)
             assert done.exit_code == 0, (line, done.output)
-            printed = done.stdout
+            printed, said = done.stdout, said + done.stderr
     assert texts == PAGES[name]
+    for line in re.findall(r"^    (\d.*)$", page(name), re.MULTILINE):  # what it says on the way
+        assert line in said
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_in_python(name: str) -> None:
     (block,) = blocks("python", page(name))
     exec(block, {})
-    assert Path("spans.jsonl").exists()
+    assert Path("spans.jsonl").exists() == (name != "stopping")
