@@ -107,6 +107,21 @@ LINES: dict[str, tuple[str, ...]] = {
             "1,2",
         ),
     ),
+    "judge until": (
+        *(
+            "judge",
+            "crag",
+            "answers",
+            "answers",
+            "--questions",
+            "gold",
+            "--judge",
+            "exact",
+            "-m",
+            "crag_score",
+        ),
+        *("--until", "ours>theirs", "--looks", "5", "--pilot", "other", "--dry-run"),
+    ),
     "judge nuggets": ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets", "--judge", "lexical"),
     "judge options": (
         *("judge", "nuggetize-iterative", "--run", "runs/one", "--passages", "corpus.jsonl", "--questions"),

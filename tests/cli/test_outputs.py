@@ -60,6 +60,10 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("label-plan", "--output"): ((*PLAN, "--overwrite", "-o", "OUT"), ""),
     ("annotate", "--output"): (("annotate", "ask.jsonl", "--annotator", "kim", "-o", "OUT"), ".html"),
     ("pool check", "--output"): (("pool", "check", "runs/one", "--against", "qrels", "-o", "OUT"), ""),
+    ("pool next", "--output"): (
+        ("pool", "next", "runs/one", "runs/two", "--judged", "qrels", "-m", "ap", "-o", "OUT"),
+        "",
+    ),
     ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
     ("build fuse", "--output"): (("build", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
     ("build nuggetize", "--output"): (("build", "nuggetize", "questions.jsonl", *MODEL, "-o", "OUT"), ""),
@@ -90,6 +94,7 @@ READ = {
         "--corpus",
         "--evidence",
         "--gold",
+        "--judged",
         "--judgements",
         "--citation",
         "--leaderboards",
@@ -103,7 +108,9 @@ READ = {
 NO_FILES = {
     *(
         "--baseline",
+        "--until",
         "--until-labelled",
+        "--looks",
         "--overlap",
         "--by",
         "--compat",
