@@ -359,7 +359,7 @@ _SECTIONS = {
             "sources",
         ),
         "gold_chosen",
-        *("qrels", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
+        *("qrels", "judgements", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
     ),
     "What may be claimed": (
         *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
@@ -370,7 +370,17 @@ _SECTIONS = {
         *("inconclusive", "first_run", "system", "aa", "show_policy"),
     ),
     "Who is asked": (
-        *("rubric", "judges", "judge", "support_judges", "vote", "tiebreak", "permutations", "balanced"),
+        *(
+            "rubric",
+            "rubrics",
+            "judges",
+            "judge",
+            "support_judges",
+            "vote",
+            "tiebreak",
+            "permutations",
+            "balanced",
+        ),
         *("examples", "canaries", "refresh", "resume", "store"),
     ),
     "What it may cost": ("dry_run", "max_cost", "max_calls", "price", "batch", "rebuy", "shard"),

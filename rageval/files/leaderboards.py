@@ -310,7 +310,12 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
         raise UsageError(f"form {form!r}: expected one of {', '.join(FORMS)}")
     columns = _COLUMNS.get(form, ())
     run: str | None = None
+    seen: set[tuple[str, str, str]] = set()
     for row in rows:
+        if row[:3] in seen:
+            hint = f"; a topic cannot be called {ALL!r} there" if row.query_id == ALL else ""
+            raise InputError(f"a leaderboard has one value for {', '.join(map(visible, row[:3]))}{hint}")
+        seen.add(row[:3])
         if form == "jsonl":
             yield _as_json(row)
             continue

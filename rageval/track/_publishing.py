@@ -1,4 +1,4 @@
-"""What is published of a track: pages to look at, and an archive whose bytes anybody can make again."""
+"""What is published of a track: pages to look at, and an archive whose bytes can be made again."""
 
 from __future__ import annotations
 

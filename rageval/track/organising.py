@@ -194,6 +194,10 @@ def _check(plan: TrackPlan) -> None:
             raise
         shown = f"{visible(str(plan.folder)[:80])}, {visible(str(plan.out)[:80])}"
         raise UsageError(f"{shown}: cannot be looked at ({visible(str(error))[:80]})") from None
+    if STAGES.index(plan.stage) >= STAGES.index("pages"):
+        from rageval.pages.page import require_engine
+
+        require_engine()  # now, and not when everything is judged
     if bool(plan.rubrics) != bool(plan.judges):
         raise UsageError("expected --rubric and --judge together: what is judged, and by whom")
     if plan.is_of_runs and plan.judgements:

@@ -185,6 +185,10 @@ class TestBesideIrDatasets:
         monkeypatch.setattr(ir_datasets.registry, "_registered", there)
         assert "medaesqa" in register()
         assert ir_datasets.registry["medaesqa"] is theirs
+        put_cast()
+        ours = ir_datasets.load(CAST)
+        assert next(iter(ours.qrels_iter()))[:4] == ("0_1", "MARCO_01", 0, "1")
+        assert next(iter(ours.queries_iter())).text == "topic 0?"
         assert "also       medaesqa, of ir_datasets\n" in command("datasets", "show", "medaesqa").out
 
     @pytest.mark.parametrize(("text", "grade", "code"), [("one", 1, 0), ("another", 1, 1), ("one", 2, 1)])

@@ -134,6 +134,13 @@ def test_json_has_what_columns_have_no_room_for() -> None:
         list(write_leaderboard([LeaderboardRow(run, "all", "m", 1.0) for run in "ab"], "trec_eval"))
 
 
+def test_a_topic_called_all_would_be_taken_for_the_mean() -> None:
+    rows = [LeaderboardRow("r", "all", "m", 0.1), LeaderboardRow("r", "all", "m", 0.2)]
+    for form in FORMS:
+        with pytest.raises(InputError, match="one value for r, all, m; a topic cannot be called 'all'"):
+            list(write_leaderboard(rows, form))
+
+
 def test_the_auto_judge_kit_reads_what_is_written(tmp_path: Path) -> None:
     try:
         from autojudge_evaluate import eval_results as results
