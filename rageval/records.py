@@ -160,3 +160,11 @@ class Chunk(NamedTuple):
     start: int | None = None
     end: int | None = None
     text: str | None = None
+
+
+class ClaimList(NamedTuple):
+    """What one answer claims, in its order; the gold answer's run is called `gold`."""
+
+    query_id: str
+    run_id: str
+    texts: tuple[str, ...]

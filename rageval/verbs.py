@@ -320,6 +320,7 @@ def judge(
     questions: RecordsLike | Frame | None = None,
     nuggets: RecordsLike | Frame | None = None,
     passages: RecordsLike | Frame | None = None,
+    claims: RecordsLike | Frame | None = None,
     run: RunLike | None = None,
     depth: int = 20,
     permutations: int = 10,
@@ -344,7 +345,7 @@ def judge(
         Models, such as `openai:MODEL`, or what needs none (`exact`, `lexical`); one or several.
     measures
         What the result's `scores` are by.
-    questions, nuggets, passages
+    questions, nuggets, passages, claims
         What else is known, in the same forms; which of them a rubric needs, it says.
     run, depth
         Judge the first `depth` documents of this run.
@@ -384,7 +385,7 @@ def judge(
     known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
     several = judges if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     given = _file(answers, "answers")
-    beside = {"questions": questions, "nuggets": nuggets, "passages": passages}
+    beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
     material = room.gathered(
         given if isinstance(given, list) else [] if given is None else [given],
         **{name: _file(source, name) for name, source in beside.items()},

@@ -19,9 +19,9 @@ from rageval.building._searching import Index, Topics
 from rageval.building._support import DEPTHS, STRICT, THRESHOLD, forecast_lines
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
-from rageval.files.judgements import judgement_line
+from rageval.files.judgements import GRADED, JudgementTable, judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
-from rageval.files.opening import Source
+from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
 from rageval.files.writing import refuse_place, write_lines
@@ -32,7 +32,7 @@ from rageval.judges.rubric import rubric_named
 from rageval.judges.spending import Budget
 from rageval.judges.voting import voted
 from rageval.names import near_misses
-from rageval.records import Nugget, Question
+from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
 from rageval.text import visible
@@ -542,3 +542,49 @@ def _named(words: Iterable[str]) -> dict[str, Run]:
         for name, run in named.items():
             runs[name if setting == _searching.QUESTION else f"{setting}/{name}"] = run
     return runs
+
+
+def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> tuple[list[Qrel], int]:
+    """Return judgements of documents as qrels, and how many failed and so are in none.
+
+    Grades stand by nugget (`nuggets`); or a document has its `best` grade over the nuggets (or questions), or
+    a `count` of those for which it is graded `rel` or better.
+    """
+    table = JudgementTable(name_of(judgements))
+    table.add_file(judgements)
+    table.finish()
+    if len(table.judges.words) > 1:
+        named = ", ".join(map(visible, table.judges.words))
+        raise InputError(
+            f"{visible(table.name)}: judged by {len(table.judges.words)} judges ({named}); expected one, or"
+            " their vote"
+        )
+    found, failed = [], 0
+    for row, line in table.each():
+        if line.status not in GRADED:
+            failed += 1
+            continue
+        if line.item_id == "answer":
+            raise InputError(
+                f"{table.where(row)}: found a judgement of an answer (run {visible(str(line.run_id))});"
+                " expected judgements of documents, with the document as item_id"
+            )
+        if line.grade is None or not line.grade.is_integer():
+            raise InputError(
+                f"{table.where(row)}: expected a grade, a whole number, found"
+                f" {visible(str(line.grade if line.grade is not None else line.label))!r:.80}"
+            )
+        found.append(Qrel(str(line.query_id), str(line.item_id), int(line.grade), str(line.aspect)))
+    if not found:
+        raise InputError(f"{visible(table.name)}: none of its {failed:,} judgements has a grade")
+    return (found if form == "nuggets" else _of_documents(found, form, rel)), failed
+
+
+def _of_documents(qrels: Iterable[Qrel], form: str, rel: int) -> list[Qrel]:
+    grades: dict[tuple[str, str], list[int]] = {}
+    for qrel in qrels:
+        grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
+    return [
+        Qrel(query, doc, max(of) if form == "best" else sum(grade >= rel for grade in of))
+        for (query, doc), of in grades.items()
+    ]

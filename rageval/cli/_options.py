@@ -349,6 +349,7 @@ _SECTIONS = {
             "topics",
             "nuggets",
             "intent_weights",
+            "claims",
             "answers",
             "passages",
             "corpus",

@@ -186,6 +186,29 @@ def _filter(judgements: str, questions: Any, nuggets: Any, threshold: float, rul
     print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
 
 
+@click.command("qrels", cls=Command)
+@click.argument("judgements", metavar="JUDGED.jsonl")
+@click.option(
+    "--grade",
+    "form",
+    type=click.Choice(("nuggets", "best", "count")),
+    default="nuggets",
+    show_default=True,
+    help="A row a nugget; or a document's best grade, or for how many nuggets it has --rel or better.",
+)
+@click.option("-l", "--rel", type=int, default=1, show_default=True, help="The lowest grade that counts.")
+@_output
+def _qrels(judgements: str, form: str, rel: int, output: Path | None) -> None:
+    """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
+    from rageval.building.collection import graded
+    from rageval.files.trec import qrel_lines
+
+    qrels, failed = graded(judgements, form, rel)
+    if failed:
+        click.echo(f"rageval: {failed:,} judgements failed and are in no qrels", err=True)
+    _deliver(qrel_lines(qrels), output)
+
+
 @click.command("audit", cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option(
@@ -212,7 +235,7 @@ def _audit(
     _deliver(sample_lines(folder, corpus, sample, seed), output)
 
 
-_STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _audit)
+_STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _qrels, _audit)
 
 
 def _say(message: str) -> None:

@@ -59,6 +59,9 @@ _WAYS_ON = (
 @shared("--questions", help="The questions, with gold answers where the rubric needs them.")
 @shared("--nuggets", help="The nuggets.")
 @click.option(
+    "--claims", metavar="FILE", help="What answers and gold answers claim, as the rubric claims writes it."
+)
+@click.option(
     "--passages",
     type=DOCUMENTS,
     metavar=METAVAR,
@@ -193,13 +196,13 @@ def judge(
 
 def _other_rubric(rubric: Rubric, judges: tuple[str, ...], options: dict[str, Any]) -> Rubric:
     """Return the rubric of --against; refuse, before anybody is asked, what could not be compared."""
-    from rageval.judges.material import UNITS
+    from rageval.judges.material import SPLITS, UNITS
     from rageval.judges.rubric import rubric_named
 
     other = rubric_named(options["against"])
     for each in (rubric, other):
-        if each.file.unit in (*UNITS, "bank"):
-            raise UsageError(f"--against: {each.name} writes nuggets, and two lists of them are no verdicts")
+        if each.file.unit in (*UNITS, SPLITS, "bank"):
+            raise UsageError(f"--against: {each.name} writes a list, and two of them are no verdicts")
     if rubric.file.unit != other.file.unit:
         raise UsageError(
             f"--against: {rubric.name} judges {rubric.file.unit} and {other.name} {other.file.unit};"
@@ -244,13 +247,13 @@ def _check_measures(rubric: Rubric, options: dict[str, Any]) -> None:
     """Refuse, before anybody is asked, measures that could not be computed or printed."""
     if not options["measures"]:
         return
-    from rageval.judges.material import UNITS
+    from rageval.judges.material import SPLITS, UNITS
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.answers import measures_of_answers
 
     measures_of_answers(parse_measures(options["measures"]))
-    if rubric.file.unit in (*UNITS, "bank"):
-        raise UsageError(f"-m: {rubric.name} writes nuggets, and nothing is judged that could be scored")
+    if rubric.file.unit in (*UNITS, SPLITS, "bank"):
+        raise UsageError(f"-m: {rubric.name} writes a list, and nothing is judged that could be scored")
     if options["output"] is None or (
         os.path.exists(options["output"]) and not os.path.isfile(options["output"])
     ):
@@ -285,6 +288,7 @@ def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
         options["nuggets"],
         options["passages"],
         _candidates(options["runs"], options["depth"], options["qrels"], options["rel"]),
+        claims=options["claims"],
         permutations=options["permutations"],
         balanced=options["balanced"],
         seed=options["seed"],
@@ -316,12 +320,15 @@ def _lines(
     failed: Counter[str],
 ) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
-    from rageval.judges.material import UNITS
+    from rageval.judges.material import SPLITS, UNITS
 
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
     _say_what_a_shard_may(settings)
     if rubric.file.unit in UNITS:
         yield from _nuggets(rubric, material, judges, settings, failed)
+        return
+    if rubric.file.unit == SPLITS:
+        yield from _claims(rubric, material, judges, settings, failed)
         return
     judgements = _judgements(rubric, material, judges, settings, options["disagreements"])
     failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
@@ -400,6 +407,26 @@ def _nuggets(
         failed[why.partition(":")[0]] += 1
     texts = {query: question.text for query, question in material.questions.items()}
     yield from write_nuggets(written.nuggets, texts)
+
+
+def _claims(
+    rubric: Rubric,
+    material: Material,
+    judges: tuple[str, ...],
+    settings: Settings,
+    failed: Counter[str],
+) -> Iterator[str]:
+    """Yield the claims of every answer and gold answer, taken apart by one judge."""
+    from rageval.files.claims import write_claims
+    from rageval.judges.panel import claims_by
+
+    if len(judges) != 1:
+        raise UsageError(f"answers are taken apart by one judge, found {len(judges)}")
+    claims, lost = claims_by(judges[0], rubric, material, settings)
+    for query, run, why in lost:
+        click.echo(f"rageval: no claims of run {visible(run)}, query {visible(query)}: {why}", err=True)
+        failed[why.partition(":")[0]] += 1
+    yield from write_claims(claims)
 
 
 def _write(lines: Iterator[str], output: Path | None) -> None:

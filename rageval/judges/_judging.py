@@ -32,7 +32,7 @@ from rageval.judges.base import (
 from rageval.judges.material import Material, Task, VerdictRow, tasks
 from rageval.judges.rubric import Rubric
 from rageval.judges.voting import GRADED
-from rageval.records import Nugget
+from rageval.records import ClaimList, Nugget
 from rageval.text import compatible, visible
 
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
@@ -282,11 +282,10 @@ def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, A
     source = rubric.file.evidence_from
     if source is None:
         return verdicts
+    shown = data[source] if isinstance(data[source], str) else "\n\n".join(data[source])
     found = []
     for verdict in verdicts:
-        is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(
-            verdict.evidence or "", data[source]
-        )
+        is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(verdict.evidence or "", shown)
         may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
         if not is_fine and not may_lack:
             of = f" of {verdict.id}" if verdict.id else ""
@@ -350,6 +349,23 @@ class Written:
             self.failed[query] = (
                 f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
             )
+
+
+def split(
+    rubric: Rubric, material: Material, judge: Judge
+) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
+    """Take answers apart into claims; return these, and (query, run, why) of what failed."""
+    every = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
+    done: list[ClaimList] = []
+    failed: list[tuple[str, str, str]] = []
+    for number, outcome in sorted(_asked(rubric, dict(enumerate(every)), judge).items()):
+        (row,) = every[number].rows[""]
+        if outcome.verdicts or outcome.status in ("ok", "repaired"):
+            done.append(ClaimList(row.query, row.run, tuple(verdict.id for verdict in outcome.verdicts)))
+        else:
+            why = f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
+            failed.append((row.query, row.run, why))
+    return done, failed
 
 
 def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:

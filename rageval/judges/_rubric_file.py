@@ -23,7 +23,7 @@ from rageval.judges._verdicts import KINDS
 
 UNITS = (
     *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
-    *("pair", "against-gold", "list"),
+    *("pair", "against-gold", "list", "claims", "claim", "citations", "passage-nuggets"),
 )
 _CANARIES = ("answer", "nuggets", "against-gold", "passage", "citation")  # units that hold what speaks
 _MOST = {"window": 10_000, "max_tokens": 1_000_000, "most": 10_000, "kept": 10_000, "tries": 1_000}

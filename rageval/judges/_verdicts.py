@@ -405,6 +405,7 @@ KINDS: dict[str, ReplyKind] = {
         ReplyKind("matrix", _matrix_schema, _read_matrix),
         _texts("texts", "nuggets"),
         _texts("queries", "queries"),
+        _texts("claims", "claims"),
         ReplyKind("text", _text_schema, _read_text),
         ReplyKind("permutation", _permutation_schema, _read_permutation),
     )

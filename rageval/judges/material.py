@@ -18,6 +18,7 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import read_answers
+from rageval.files.claims import read_claims
 from rageval.files.jsonl import read_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
@@ -28,6 +29,7 @@ from rageval.records import Answer, Nugget, Question
 from rageval.text import problem_of_id, visible
 
 UNITS = ("question", "passages")  # of rubrics that write nuggets
+SPLITS = "claims"  # of one that takes answers apart
 
 
 DOCUMENTS, _NUGGETS, _GOLD = "documents", "nuggets", "gold"  # run ids of judgements that are of no system
@@ -45,6 +47,7 @@ class Material:
     permutations: int = 10
     balanced: bool = False
     seed: int = 0
+    claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
 
     def question(self, query: str) -> Question:
         """Return the question; `InputError` names what is missing."""
@@ -60,6 +63,15 @@ class Material:
         if not self.nuggets.get(query):
             raise InputError(f"query {visible(query)!r}: has no nuggets; expected them in --nuggets FILE")
         return self.nuggets[query]
+
+    def claims_of(self, query: str, run: str) -> Sequence[str]:
+        """Return the claims of an answer, or of the gold answer; `InputError` if nobody took it apart."""
+        if self.claims is None or (query, run) not in self.claims:
+            raise InputError(
+                f"run {visible(run)}, query {visible(query)}: its claims are not known; expected them in"
+                " --claims FILE (rageval judge claims writes it)"
+            )
+        return self.claims[query, run]
 
     def passage(self, doc: str) -> str:
         """Return the text of a document."""
@@ -228,6 +240,101 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task({"sentence": sentence.text, "passage": passage}, {"": (row,)})
 
 
+def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield for each sentence all that it cites together; of several, each alone and all but each, too."""
+    for answer in material.answers:
+        texts = dict(answer.passages)
+        for number, sentence in enumerate(answer.sentences):
+            docs = [doc for doc in dict.fromkeys(sentence.citations) if doc is not None]
+            if not docs or None in sentence.citations:
+                continue  # supported by nothing, whatever the others say
+            shown = {"*": docs}
+            if len(docs) > 1:
+                shown |= {doc: [doc] for doc in docs}
+                shown |= {f"-{doc}": [other for other in docs if other != doc] for doc in docs}
+            for item, some in shown.items():
+                passages = [texts.get(doc) or material.passage(doc) for doc in some]
+                row = VerdictRow(answer.query_id, answer.run_id, item, str(number), repeat_of(answer))
+                yield Task({"sentence": sentence.text, "passages": passages}, {"": (row,)})
+
+
+def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
+    for query, docs in material.candidates.items():
+        question = material.question(query).text
+        for doc in docs:
+            data = {"question": question, "passage": material.passage(doc)}
+            for window in _windows(material.bank(query), rubric.file.window):
+                names = _short("n", window)
+                rows = {
+                    name: (VerdictRow(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
+                    for name, nugget in zip(names, window, strict=True)
+                }
+                yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
+
+
+def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield each answer, and the gold answer of each question, to be taken apart into claims."""
+    for answer in material.answers:
+        if answer.run_id == _GOLD:
+            raise InputError(f"run {_GOLD}: is what the gold answers are called here; expected another name")
+        if answer.repeat:
+            raise InputError(
+                f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: claims are of one answer"
+                " of a system to a question; expected no repeats"
+            )
+        data = {"question": material.question(answer.query_id).text, "text": answer.text}
+        yield Task(data, {"": (VerdictRow(answer.query_id, answer.run_id),)})
+    for query in dict.fromkeys(answer.query_id for answer in material.answers):
+        question = material.question(query)
+        if question.gold:
+            yield Task(
+                {"question": question.text, "text": question.gold[0]}, {"": (VerdictRow(query, _GOLD),)}
+            )
+
+
+def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield claims beside what may entail them: the answer's, beside gold and passages, and gold's."""
+    for answer in material.answers:
+        question = material.question(answer.query_id)
+        passages = _passages_of(answer, material)
+        premises = {"response": dict(passages), _GOLD: {"answer": answer.text, **passages}}
+        if question.gold:
+            premises["response"] = {_GOLD: question.gold[0], **passages}
+        for kind, texts in premises.items():
+            run = _GOLD if kind == _GOLD else answer.run_id
+            if run == _GOLD and not question.gold:
+                continue
+            numbered = [
+                (f"{kind}:{at}", claim) for at, claim in enumerate(material.claims_of(answer.query_id, run))
+            ]
+            for item, text in texts.items():
+                for window in _windows(numbered, rubric.file.window):
+                    yield _of_claims(answer, question, item, text, window)
+
+
+def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
+    """Return the passages that an answer came with, or else those that it cites."""
+    found = dict(answer.passages)
+    if not found:
+        cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
+        found = {doc: material.passage(doc) for doc in cited}
+    if strange := {_GOLD, "answer"} & set(found):
+        raise InputError(f"document {min(strange)}: is what an answer is called here; expected another id")
+    return found
+
+
+def _of_claims(
+    answer: Answer, question: Question, item: str, text: str, window: Sequence[tuple[str, str]]
+) -> Task:
+    names = _short("c", window)
+    rows = {
+        name: (VerdictRow(answer.query_id, answer.run_id, item, aspect),)
+        for name, (aspect, _) in zip(names, window, strict=True)
+    }
+    listed = _listed(names, [claim for _, claim in window])
+    return Task({"question": question.text, "claims": listed, "text": text}, rows, names)
+
+
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
         gold = {"gold": gold_of(question)} if "gold" in rubric.file.sees else {}
@@ -352,6 +459,10 @@ _UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
     "documents": _documents,
     "passage": _passages,
     "citation": _citations,
+    "citations": _cited_together,
+    "passage-nuggets": _passage_nuggets,
+    SPLITS: _apart,
+    "claim": _claims,
     "question": _questions,
     "passages": _gathering,
     "pair": _pairs,
@@ -381,6 +492,7 @@ def gathered(
     candidates: Iterable[tuple[str, str]] = (),
     limits: Limits = DEFAULT,
     *,
+    claims: Source | None = None,
     permutations: int = 10,
     balanced: bool = False,
     seed: int = 0,
@@ -397,6 +509,8 @@ def gathered(
         (query, document) pairs to judge, such as the top of a run.
     limits
         How large a line, a record or an id may be.
+    claims
+        A file of what answers and gold answers claim.
     permutations, balanced, seed
         In how many orders answers are shown together, whether each stands first equally often, and which.
 
@@ -419,7 +533,10 @@ def gathered(
         pools.setdefault(query, []).append(doc)
     if passages:
         texts |= _texts(passages, said, pools, limits)
-    return Material(said, known, _banks(nuggets, limits), texts, pools, permutations, balanced, seed)
+    split = None
+    if claims:
+        split = {(found.query_id, found.run_id): found.texts for found in read_claims(claims, limits)}
+    return Material(said, known, _banks(nuggets, limits), texts, pools, permutations, balanced, seed, split)
 
 
 def _texts(

@@ -11,7 +11,7 @@ from rageval.errors import InputError, UsageError
 from rageval.judges._asking import USUAL, JobProgress, Patience
 from rageval.judges._batching import ask_in_batches
 from rageval.judges._canaries import DEFAULT, check_with_canaries
-from rageval.judges._judging import Asked, Judge, Written, decided, judge, nuggetize
+from rageval.judges._judging import Asked, Judge, Written, decided, judge, nuggetize, split
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Model, Reply, Request
 from rageval.judges.material import Material, tasks
@@ -21,6 +21,7 @@ from rageval.judges.rubric import Rubric
 from rageval.judges.spending import Budget, estimate
 from rageval.judges.store import Store
 from rageval.judges.voting import by_place, disagreements, repeated_place, voted
+from rageval.records import ClaimList
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,9 @@ _JUDGED = {
     **dict.fromkeys(("pair", "list"), f"{_ANSWERS} of several systems to the same questions"),
     "bank": "nuggets (--nuggets FILE)",
     "question": "questions with gold answers (--questions FILE)",
-    "citation": f"{_ANSWERS} that cite passages",
+    **dict.fromkeys(("citation", "citations"), f"{_ANSWERS} that cite passages"),
+    "passage-nuggets": f"{_OF_RUNS}, and questions or nuggets (--nuggets FILE)",
+    **dict.fromkeys(("claims", "claim"), _ANSWERS),
 }
 
 
@@ -168,6 +171,20 @@ def nuggets_by(
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
     return nuggetize(rubric, material, _asking(who, settings, budget))
+
+
+def claims_by(
+    who: str | Model,
+    rubric: Rubric,
+    material: Material,
+    settings: Settings = Settings(),
+    budget: Budget | None = None,
+) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
+    """Let a judge take answers apart into claims; also (query, run, why) of what failed."""
+    if isinstance(who, str) and is_offline(who):
+        raise UsageError(f"the judge {who!r} takes nothing apart; expected a model, such as openai:MODEL")
+    _require_tasks(rubric, material)
+    return split(rubric, material, _asking(who, settings, budget or settings.budget()))
 
 
 def forecast(

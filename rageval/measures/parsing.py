@@ -37,6 +37,8 @@ ALIASES = {
     "map_cut": "ap",
     "unj": "hole",
     "hit": "success",
+    "exam": "coverage",
+    "n_exam": "strec",
     "citation_rec": "alce_recall",
     "citation_prec": "alce_precision",
     "factscore": "claim_faithfulness",
@@ -58,6 +60,8 @@ SHORT = {
     "hallucination": "crag_share(label=incorrect)",
     "missing": "crag_share(label=missing)",
     "truthfulness": "crag_score",
+    "exam": "coverage@20",
+    "n_exam": "strec@20",
 }
 _PART = re.compile(r"(?P<name>[^()@]+)(?:\((?P<parameters>.*)\))?(?:@(?P<k>.*))?", re.DOTALL)
 _CUTOFF = re.compile(r"\d+|\d*\.\d+")

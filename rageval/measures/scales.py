@@ -180,6 +180,14 @@ NEED = Scale(
 _OTHER = Scale("judgements that no measure knows", ("argue-other",), {"yes": 1.0, "no": 0.0}, by_all=False)
 LEXICAL = Scale("lexical support", ("lexical",))
 TOKEN_F1 = Scale("words shared with gold answers", ("token-f1",))
+ANSWERABILITY = Scale(
+    "answerability",
+    ("answerability",),
+    {"unrelated": 0.0, "related": 1.0, "hardly": 2.0, "partly": 3.0, "mostly": 4.0, "fully": 5.0},
+    high=5.0,
+    worst="unrelated",
+    best="fully",
+)
 TOGETHER = Scale(
     "citations together",
     ("citations-together",),
@@ -202,19 +210,12 @@ PASSES = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false":
 }
 PROXIES = (LEXICAL, TOKEN_F1)  # of measures that are what a count of words says, and claim no more
 _JUDGED = (SUPPORT, CITATION, CRAG, CORRECTNESS, FAITHFULNESS, AUDIT)
-_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE, TOGETHER, ENTAILMENT)
+_OF_TRACKS = (STANCE, CITED_STANCE, SIMILARITY, COMPOUND, ACCURACY, SENTENCE)
 _OF_REPORTS = (ATTESTED, CITED_RELEVANCE, NEED, _OTHER)
+_OF_BENCHMARKS = (ANSWERABILITY, TOGETHER, ENTAILMENT)
 ALL = (
-    *_JUDGED,
-    *_OF_TRACKS,
-    *_OF_REPORTS,
-    POSITION,
-    OUTCOME,
-    HALLUCINATED,
-    REDUNDANT,
-    LACKING,
-    LEXICAL,
-    TOKEN_F1,
+    *(*_JUDGED, *_OF_TRACKS, *_OF_REPORTS, *_OF_BENCHMARKS, POSITION, OUTCOME),
+    *(HALLUCINATED, REDUNDANT, LACKING, LEXICAL, TOKEN_F1),
 )
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)

@@ -31,7 +31,14 @@ TAG, OTHER = "0123456789abcdef" * 2, "f" * 32
 ALPHABET = ("{", "}", "fence", TAG, "\n\u2028", '"', "\\")
 ALL = ["".join(letters) for size in range(6) for letters in product(ALPHABET, repeat=size)]
 SEPARATORS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-NEW = {"criterion", "liverag-floats"}  # rubrics of later versions
+NEW = {
+    "criterion",
+    "liverag-floats",
+    "answerability",
+    "citations-together",
+    "claims",
+    "entailment",
+}  # later ones
 JUDGED_THEN = [name for name in rubric_names() if name not in NEW]
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1"
 
