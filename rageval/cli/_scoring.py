@@ -408,7 +408,7 @@ def remarks(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
         number = notes.queries_without_relevant
         yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
-    elif notes.nothing_relevant:
+    elif notes.nothing_relevant and not (evaluator.qrels.spans and evaluator.qrels.spans.undecided):
         yield "no judged query has anything that is relevant: no run can find anything"
     yield from undefined(scores)
     yield from _unjudged(scores, evaluator)

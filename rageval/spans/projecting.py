@@ -65,9 +65,10 @@ class Projected:
     """What spans come to for these chunks.
 
     `grades` is {query: {nugget: {chunk: grade}}}. A nugget that no chunk holds has a grade of 0 there, for
-    the chunk with most of it, and is among `unheld`. `undecided` are the chunks that have a part of a wide
-    span: {query: {chunk: nuggets}}. `spans` are those that stand in the sources as these are now, `stale` the
-    others, `moved` how many were found again at another place, or in a text that has changed.
+    the chunk with most of it, and is among `unheld`, unless a chunk may hold it. `undecided` are the chunks
+    that have a part of a wide span: {query: {chunk: nuggets}}. `spans` are those that stand in the sources as
+    these are now, `stale` the others, `moved` how many were found again at another place, or in a text that
+    has changed.
     """
 
     name: str
@@ -207,7 +208,7 @@ def _meet(found: Projected, query: str, nugget: str, spans: Sequence[Span]) -> N
     grades[nugget] = held or {nearest or found.chunks.ids[0]: 0}
     for chunk in may - held.keys():
         found.undecided.setdefault(query, {}).setdefault(chunk, set()).add(nugget)
-    if not held:
+    if not held and not may:
         found.unheld.append((query, nugget))
 
 
