@@ -548,3 +548,38 @@ def test_long_texts_are_aligned_by_runs_of_words() -> None:
     assert abs(place.start - start) < 30
     assert abs(place.end - end) < 30
     assert place.score > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:.*undecided", "ignore:.*no chunk holds")
+def test_ranges_of_wide_spans_hold_whatever_the_undecided_chunks_hold(tmp_path: Path) -> None:
+    rng, tried = random.Random(5), 0
+    measures = "alpha_ndcg@2, alpha_dcg@3, coverage@2, strec@1, recall@2, ap, rr, p@2, success@1, all_gold@3"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("0123456789abcdef")
+    cuts = [{"id": f"c{at}", "doc_id": "a", "start": at, "end": at + 4} for at in range(0, 16, 4)]
+    (tmp_path / "chunks").write_text("\n".join(map(json.dumps, cuts)))
+    while tried < 25:
+        spans = []
+        for nugget in range(rng.randint(1, 3)):
+            start = rng.randrange(0, 14)
+            end = rng.randint(start + 1, min(start + 9, 16))
+            place = {"doc_id": "a", "start": start, "end": end, "quote": "0123456789abcdef"[start:end]}
+            spans.append({"query_id": "q", "nugget_id": str(nugget), **place, "wide": rng.random() < 0.7})
+        (tmp_path / "spans").write_text("\n".join(map(json.dumps, spans)))
+        gold = project(tmp_path / "spans", tmp_path / "chunks", tmp_path / "docs")
+        assert gold.spans is not None
+        open_ = [(n, c) for c, nuggets in gold.spans.undecided.get("q", {}).items() for n in sorted(nuggets)]
+        if not 0 < len(open_) <= 6:
+            continue
+        tried += 1
+        run_ = {"q": {c: float(-at) for at, c in enumerate(rng.sample(["c0", "c4", "c8", "c12"], 3))}}
+        ranges = rageval.evaluate(measures, run_, gold, bounds=True)
+        for choice in range(2 ** len(open_)):
+            held_now = {n: {c: g for c, g in ds.items() if g} for n, ds in gold.spans.grades["q"].items()}
+            for bit, (nugget, chunk) in enumerate(open_):
+                if choice >> bit & 1:
+                    held_now[nugget][chunk] = 1
+            values = rageval.evaluate(measures, run_, {"q": held_now}, nothing_judged="zero")
+            for score in ranges.values():
+                low, high = score.bounds or (1.0, 0.0)
+                assert low - 1e-12 <= values[str(score.measure)].value <= high + 1e-12, (spans, run_, open_)
