@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -63,8 +63,9 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
     version = header.at("eval", "packages", "inspect_ai")
     reading.version = str(version.value()) if version else ""
     task, model = (_said(header.at("eval", name)) for name in ("task", "model"))
+    judges = _judges(header)
     for record in samples:
-        yield _row(record, f"{model}+{task}")
+        yield _row(record, f"{model}+{task}", judges)
     status = _said(header.get("status"))
     if status not in ("success", ""):
         reading.remarks.append(f"inspect says of this log that it is no success, but {status!r}")
@@ -101,7 +102,18 @@ def _said(record: Record | None) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-def _row(record: Record, run: str) -> Row:
+def _judges(header: Record) -> dict[str, str]:
+    """Return the model that a scorer asks, by the scorer's name; none where it asks none."""
+    scorers = header.at("eval", "scorers")
+    found = {}
+    for scorer in scorers.each() if scorers else ():
+        model = _said(scorer.at("options", "model"))
+        if model:
+            found[_said(scorer.get("name"))] = f"inspect:{model}"
+    return found
+
+
+def _row(record: Record, run: str, judges: Mapping[str, str]) -> Row:
     value = record.value()
     if isinstance(value, dict) and value.get("attachments"):
         value = _put_back(value, value["attachments"])
@@ -118,7 +130,11 @@ def _row(record: Record, run: str) -> Row:
         list_of(sample.target),
         run=run,
         repeat=str(sample.epoch),
-        grades=[grade for name, score in (sample.scores or {}).items() for grade in _grades(name, score)],
+        grades=[
+            grade
+            for name, score in (sample.scores or {}).items()
+            for grade in _grades(name, score, judges.get(name, ""))
+        ],
         facts=facts_in(sample.metadata),
         ids={"id": str(sample.id)} | ids_in(sample.metadata),
         failed=failed,
@@ -146,16 +162,17 @@ def _put_back(value: Any, attached: Any) -> Any:
     return value
 
 
-def _grades(name: str, score: _InspectScore) -> Iterator[Grade]:
+def _grades(judges: Mapping[str, str], name: str, score: _InspectScore) -> Iterator[Grade]:
+    judge = judges.get(name, "")
     reason = score.explanation or ""
     values = score.value if isinstance(score.value, dict) else {name: score.value}
     for aspect, value in values.items():
         if isinstance(value, str) and value in _WORTH:  # the letter stays beside what it is worth
-            yield Grade(aspect, _WORTH[value], value, "", reason)
+            yield Grade(aspect, _WORTH[value], value, judge, reason)
         elif isinstance(value, list):
-            yield Grade(aspect, None, None, "", "a list of values, expected one")
+            yield Grade(aspect, None, None, judge, "a list of values, expected one")
         else:
-            yield graded(aspect, value, "", reason)
+            yield graded(aspect, value, judge, reason)
 
 
 INSPECT = LogReader("inspect", _fits, _rows)

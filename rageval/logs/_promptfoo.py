@@ -29,6 +29,12 @@ _CONTEXTS = ("context", "contexts", "passages", "documents", "docs", "chunks", "
 
 class _Assertion(msgspec.Struct):
     metric: Any = None
+    provider: Any = None
+
+    @property
+    def is_by_model(self) -> bool:
+        """Whether it names the model that it asks."""
+        return isinstance(self.provider, str) and bool(self.provider.strip())
 
 
 class _Component(msgspec.Struct):
@@ -138,7 +144,11 @@ def _grades(result: _Result) -> Iterator[Grade]:
         passed = [each.passed for each in own if each.passed is not None]
         label = ("pass" if all(passed) else "fail") if passed else None
         reason = "; ".join(each.reason for each in own if each.reason)
-        yield graded(name, value, "", reason, label)
+        models = {
+            each.assertion.provider for each in own if each.assertion and _is_name(each.assertion.provider)
+        }
+        judge = f"promptfoo:{models.pop()}" if len(models) == 1 else ""
+        yield graded(name, value, judge, reason, label)
     if not result.named_scores and result.score is not None:
         label = {True: "pass", False: "fail", None: None}[grading.passed]
         yield graded("score", result.score, "", grading.reason or "", label)
