@@ -130,11 +130,7 @@ def _row(record: Record, run: str, judges: Mapping[str, str]) -> Row:
         list_of(sample.target),
         run=run,
         repeat=str(sample.epoch),
-        grades=[
-            grade
-            for name, score in (sample.scores or {}).items()
-            for grade in _grades(name, score, judges.get(name, ""))
-        ],
+        grades=list(_grades(judges, sample.scores or {})),
         facts=facts_in(sample.metadata),
         ids={"id": str(sample.id)} | ids_in(sample.metadata),
         failed=failed,
@@ -162,17 +158,17 @@ def _put_back(value: Any, attached: Any) -> Any:
     return value
 
 
-def _grades(judges: Mapping[str, str], name: str, score: _InspectScore) -> Iterator[Grade]:
-    judge = judges.get(name, "")
-    reason = score.explanation or ""
-    values = score.value if isinstance(score.value, dict) else {name: score.value}
-    for aspect, value in values.items():
-        if isinstance(value, str) and value in _WORTH:  # the letter stays beside what it is worth
-            yield Grade(aspect, _WORTH[value], value, judge, reason)
-        elif isinstance(value, list):
-            yield Grade(aspect, None, None, judge, "a list of values, expected one")
-        else:
-            yield graded(aspect, value, judge, reason)
+def _grades(judges: Mapping[str, str], scores: Mapping[str, _InspectScore]) -> Iterator[Grade]:
+    for name, score in scores.items():
+        judge, reason = judges.get(name, ""), score.explanation or ""
+        values = score.value if isinstance(score.value, dict) else {name: score.value}
+        for aspect, value in values.items():
+            if isinstance(value, str) and value in _WORTH:  # the letter stays beside what it is worth
+                yield Grade(aspect, _WORTH[value], value, judge, reason)
+            elif isinstance(value, list):
+                yield Grade(aspect, None, None, judge, "a list of values, expected one")
+            else:
+                yield graded(aspect, value, judge, reason)
 
 
 INSPECT = LogReader("inspect", _fits, _rows)

@@ -144,9 +144,7 @@ def _grades(result: _Result) -> Iterator[Grade]:
         passed = [each.passed for each in own if each.passed is not None]
         label = ("pass" if all(passed) else "fail") if passed else None
         reason = "; ".join(each.reason for each in own if each.reason)
-        models = {
-            each.assertion.provider for each in own if each.assertion and _is_name(each.assertion.provider)
-        }
+        models = {each.assertion.provider for each in own if each.assertion and each.assertion.is_by_model}
         judge = f"promptfoo:{models.pop()}" if len(models) == 1 else ""
         yield graded(name, value, judge, reason, label)
     if not result.named_scores and result.score is not None:
