@@ -37,11 +37,11 @@ from rageval.comparison.gated import (
     GateSide,
 )
 from rageval.comparison.intervals import FEW
-from rageval.comparison.results import IDENTICAL, Pair, said_of_judges
+from rageval.comparison.results import IDENTICAL, Pair
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.baselines import BaselineHeader
 from rageval.measures.base import LOWER, NEITHER
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
 from rageval.statistics.power import needed
 from rageval.statistics.significance import holm
 from rageval.text import visible
@@ -548,9 +548,10 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
         undefined = common.undefined(name)
         if undefined:
             yield f"{name}: {len(undefined):,} questions have a value in one of the two only"
-    bases = {name: pair[0].basis for name, pair in common.scores.items() if pair[0].people is None}
-    if judged := said_of_judges(bases):
-        yield f"judge error not included: {judged}"
+    judged = [name for name, pair in common.scores.items() if pair[0].basis and pair[0].people is None]
+    if judged:
+        said = f"{', '.join(judged)} {BY_THIS_JUDGE} (--gold, people's labels, puts it in)"
+        yield f"judge error not included: {said}"
     ours, theirs = common.candidate.header.known, common.baseline.header.known
     if ours and theirs and ours != theirs:
         yield "the file of the questions is another one than the baseline's"
