@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -254,12 +255,24 @@ def can_read_again(source: Source) -> bool:
 
 
 def kept(source: Source) -> Source:
-    """Return the source; if it is a stream, one that can be read again."""
+    """Return the source; if it is a stream, or a pipe with a name, one that can be read again."""
     if source == STDIN:
         return _KeptStream(sys.stdin.buffer, name_of(source))
+    if isinstance(source, str | os.PathLike) and os.path.exists(source) and _is_pipe(source):
+        import weakref
+
+        stream = open(source, "rb", buffering=0)  # noqa: SIM115
+        found = _KeptStream(cast("IO[bytes]", stream), name_of(source))
+        weakref.finalize(found, stream.close)
+        return found
     if isinstance(source, str | os.PathLike | _KeptStream | io.TextIOBase):
         return source
     return _KeptStream(source, name_of(source))
+
+
+def _is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a pipe, as `<(…)` of a shell is."""
+    return stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def size_of(source: Source) -> int:

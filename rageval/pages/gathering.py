@@ -172,9 +172,10 @@ def _kept(matrices: Report, report: Report, extra: Beside) -> Report:
 
 
 def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
+    """Return the nuggets by place; what was left out of them has been said where they were scored."""
     if extra.nuggets is None:
         return {}
-    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, extra.limits)}
+    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, extra.limits, remarks=[])}
 
 
 def _depth(results: Sequence[Scores]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,14 @@ def test_several_files_are_a_folder_and_a_query_is_in_one_of_them(tmp_path: Path
     (tmp_path / "other.json").write_text((tmp_path / "301.v3.json").read_text())
     with pytest.raises(InputError, match=r"query 301 has nuggets in .*301\.v3\.json, too"):
         list(read_nuggets(tmp_path))
+
+
+def test_a_pipe_is_read_like_a_file() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, json.dumps(bank(question("a?", [1])), indent=1).encode())
+    os.close(writing)
+    assert [nugget.text for nugget in read_nuggets(f"/dev/fd/{reading}")] == ["a?"]
+    os.close(reading)
 
 
 def test_a_number_is_a_weight_and_a_word_an_importance() -> None:
