@@ -1,6 +1,7 @@
 """How often a claim that stops the judging is false, and how many calls it saves, where the truth is known.
 
     python benchmarks/stopping.py [--replays 1000] [ROW…]
+    python benchmarks/stopping.py --judged FILE -m MEASURE
 
 Two systems in the worlds of worlds.py, a good judge: all N questions and Student's t; O'Brien and Fleming's
 looks; the e-process for questions of this kind (at any time) and for this very set; and, as a warning, a
@@ -14,11 +15,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
+import rageval
 from rageval.statistics.stopping import Rule, best_of, p_at_looks, replayed, stopped
 from timing import markdown
 from worlds import RATES, WORLDS, Float, said
@@ -173,6 +176,24 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
 }  # fmt: skip
 
 
+def replayed_file(path: str, measure: str, orders: int) -> Iterator[Found]:
+    """Every two systems of a file of judgements, in many orders of its questions; false against the file."""
+    scores = {
+        run: np.array(list(found.scores[0].by_query.values()))
+        for run, found in rageval.evaluate_answers(measure, path, on_missing="skip").items()
+    }
+    low, high = rageval.parse_measure(measure).limits or (0.0, 1.0)
+    for one, other in combinations(scores, 2):
+        x = (scores[one] - scores[other]) / (high - low)
+        x = x[~np.isnan(x)]
+        many = np.random.default_rng(28).permuted(np.tile(x, (orders, 1)), axis=1)
+        for row, (claimed, calls, false) in rules(many, np.full(orders, x.sum())):
+            if row != "every ten at .05":
+                yield Found(
+                    f"{one} − {other} = {x.mean():+.3f} of {len(x)}: {row}", claimed, calls, false, FALSE
+                )
+
+
 def drawn(path: str, replays: int) -> None:
     """Draw what share of the calls each rule makes, and how often it decides, by the true difference."""
     import matplotlib
@@ -212,12 +233,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replays", type=int, default=1000)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--judged", metavar="FILE", help="replay every two systems of this file instead")
+    parser.add_argument("-m", "--measure", default="crag_score", help="by this measure")
     parser.add_argument("--svg", metavar="FILE", help="draw the picture of the documentation instead")
     given = parser.parse_args()
     if given.svg:
         drawn(given.svg, given.replays)
         return 0
-    found = [each for name in given.rows or ROWS for each in ROWS[name](given.replays)]
+    if given.judged:
+        found = list(replayed_file(given.judged, given.measure, given.replays))
+    else:
+        found = [each for name in given.rows or ROWS for each in ROWS[name](given.replays)]
     table = [(each.row, f"{each.claimed:.3f}", f"{each.calls:.2f}", f"{each.false:.3f}") for each in found]
     print(markdown(("", "claimed", "calls", "false"), table))
     beyond = [each for each in found if each.false > each.limit]

@@ -10,7 +10,7 @@ from typing import Any
 from rageval.comparison.gated import GateSide
 from rageval.errors import MissingJudgements, UsageError
 from rageval.files.baselines import Baseline, BaselineHeader, BaselineLine
-from rageval.files.judgements import JudgementTable
+from rageval.files.judgements import STOPPED, JudgementTable
 from rageval.measures.base import Measure
 from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers, read_judgements
 from rageval.scoring.banks import lists_of_nuggets
@@ -108,6 +108,9 @@ def side_of_answers(
     grades: JudgementTable, scores: Scores, facts: Facts | None = None, known: str = ""
 ) -> GateSide:
     """Return a system's judged answers as one side."""
+    if scores.stopped:
+        claims = "; ".join(map(visible, scores.stopped))
+        raise UsageError(f"{STOPPED}, and nothing is gated: {claims}; judge all questions (without --until)")
     run = grades.runs[scores.run]
     rows: dict[str, list[str]] = {}
     for _, line in grades.each():

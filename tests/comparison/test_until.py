@@ -335,13 +335,34 @@ def test_every_door_repeats_the_claim_and_tests_nothing_else(files: Path) -> Non
     rows = [json.loads(line) for line in (files / "judged.jsonl").read_text().splitlines()]
     refused = run("compare", "judged.jsonl", "-m", "crag_score", "--gold", "full.jsonl", code=2)
     assert "stop at a claim" in refused.output
+    gate = ("gate", "judged.jsonl", "--system", "ours", "-m", "crag_score", "--save-baseline", "base.jsonl")
+    assert "nothing is gated" in run(*gate, code=2).output
+    assert not (files / "base.jsonl").exists()
     # without the line that has the ledger it is seen, too
     lines(files / "cut.jsonl", rows[1:])
     cut = run("compare", "cut.jsonl", "-m", "crag_score", "--on-missing", "skip", "--format", "json")
     assert json.loads(cut.stdout)["pairs"][0]["verdict"] == "refused"
     # and in Python
-    scores = rageval.evaluate_answers("crag_score", rows)
+    with pytest.warns(UserWarning, match="stop at a claim"):
+        scores = rageval.evaluate_answers("crag_score", rows)
     assert rageval.compare(scores).pairs[0].verdict == "refused"
+
+
+def test_the_arena_repeats_the_claim_and_gives_no_interval(tmp_path: Path) -> None:
+    rows = []
+    for at in range(40):
+        for name, label in (
+            (("ours", "loss"), ("theirs", "win")) if at % 3 else (("ours", "win"), ("theirs", "loss"))
+        ):
+            row = {"query_id": f"q{at}", "run_id": name, "aspect": "ours | theirs", "label": label}
+            rows.append({**row, "rubric": "pairwise", "claim": "k"})
+    rows[0]["ledger"] = {"said": "ours > theirs, all in all"}
+    plain = [{**row, "claim": None, "ledger": None} for row in rows]
+    for name, found in (("stopped", rows), ("plain", plain)):
+        done = run("arena", lines(tmp_path / name, found), "--format", "json")
+        ends = {row["low"] for row in json.loads(done.stdout)}
+        assert ("ours > theirs, all in all" in done.stderr) == (name == "stopped")
+        assert (ends == {None}) == (name == "stopped"), ends
 
 
 def test_lines_on_stdout_and_the_claim_beside_them(files: Path) -> None:
