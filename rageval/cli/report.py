@@ -252,10 +252,14 @@ def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Itera
 
 
 def _is_earlier(word: str, reading: Reading) -> bool:
+    from rageval.files.judged import is_judged
     from rageval.files.opening import head
     from rageval.pages.earlier import is_earlier
 
-    return os.path.isfile(word) and is_earlier(head(word, reading.limits.for_records()))
+    if not os.path.isfile(word):
+        return False
+    start = head(word, reading.limits.for_records())
+    return is_earlier(start) and not is_judged(start)
 
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from rageval.comparison.positions import positions_in
 from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.jsonl import first_record, read_batches, read_records
+from rageval.files.judged import is_judged, read_judged
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
 from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.opening import Source, name_of, start_of
@@ -402,6 +403,11 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
         yield from _of_documents(content(), name_of(source))
         return
     start = start_of(source)
+    if is_judged(start):
+        name = name_of(source)
+        for lines, judged in read_judged(source, start):
+            yield from ((f"{name}:{line}", row) for line, row in zip(lines, judged.rows, strict=True))
+        return
     if not start.lstrip().startswith((b"{", b"[")) or retrieved.kind_of(start):
         yield from _of_qrels(source, nuggets_in_qrels)
         return

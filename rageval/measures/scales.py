@@ -199,7 +199,8 @@ TOGETHER = Scale(
 ENTAILMENT = Scale(
     "entailment",
     ("entailment",),
-    {"entailment": 1.0, "neutral": 0.0, "contradiction": 0.0},
+    {"entailment": 1.0, "neutral": 0.0, "contradiction": -1.0},
+    low=-1.0,
     worst="contradiction",
     best="entailment",
     nothing="neutral",

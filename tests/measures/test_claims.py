@@ -55,6 +55,17 @@ def test_the_values_of_the_set_are_ragcheckers() -> None:
     assert [str(measure) for measure in OFFICIAL["ragchecker"]] == list(THEIRS)
 
 
+def test_other_commands_take_the_file_too(tmp_path: Path) -> None:
+    path = str(GOLDEN)
+    assert "nothing suspicious" in CliRunner().invoke(main, ["doctor", path]).output
+    agreed = CliRunner().invoke(main, ["agree", path, path]).stdout
+    assert "| judge \\\\ gold | contradiction | neutral | entailment |" in agreed
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(main, ["report", path, "-m", "official:ragchecker", "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "claim_hallucination" in page.read_text(encoding="utf-8")
+
+
 def rows_of(labels: Labels, query: str = "q", run: str = "r") -> list[dict[str, Any]]:
     return [
         {"query_id": query, "run_id": run, "rubric": "entailment", "aspect": claim, "item_id": item}
