@@ -21,13 +21,13 @@ from rageval.scoring.sources import as_qrels
 from rageval.spans.aligning import SourceText
 from rageval.spans.cutting import Chunks, require_ids
 from rageval.spans.projecting import spanning
-from rageval.spans.sources import Sources
+from rageval.spans.sources import Sources, SourcesLike, as_file
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval.typing import FileLike, QrelsLike
+    from rageval.typing import FileLike, Frame, QrelsLike, RecordsLike
 
 UNANCHORED = ("error", "drop")
 _GRADED = ("ok", "repaired")
@@ -228,10 +228,10 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 def anchor(
     qrels: QrelsLike,
-    chunks: FileLike,
-    sources: str | os.PathLike[str],
+    chunks: RecordsLike | Frame,
+    sources: SourcesLike,
     *,
-    quotes: FileLike | None = None,
+    quotes: RecordsLike | Frame | None = None,
     nuggets: FileLike | None = None,
     unanchored: str = "error",
     limits: Limits = DEFAULT,
@@ -243,9 +243,10 @@ def anchor(
     qrels
         The judgements, as for `evaluate`.
     chunks
-        The chunks that were judged: lines {id, doc_id, start, end}, or {id, doc_id, text}.
+        The chunks that were judged: lines {id, doc_id, start, end}, or {id, doc_id, text}; or dicts, or a
+        DataFrame.
     sources
-        A folder with the texts, or a file of lines {id, text}.
+        A folder with the texts, a file of lines {id, text}, or {id: text}.
     quotes
         Judgements {query_id, item_id, aspect, evidence} with the words that decided them, or their offsets in
         the source, `start` and `end`.
@@ -276,8 +277,10 @@ def anchor(
     (0, 9, 'It rained')
     """
     texts = Sources(sources, limits)
-    said = read_quotes(quotes, limits) if quotes is not None else {}
+    said = read_quotes(as_file(quotes, "quotes"), limits) if quotes is not None else {}
     known = (
         {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets, limits)}
     )
-    return anchored(as_qrels(qrels), Chunks(chunks, texts, limits), texts, said, known, unanchored)
+    return anchored(
+        as_qrels(qrels), Chunks(as_file(chunks, "chunks"), texts, limits), texts, said, known, unanchored
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,11 +20,11 @@ from rageval.records import Span
 from rageval.scoring.qrels import Qrels
 from rageval.spans.aligning import SourceText
 from rageval.spans.cutting import Chunks, require_ids
-from rageval.spans.sources import Sources, digest
+from rageval.spans.sources import Sources, SourcesLike, as_file, digest
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.typing import FileLike
+    from rageval.typing import Frame, RecordsLike
 
 _SHARE = re.compile(r"share\s*>=\s*(\d*\.?\d+)")
 USUAL_OVERLAP = "share>=0.5"
@@ -295,9 +294,9 @@ def qrel_rows(found: Projected) -> Iterator[tuple[str, str, str, int]]:
 
 
 def project(
-    spans: FileLike,
-    chunks: FileLike,
-    sources: str | os.PathLike[str],
+    spans: RecordsLike | Frame,
+    chunks: RecordsLike | Frame,
+    sources: SourcesLike,
     *,
     overlap: str = USUAL_OVERLAP,
     stale: str = "error",
@@ -308,11 +307,11 @@ def project(
     Parameters
     ----------
     spans
-        A file of spans, such as `rageval anchor` writes, or one of LegalBench-RAG.
+        A file of spans, such as `rageval anchor` writes, or one of LegalBench-RAG; or dicts, or a DataFrame.
     chunks
-        A file of chunks: lines {id, doc_id, start, end}, or {id, doc_id, text}.
+        A file of chunks: lines {id, doc_id, start, end}, or {id, doc_id, text}; or dicts, or a DataFrame.
     sources
-        A folder with the texts, or a file of lines {id, text}.
+        A folder with the texts, a file of lines {id, text}, or {id: text}.
     overlap
         How much of a span a chunk must have to hold it: `share>=0.5`, another share, `whole` or `any`.
     stale
@@ -338,11 +337,11 @@ def project(
     >>> list(rageval.spans.project(place / "gold.jsonl", place / "chunks.jsonl", place))
     [Qrel(query_id='q', doc_id='c1', relevance=1, iteration='n')]
     """
-    gold = read_spans(spans, limits)
+    gold = read_spans(as_file(spans, "spans"), limits)
     if not gold.spans:
         raise InputError(f"{gold.name}: holds no spans")
     texts = Sources(sources, limits)
-    return qrels_of(projected(gold, Chunks(chunks, texts, limits), texts, overlap, stale))
+    return qrels_of(projected(gold, Chunks(as_file(chunks, "chunks"), texts, limits), texts, overlap, stale))
 
 
 def qrels_of(found: Projected) -> Qrels:

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
+from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import in_memory, read_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, chunks
 from rageval.files.spans import SourceLine
 from rageval.names import near_misses
 from rageval.spans.aligning import SourceText
 from rageval.text import visible
+
+SourcesLike = str | os.PathLike[str] | Mapping[str, str]
+
+
+def as_file(given: Any, name: str) -> Any:
+    """Return records, or a DataFrame, as a file of this name; a path or a file as it is."""
+    if isinstance(given, str | os.PathLike) or hasattr(given, "read"):
+        return given
+    if hasattr(given, "columns"):
+        from rageval.files.objects import records_of_frame
+
+        return in_memory(records_of_frame(given), name)
+    return in_memory(given, name)
 
 
 def digest(text: str) -> str:
@@ -27,13 +41,15 @@ class Sources:
     In a folder a document is called by the path of its file in it, with or without the suffix.
     """
 
-    def __init__(self, place: str | os.PathLike[str], limits: Limits = DEFAULT) -> None:
-        """Look at what there is; `InputError` if there is nothing."""
-        self.name = os.fspath(place)
+    def __init__(self, place: SourcesLike, limits: Limits = DEFAULT) -> None:
+        """Look at what there is, or take the texts; `InputError` if there is nothing."""
+        self.name = "sources" if isinstance(place, Mapping) else os.fspath(place)
         self._limits = limits
         self._texts: dict[str, SourceText] = {}
         self._paths: dict[str, list[str]] = {}
-        if os.path.isdir(place):
+        if isinstance(place, Mapping):
+            self._texts = {str(doc): SourceText(text) for doc, text in place.items()}
+        elif os.path.isdir(place):
             self._paths = _listed(self.name)
         else:
             self._read(self.name)

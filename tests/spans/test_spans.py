@@ -501,6 +501,22 @@ def test_sources_are_found_by_name_and_read_as_they_are(tmp_path: Path) -> None:
         project(tmp_path / "s", tmp_path / "chunk", tmp_path / "corpus", overlap="share>=0")
 
 
+def test_dicts_and_frames_are_taken_as_files_are() -> None:
+    pandas = pytest.importorskip("pandas")
+    sources = {"menu": "Tea costs two euros. Coffee costs three."}
+    chunks = [
+        {"id": "c0", "doc_id": "menu", "start": 0, "end": 20},
+        {"id": "c1", "doc_id": "menu", "text": "Coffee costs three."},
+    ]
+    quotes = [{"query_id": "q", "item_id": "c1", "aspect": "n", "evidence": "coffee costs"}]
+    found = anchor({"q": {"n": {"c1": 1}}}, chunks, sources, quotes=quotes)
+    spans = [span._asdict() for span in found.spans]
+    for given in (spans, pandas.DataFrame(spans)):
+        assert held(project(given, chunks, sources)) == {"q": {"n": {"c1"}}}
+    with pytest.raises(InputError, match="spans:1: expected"):
+        project([{"query_id": "q"}], chunks, sources)
+
+
 def test_benchmarks_of_legalbench_rag_are_read() -> None:
     assert read_spans(GOLDEN / "legalbench-rag.json").spans == [
         Span(
