@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -9,9 +10,14 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from rageval.cli import main
+from snippets import blocks
 from test_action import scripts
 from test_readme import ROOT
 
@@ -70,3 +76,48 @@ def in_the_action(folder: Path, environment: dict[str, str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verdict=ship" in (folder / "output").read_text()
     assert (folder / "job.md").read_text() == (folder / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("tool", "log"), [("mlflow", "traces.jsonl"), ("langfuse", "traces.jsonl"), ("langsmith", "runs.jsonl")]
+)
+def test_judgements_go_back_to_the_traces_they_are_about(
+    tool: str, log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = ROOT / "tests/golden/logs" / tool / log
+    assert CliRunner().invoke(main, ["import", str(path), "-o", "prod"]).exit_code == 0
+    answers = [json.loads(line) for line in Path("prod/answers.jsonl").read_text().splitlines()]
+    place = ("query_id", "run_id", "repeat")
+    rows = [
+        {**{key: each[key] for key in place if key in each}, "rubric": "crag", "judge": "j", "status": "ok"}
+        | {"label": each["trace_id"]}
+        for each in answers
+    ]
+    rows[-1] = {**rows[-1], "status": "error"}
+    Path("judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sent: list[dict[str, Any]] = []
+
+    class Client:
+        def create_score(self, **said: Any) -> None:
+            sent.append(said)
+
+        def create_feedback(self, *, run_id: str, key: str, **said: Any) -> None:
+            assert run_id == said["trace_id"]
+            sent.append(said)
+
+        def flush(self) -> None:
+            sent.sort(key=str)
+
+    stub, entities = ModuleType(tool), ModuleType(f"{tool}.entities")
+    stub.Client = Client  # type: ignore[attr-defined]
+    stub.get_client = Client  # type: ignore[attr-defined]
+    stub.log_feedback = lambda **said: sent.append(said)  # type: ignore[attr-defined]
+    entities.AssessmentSource = dict  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, tool, stub)
+    monkeypatch.setitem(sys.modules, f"{tool}.entities", entities)
+    (recipe,) = [block for block in blocks("py", PAGE) if tool in block]
+    assert len([line for line in recipe.splitlines() if line]) <= 12
+    exec(recipe, {})
+    assert sorted(each["trace_id"] for each in sent) == sorted(each["trace_id"] for each in answers[:-1])
+    assert all(each["value"] == each["trace_id"] for each in sent)  # each its own
