@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -209,7 +210,7 @@ def _write_all(
     if not output or output == _STDOUT:
         raise UsageError("expected -o DIR, a folder for the files; or --only KIND, or --dry-run")
     folder: Path = Path(output)
-    if folder.exists() and not folder.is_dir():
+    if os.path.exists(output) and not os.path.isdir(output):
         raise UsageError(f"{visible(output)}: is a file, expected a folder to write to")
     for name in files:
         refuse_place(folder / name, *logs)

@@ -15,7 +15,7 @@ from rageval.errors import InputError, UsageError
 from rageval.logs.paths import Path, fields_of, found_at
 from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, number_of
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
-from rageval.text import visible
+from rageval.text import mended, visible
 
 PERSON = "person:"
 _LISTED = 24  # fields in an error
@@ -178,8 +178,9 @@ def _name_runs(rows: list[Row], tool: str, run: str) -> None:
         raise UsageError(
             f"--run {visible(run)}: names one run, and the log holds {', '.join(map(visible, named))}"
         )
+    name = word(mended(run))  # what is typed may be no text that a file holds
     for row in rows:
-        row.run = word(run) or row.run or tool
+        row.run = name or row.run or tool
 
 
 def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:

@@ -335,13 +335,15 @@ def suggested(found: Mapping[str, FieldLook]) -> str:
     said: dict[str, str] = {}
     for field, names in LIKELY.items():
         for name in names:
-            fits = [path for path in found if _last(path) == name and "text" in found[path].kinds]
-            fits = [path for path in fits if path not in said.values()]
-            listed = [path for path in fits if "[]" in path]
-            if field.startswith("context"):
-                fits = listed
-            elif any("[]" not in path for path in fits):
-                fits = [path for path in fits if "[]" not in path]
+            # Passages are many, and one of each of the others is wanted.
+            fits = [
+                path
+                for path, seen in found.items()
+                if _last(path) == name
+                and "text" in seen.kinds
+                and path not in said.values()
+                and ("[]" in path) == field.startswith("context")
+            ]
             if fits:
                 said[field] = max(fits, key=lambda path: (len(found[path].records), -len(path)))
                 break

@@ -233,11 +233,9 @@ def _listing(content: Content, records: str | None) -> str:
     ]
     more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     say = suggested(found)
-    return f"{number:,} records{at}: {', '.join(lines[:_LISTED] + more) or 'no fields'}." + (
-        f" Say for instance {say}"
-        if say
-        else " Say where question and answer stand: --map question=…,answer=…"
-    )
+    say = f"Say for instance {say}" if say else "Say where they stand: --map question=…,answer=…"
+    noun = "record" if number == 1 else "records"
+    return f"{number:,} {noun}{at}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"
 
 
 def _kinds(seen: FieldLook) -> str:
