@@ -18,74 +18,40 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.comparison._fates import (
+    BOTH,
+    CUT,
+    DROPPED,
+    GAP,
+    KINDS,
+    MEMORY,
+    MISSED,
+    USED,
+    Answered,
+    Evidence,
+    NuggetFate,
+)
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures import family
-from rageval.measures.scales import ABSTENTION, REFUSED, SUPPORT
-from rageval.names import near_misses, suggestion
+from rageval.measures.scales import ABSTENTION, REFUSED
+from rageval.names import near_misses
 from rageval.scoring.assessing import on
-from rageval.scoring.ordering import Order
-from rageval.scoring.qrels import Qrels
 from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval.scoring.runs import Run
+    from rageval.records import Nugget
     from rageval.typing import JudgementsLike, NuggetsLike, QrelsLike, QuestionsLike, RunLike
 
-USED, DROPPED, MEMORY, CUT, MISSED, GAP = KINDS = (
-    *("used", "lost_by_generator", "from_memory", "cut", "missed", "gap"),
-)
-LOST = (DROPPED, CUT, MISSED, GAP)
 ON_MISSING = ("error", "skip", "worst", "best")
 FEWEST = 20  # nuggets that a share among them rests on, at least
 _WORST = 10
-_COUNTS = {"vital": 1.0, "okay": 0.5, None: 1.0}
-_ABSENT = "absent"
-_Options = tuple[bool, ...]
-_Both = (False, True)
-
-
-class NuggetFate(NamedTuple):
-    """What became of one nugget of one answer; what is not known may be both.
-
-    `found`: whether a passage supports it, `below`: one that was retrieved below them, `supported`: any
-    judged document.
-    """
-
-    nugget_id: str
-    weight: float
-    answered: _Options
-    found: _Options
-    below: _Options
-    supported: bool
-    status: str = ""  # why nobody knows whether it is in the answer
-
-    def kinds(self) -> set[str]:
-        """Return what it may be, over all that is not known."""
-        return {
-            _kind(answered, found, below, self.supported)
-            for answered in self.answered
-            for found in self.found
-            for below in self.below
-        }
-
-    def at_point(self, answered: bool) -> str:
-        """Return what it is if unjudged passages support nothing, as scores have it."""
-        return _kind(answered, self.found[0], self.below[0], self.supported)
-
-
-def _kind(answered: bool, found: bool, below: bool, supported: bool) -> str:
-    if found:
-        return USED if answered else DROPPED
-    if answered:
-        return MEMORY
-    return CUT if below else MISSED if supported else GAP
 
 
 class Range(NamedTuple):
@@ -197,137 +163,6 @@ def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: None if value != value else value for name, value in numbers.items()}
 
 
-class Evidence:
-    """What a run retrieved, and which nuggets its documents support."""
-
-    def __init__(self, run: Run, qrels: Qrels, depth: int | None, rel: int) -> None:
-        """Take the run and the judgements; what a grade is worth from `rel` on is support."""
-        ranked = dict(run.ranked(Order()))
-        self.depth = depth or max(map(len, ranked.values()), default=0)
-        self._rel = rel
-        self._ranked = ranked
-        self._spans = qrels.spans
-        self._judged = {query: set(docs) for query, docs, _ in qrels.documents()}
-        self._support: dict[str, dict[str, set[str]]] = {
-            query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids
-        }
-        if qrels.spans is not None:
-            for query, nuggets in qrels.spans.grades.items():
-                for nugget, docs in nuggets.items():
-                    self._support[query][nugget] = {doc for doc, grade in docs.items() if grade >= rel}
-        else:
-            for row in qrels:
-                if row.relevance >= rel:
-                    self._support[row.query_id][row.iteration].add(row.doc_id)
-
-    @property
-    def queries(self) -> Collection[str]:
-        """The questions whose documents were judged."""
-        return self._support
-
-    def __contains__(self, query: str) -> bool:
-        return query in self._support
-
-    def nuggets(self, query: str) -> Collection[str]:
-        """Return the nuggets that documents were judged by."""
-        return self._support.get(query, {})
-
-    def retrieved(self, query: str) -> bool:
-        """Return whether the run has anything for the query."""
-        return query in self._ranked
-
-    def unjudged(self, query: str) -> int:
-        """Return how many of the passages nobody judged."""
-        return sum(self._may(query, doc, None) for doc in self._ranked.get(query, ())[: self.depth])
-
-    def of(self, query: str, nugget: str) -> tuple[_Options, _Options, bool]:
-        """Return whether passages, and documents below them, support a nugget, and any judged document."""
-        support = self._support[query].get(nugget, set())
-        docs = self._ranked.get(query, ())
-        found, below = (
-            self._options(query, nugget, part, support) for part in (docs[: self.depth], docs[self.depth :])
-        )
-        return found, below, bool(support)
-
-    def _options(self, query: str, nugget: str, docs: Sequence[str], support: Collection[str]) -> _Options:
-        if any(doc in support for doc in docs):
-            return (True,)
-        return _Both if any(self._may(query, doc, nugget) for doc in docs) else (False,)
-
-    def _may(self, query: str, doc: str, nugget: str | None) -> bool:
-        """Return whether nobody knows if a document supports a nugget, or any."""
-        if self._spans is not None:
-            nuggets = self._spans.undecided.get(query, {}).get(doc, set())
-            return bool(nuggets) if nugget is None else nugget in nuggets
-        return doc not in self._judged[query]
-
-
-class Answered:
-    """Which nuggets the answers of one system hold, by what one judge said."""
-
-    def __init__(
-        self, table: JudgementTable, system: str | None, names: Mapping[tuple[str, str], str]
-    ) -> None:
-        """Choose the system; `names` are ids of nuggets by query and text, as judgements may name them."""
-        support = on(table, SUPPORT)
-        self.fates: dict[tuple[str, str], dict[str, tuple[bool | None, float, str]]] = {}
-        self._listed: dict[str, dict[str, float]] = {}
-        lines = [(row, table.line(answer, row)) for answer, row in support.rows()]
-        lines = [(row, line) for row, line in lines if line.item_id == "answer"]
-        self.run = _system([str(line.run_id) for _, line in lines], system)
-        judges = {str(line.judge) for _, line in lines if line.run_id == self.run}
-        if len(judges) > 1:
-            raise UsageError(
-                f"{table.name}: {len(judges)} judges said which nuggets answers hold"
-                f" ({', '.join(map(visible, sorted(judges)))}); expected one, or their vote"
-                " (rageval judge --vote majority)"
-            )
-        for row, line in lines:
-            query = str(line.query_id)
-            nugget = names.get((query, str(line.aspect)), str(line.aspect))
-            weight = _COUNTS[line.importance]
-            self._listed.setdefault(query, {}).setdefault(nugget, weight)
-            if line.run_id == self.run:
-                failed = line.status if not table.said_in(row).is_graded else ""
-                said = None if failed else support.worth(row) == 1
-                place = query, str(line.repeat)
-                self.fates.setdefault(place, {})[nugget] = said, weight, failed
-
-    @property
-    def queries(self) -> dict[str, list[str]]:
-        """The questions that were answered, each with its repeats."""
-        found: dict[str, list[str]] = {}
-        for query, repeat in self.fates:
-            found.setdefault(query, []).append(repeat)
-        return found
-
-    def of(self, query: str, repeat: str, more: Iterable[str]) -> dict[str, tuple[bool | None, float, str]]:
-        """Return (in the answer, weight, why nobody knows) of each nugget of an answer, and of `more`."""
-        said = self.fates[query, repeat]
-        listed = {**dict.fromkeys(more, 1.0), **self._listed.get(query, {})}
-        return {nugget: said.get(nugget, (None, weight, _ABSENT)) for nugget, weight in listed.items()}
-
-
-def _system(runs: Sequence[str], wanted: str | None) -> str:
-    """Return the one system, or the one that is wanted."""
-    known = list(dict.fromkeys(runs))
-    if not known:
-        raise InputError(
-            "no judgement says which nuggets an answer holds; expected those of rageval judge"
-            " nugget-assignment"
-        )
-    if wanted is None and len(known) > 1:
-        raise UsageError(
-            f"several systems were judged: {', '.join(map(visible, known))}; choose one: --system"
-        )
-    if wanted is not None and wanted not in known:
-        raise UsageError(
-            f"--system {visible(wanted)}: is not judged; expected one of {', '.join(map(visible, known))}"
-            + suggestion(wanted, known)
-        )
-    return known[0] if wanted is None else wanted
-
-
 def diagnose(
     judgements: JudgementsLike,
     run: RunLike,
@@ -389,7 +224,6 @@ def diagnose(
     >>> {kind: share.value for kind, share in found.shares.items() if share.value}
     {'used': 0.25, 'lost_by_generator': 0.25, 'cut': 0.25, 'missed': 0.25}
     """
-    from rageval.files.nuggets import read_nuggets
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.sources import as_qrels, run_source
 
@@ -399,8 +233,7 @@ def diagnose(
         raise UsageError(f"depth={depth!r}: expected a whole number from 1")
     judged = as_qrels(qrels)
     table = read_judgements(judgements, nuggets=nuggets, questions=questions)
-    bank: Any = () if nuggets is None else nuggets
-    known = list(bank if isinstance(bank, list | tuple) else read_nuggets(bank))
+    known = _bank(nuggets)
     evidence = Evidence(run_source(run).run(), judged, depth, rel)
     answered = Answered(table, system, {(n.query_id, n.text): n.nugget_id for n in known})
     remarks = list(_left_out(answered, evidence, judged.name))
@@ -414,16 +247,17 @@ def diagnose(
     whole = [each for each in found if each.shares]
     if not whole:
         raise InputError(f"{table.name}: no judgement of any nugget is left to say where it was lost")
-    context = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing}
+    counts = _counts(of_query, on_missing)
     made = judged.spans.signature if judged.spans is not None else {}
+    said = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **made, "v": __version__}
     return Diagnosis(
         answered.run,
         evidence.depth,
         found,
         _shares(whole),
-        _counts(of_query, on_missing),
-        _what_if(whole, _counts(of_query, on_missing), level, resamples, seed),
-        "|".join(["diagnosis", *(f"{k}:{v}" for k, v in {**context, **made, "v": __version__}.items())]),
+        counts,
+        _what_if(whole, counts, level, resamples, seed),
+        "|".join(["diagnosis", *(f"{name}:{value}" for name, value in said.items())]),
         [*(judged.spans.remarks() if judged.spans is not None else ()), *remarks],
         {name: _slices(whole, of) for name, of in (groups or {}).items()},
         _abstention(table, answered.run, evidence, of_query),
@@ -431,9 +265,17 @@ def diagnose(
     )
 
 
+def _bank(nuggets: NuggetsLike | None) -> list[Nugget]:
+    """Return the nuggets of a file, or as they were handed over."""
+    from rageval.files.nuggets import read_nuggets
+
+    bank: Any = () if nuggets is None else nuggets
+    return list(bank if isinstance(bank, list | tuple) else read_nuggets(bank))
+
+
 def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> list[NuggetFate]:
     return [
-        NuggetFate(nugget, weight, _Both if said is None else (said,), *evidence.of(query, nugget), status)
+        NuggetFate(nugget, weight, BOTH if said is None else (said,), *evidence.of(query, nugget), status)
         for nugget, (said, weight, status) in answered.of(query, repeat, evidence.nuggets(query)).items()
     ]
 
