@@ -4,6 +4,9 @@
 
 Runs lie a gap apart; topics are hard or easy for all, and each run has luck of its own. The aim is that at
 most 5 % of the intervals lack the rank of their run, however near runs are. Ends with 1 when it is missed.
+
+A second table is of tau_b between two leaderboards: how often its interval lacks what tau_b is on average
+over samples of as many topics, and how often the plain quantiles of resamples do.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import sys
 
 import numpy as np
 
-from rageval.statistics.rankings import rank_intervals
+from rageval.comparison.leaderboards import _intervals
+from rageval.statistics.rankings import rank_intervals, tau_b
 from rageval.statistics.samples import Sample
 
 GAPS = (0.0001, 0.002, 0.01, 0.03)
@@ -60,8 +64,35 @@ def measured(
     return {kind: tuple(np.mean(of, axis=0).tolist()) for kind, of in found.items()}
 
 
+def two(generator: np.random.Generator, runs: int, topics: int, gap: float) -> list[np.ndarray]:
+    """Return the values of runs by the truth and by a judge."""
+    truth = drawn(generator, runs, topics, gap).values
+    return [truth, 0.5 * truth + generator.normal(0, 0.1, truth.shape)]
+
+
+def tau_of(tables: list[np.ndarray]) -> float:
+    """Return tau_b of the means."""
+    return tau_b(*(table.mean(axis=0) for table in tables))
+
+
+def lacking_tau(gap: float, runs: int, topics: int, replays: int) -> tuple[float, float, float]:
+    """Return the average tau_b, and how often our interval lacks it, and the quantiles of resamples."""
+    generator = np.random.default_rng(round(1e6 * gap) + topics)
+    average = float(np.mean([tau_of(two(generator, runs, topics, gap)) for _ in range(1000)]))
+    ours = theirs = 0
+    for _ in range(replays):
+        tables = two(generator, runs, topics, gap)
+        low, high = _intervals(tables, {"tau_b": tau_b}, {"tau_b": tau_of(tables)})["tau_b"]
+        ours += not low <= average <= high
+        picked = generator.integers(0, topics, (500, topics))
+        found = [tau_of([table[rows] for table in tables]) for rows in picked]
+        low, high = np.quantile(found, [0.025, 0.975])
+        theirs += not low <= average <= high
+    return average, ours / replays, theirs / replays
+
+
 def main() -> int:
-    """Print a table, a row a gap."""
+    """Print two tables, a row a gap and number of topics."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--replays", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=500)
@@ -78,6 +109,12 @@ def main() -> int:
             print(
                 f"| {gap:g} | {topics} | {ours[0]:.3f} | {theirs[0]:.3f} | {ours[1]:.1f} | {theirs[1]:.1f} |"
             )
+    print("\n| gap | topics | tau_b | lacking: rageval | quantiles |")
+    print("| ---: | ---: | ---: | ---: | ---: |")
+    for topics in (25, 100):
+        for gap in GAPS:
+            average, ours_tau, theirs_tau = lacking_tau(gap, words.runs, topics, words.replays)
+            print(f"| {gap:g} | {topics} | {average:.3f} | {ours_tau:.3f} | {theirs_tau:.3f} |")
     return 0 if worst <= AIM else 1
 
 

@@ -28,6 +28,7 @@ _FEWEST_RUNS = 3
 _RESAMPLES = 1000
 _ROUNDED = 1e-3  # what means of rounded values may be off by
 _Values = Mapping[str, Mapping[str, float]]  # run -> topic -> value
+_Figure = Callable[[Float, Float], float]
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ def _compared(
         (truth, judge), runs, [sign * side for sign, side in zip(signs, sides, strict=True)], notes
     )
     tables = [sign * table for sign, table in zip(signs, tables, strict=False)]
-    ends = _intervals(tables, figures) if topics else {}
+    ends = _intervals(tables, figures, values) if topics else {}
     nothing = (math.nan, math.nan)
     found = tuple(Agreement(figure, value, *ends.get(figure, nothing)) for figure, value in values.items())
     return LeaderboardAgreement(one, other, len(runs), topics, found, tuple(notes))
@@ -313,7 +314,7 @@ def _order(runs: Sequence[str], scores: Float) -> list[int]:
     return sorted(range(len(runs)), key=lambda at: -scores[at])
 
 
-def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, Callable[[Float, Float], float]]:
+def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, _Figure]:
     """Return every coefficient, as a function of the scores of the truth and of the judge."""
 
     def overlap(truth: Float, judge: Float) -> float:
@@ -322,7 +323,7 @@ def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, Callable[[Floa
         ranked, other = ([runs[place] for place in _order(runs, side)] for side in (truth, judge))
         return rbo(ranked, other)
 
-    def of_best(k: int) -> Callable[[Float, Float], float]:
+    def of_best(k: int) -> _Figure:
         def tau_of_best(truth: Float, judge: Float) -> float:
             best = _order(runs, truth)[:k]
             return tau_b(truth[best], judge[best])
@@ -375,21 +376,28 @@ def _both(topics: Sequence[Collection[str]]) -> str:
 
 
 def _intervals(
-    tables: Sequence[Float], figures: Mapping[str, Callable[[Float, Float], float]]
+    tables: Sequence[Float], figures: Mapping[str, _Figure], values: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Return bootstrap intervals over topics, the same topics drawn for both leaderboards."""
+    """Return bootstrap intervals over topics, the same topics drawn for both leaderboards.
+
+    They are of what a coefficient is on average over samples of as many topics. A resample scatters around
+    what was seen, so rankings mostly agree less in it: the interval holds its quantiles as they are, and
+    moved by as much as its mean is off.
+    """
     number = len(tables[0])
     drawn = np.random.default_rng(SEED).integers(0, number, (_RESAMPLES, number))
     low, high = (float(end[0]) for end in expanded(LEVEL, np.array([number])))
     samples = [[table[rows].mean(axis=0) for table in tables] for rows in drawn]
     found = {}
     for name, figure in figures.items():
-        values = np.array([figure(*sample) for sample in samples])
-        values = values[~np.isnan(values)]
+        known = np.array([figure(*sample) for sample in samples])
+        known = known[~np.isnan(known)]
         # If half of the samples have no value, those that have are no fair sample.
-        if len(values) > _RESAMPLES / 2:
-            ends = np.quantile(values, [low, high])
-            found[name] = (float(ends[0]), float(ends[1]))
+        if len(known) > _RESAMPLES / 2:
+            first, last = (float(end) for end in np.quantile(known, [low, high]))
+            off = values[name] - float(known.mean())
+            least = 0.0 if name.startswith("rbo") else -1.0
+            found[name] = (max(min(first, first + off), least), min(max(last, last + off), 1.0))
     return found
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rageval.comparison.leaderboards import compare_leaderboards, rows_of_scores
+from rageval.comparison.leaderboards import _intervals, compare_leaderboards, rows_of_scores
 from rageval.errors import InputError
 from rageval.files.leaderboards import LeaderboardRow, read_leaderboard
 from rageval.scoring.evaluation import evaluate
+from rageval.statistics.rankings import tau_b
 from test_bad_input import assert_refused, command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
@@ -67,6 +68,29 @@ def test_intervals_over_topics_hold_the_value_and_both_are_drawn_alike() -> None
     (shifted,) = compare_leaderboards(board(truth[::-1]), board(judge[::-1]))
     assert found["tau_b"].value == shifted["tau_b"].value
     assert found["rho"].value == pytest.approx(stats.spearmanr(truth.mean(0), judge.mean(0)).statistic)
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_is_seen_on_average_over_samples_of_topics() -> None:
+    """Quantiles of resamples alone may lie below what was seen, as rankings agree less in a resample."""
+    generator = np.random.default_rng(11)
+
+    def world() -> list[np.ndarray]:
+        truth = 0.02 * np.arange(12) + generator.normal(0, 0.15, (20, 12))
+        return [truth, 0.5 * truth + generator.normal(0, 0.1, (20, 12))]
+
+    def seen(tables: list[np.ndarray]) -> float:
+        return tau_b(*(table.mean(axis=0) for table in tables))
+
+    average = np.mean([seen(world()) for _ in range(400)])
+    covered = 0
+    for _ in range(40):
+        tables = world()
+        value = seen(tables)
+        low, high = _intervals(tables, {"tau_b": tau_b}, {"tau_b": value})["tau_b"]
+        assert low <= value <= high
+        covered += low <= average <= high
+    assert covered >= 34
 
 
 @pytest.mark.parametrize(
