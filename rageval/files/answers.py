@@ -106,6 +106,8 @@ class _Metadata25(msgspec.Struct, omit_defaults=True):
     narrative_id: Id
     narrative: str = ""
     prompt: str = ""
+    topic_id: Id | None = None
+    request_id: Id | None = None
     run_desc: Any | UnsetType = UNSET
 
 
@@ -117,6 +119,8 @@ class _Metadata26(msgspec.Struct):
     run_desc: str
     narrative: str = ""
     prompt: str = ""
+    topic_id: Id | None = None
+    request_id: Id | None = None
 
 
 class _Rag25(msgspec.Struct):
@@ -157,14 +161,16 @@ def _from_25(line: _Rag25, limits: Limits) -> Answer:
 
 def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
     references = _identifiers(line.references, "references", limits)
+    said = line.metadata
+    named = {"narrative_id": said.narrative_id, "topic_id": said.topic_id, "request_id": said.request_id}
     return Answer(
-        identifier(line.metadata.narrative_id, "metadata.narrative_id", limits),
-        identifier(line.metadata.run_id, "metadata.run_id", limits),
+        identifier(topic_of(named), "metadata.narrative_id", limits),
+        identifier(said.run_id, "metadata.run_id", limits),
         _trec_sentences(line.answer, references),
         references,
         _documents(line.documents or {}, limits),
-        question=line.metadata.narrative,
-        prompt=line.metadata.prompt,
+        question=said.narrative,
+        prompt=said.prompt,
     )
 
 

@@ -86,6 +86,11 @@ def test_a_topic_of_several_names_is_one() -> None:
     assert [answer.query_id for answer in read_answers(stream(agreeing))] == ["7"]
     message = refused(report(metadata={"topic_id": "7", "request_id": "8"}))
     assert "expected one topic in `metadata`, found topic_id '7' and request_id '8'" in message
+    rag25 = {"metadata": {"run_id": "r", "narrative_id": 7, "topic_id": "7"}, "references": [], "answer": []}
+    assert [answer.query_id for answer in read_answers(stream(rag25))] == ["7"]
+    for desc in ({}, {"run_desc": "d"}):
+        two = rag25 | {"metadata": {"run_id": "r", "narrative_id": 7, "topic_id": 8, **desc}}
+        assert "expected one topic in `metadata`, found topic_id '8' and narrative_id '7'" in refused(two)
     assert "expected one of topic_id, narrative_id, request_id" in refused(report(metadata={"run_id": "r"}))
 
 
