@@ -19,6 +19,8 @@ from rageval.logs.rows import (
     Row,
     answer_in,
     graded,
+    ids_in,
+    is_id,
     list_of,
     passages_of,
     question_in,
@@ -92,7 +94,7 @@ def _row(value: Any, where: str, reading: LogReading) -> Row:
         trace=trace.trace_id,
         contexts=one_hop(hops, reading, where),
         grades=[_grade(each) for each in said if each.feedback is not None],
-        ids={name: text_of(id_) for name, id_ in expected.items() if name.endswith("id") and text_of(id_)},
+        ids=ids_in(expected),
         failed="" if trace.state not in _FAILED and answer is not None else "the trace ended in an error",
         record=value,
     )
@@ -123,7 +125,7 @@ def _columns(row: dict[str, Any]) -> Iterable[dict[str, Any]]:
         name, slash, what = column.rpartition("/")
         if slash and what == "value":
             error = row.get(f"{name}/error_message")
-            is_gold = name in _GOLD or name.endswith("id")
+            is_gold = name in _GOLD or is_id(name)
             said = {"value": value} | ({"error": {"error_message": error}} if error else {})
             yield {"assessment_name": name, ("expectation" if is_gold else "feedback"): said}
 

@@ -20,6 +20,7 @@ from rageval.logs.rows import (
     Row,
     answer_in,
     graded,
+    ids_in,
     last_said,
     number_of,
     passages_of,
@@ -192,7 +193,7 @@ def _row(trace: str, spans: list[_OtelSpan], reading: LogReading) -> Row | None:
         _take(span, span is root, told)
     if not told.question and told.answer is None:
         return None
-    own = {name: text_of(value) for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
+    own = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
     return Row(
         root.where,
         told.question,
@@ -201,7 +202,7 @@ def _row(trace: str, spans: list[_OtelSpan], reading: LogReading) -> Row | None:
         trace=trace,
         contexts=one_hop(told.hops, reading, root.where),
         grades=told.grades,
-        ids={name: value for name, value in own.items() if name.endswith("id") and value},
+        ids=ids_in(own),
         failed=told.failed,
         record={
             "trace_id": trace,

@@ -18,6 +18,7 @@ from rageval.logs.rows import (
     folded,
     graded,
     ids_in,
+    is_id,
     read_as,
 )
 
@@ -128,9 +129,7 @@ def _row(result: _Result, where: str) -> Row:
 def _key(variables: dict[str, Any], question: str) -> str:
     """Return what tells tests apart: their variables but for passages, and for what are mere ids."""
     kept = {
-        name: value
-        for name, value in variables.items()
-        if name.lower() not in _CONTEXTS and not name.lower().endswith("id")
+        name: value for name, value in variables.items() if name.lower() not in _CONTEXTS and not is_id(name)
     }
     only_asked = len(kept) == 1 and question in kept.values()
     return folded(question) if only_asked else msgspec.json.encode(kept, order="sorted").decode()

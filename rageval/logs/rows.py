@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -204,11 +205,31 @@ def last_said(messages: Iterable[Any], role: str) -> str:
 
 
 def ids_in(metadata: Any) -> dict[str, str]:
-    """Return the fields of metadata that may be an id, by their names."""
+    """Return the fields of metadata that may be a question's id, those first whose names say so."""
     if not isinstance(metadata, dict):
         return {}
-    named = {name: text_of(value) for name, value in metadata.items() if name.lower().endswith("id")}
-    return {name: value for name, value in named.items() if value}
+    named = {name: text_of(value) for name, value in metadata.items() if is_id(name)}
+    first = sorted(named, key=lambda name: not any(word in name.lower() for word in _OF_QUESTIONS))
+    return {
+        name: named[name]
+        for name in first
+        if named[name] and not any(word in name.lower() for word in _OF_OTHERS)
+    }
+
+
+_ID = re.compile(r"(?:.*[_.\- ])?q?id|.*[a-z]I[dD]|.*_ID|ID", re.DOTALL)
+_OF_QUESTIONS = ("query", "question", "qid")
+# What such an id tells apart is another one in every run.
+_OF_OTHERS = ("trace", "span", "session", "request", "run", "user", "message", "thread", "conversation")
+
+
+def is_id(name: str) -> bool:
+    """Return whether a field is an id, by its name.
+
+    >>> [name for name in ("id", "qid", "question_id", "queryId", "app.id", "paid", "Grid") if is_id(name)]
+    ['id', 'qid', 'question_id', 'queryId', 'app.id']
+    """
+    return _ID.fullmatch(name) is not None
 
 
 def facts_in(metadata: Any) -> dict[str, Any]:
@@ -220,7 +241,7 @@ def facts_in(metadata: Any) -> dict[str, Any]:
         for name, value in metadata.items()
         if isinstance(value, str | int | float)
         and not name.startswith("_")
-        and not name.lower().endswith("id")
+        and not is_id(name)
         and len(str(value)) <= _LONGEST_FACT
     }
 

@@ -6,6 +6,7 @@ import io
 import json
 import random
 import struct
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Iterator
@@ -157,8 +158,6 @@ class TestZip:
         assert "is packed by method 12; expected deflate or Zstandard" in refused(path)
 
     def test_without_the_package_it_says_which(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        import sys
-
         name = "compression" if sys.version_info >= (3, 14) else "backports"
         monkeypatch.setitem(sys.modules, name, None)
         said = refused(LOGS / "inspect/log.eval")
@@ -302,6 +301,11 @@ class TestUnknown:
 )
 def test_odd_content(content: bytes, said: str, tmp_path: Path) -> None:
     assert said in refused(log_of(tmp_path, content))
+
+
+def test_parquet_without_its_package_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install 'rageval[parquet]'" in refused(LOGS / "ragas/result.parquet")
 
 
 def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:

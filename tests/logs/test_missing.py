@@ -287,3 +287,22 @@ def test_ids_that_are_long(name: str, tmp_path: Path) -> None:
     if len(name) > 1024:
         with pytest.raises(rageval.InputError, match="expected ids of at most 1,024 bytes"):
             log_of(tmp_path, value, map="context_ids=metadata.ids[]")
+
+
+def test_ids_that_are_others_in_every_run_are_no_ids_of_questions(tmp_path: Path) -> None:
+    value = loaded("langfuse/traces.jsonl")
+    for at, trace in enumerate(value):
+        asked = trace["metadata"].pop("question_id")
+        trace["metadata"] = {
+            "request_id": f"r{at}",
+            "sessionId": f"s{at}",
+            "case_id": f"c{at}",
+            "questionId": asked,
+        }
+    assert [answer.query_id for answer in log_of(tmp_path, value).answers] == ["a1", "a2", "a3", "a4", "a5"]
+    for trace in value:
+        del trace["metadata"]["questionId"]
+    assert log_of(tmp_path, value).answers[0].query_id == "c0"
+    for trace in value:
+        del trace["metadata"]["case_id"]
+    assert len(log_of(tmp_path, value).answers[0].query_id) == 12
