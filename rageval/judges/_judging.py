@@ -228,7 +228,7 @@ def _said_rows(task: Task, outcome: _Outcome, common: Mapping[str, Any]) -> list
 
 
 def _by(rubric: Rubric, judge: Judge) -> dict[str, str]:
-    return {"judge": f"{judge.name}@{rubric.version}", "rubric": f"{rubric.judged_as}@{rubric.version}"}
+    return {"judge": f"{judge.name}@{rubric.judged_by}", "rubric": f"{rubric.judged_as}@{rubric.version}"}
 
 
 def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from rageval.judges._verdicts import KINDS
 UNITS = (
     *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
     *("pair", "against-gold", "list", "claims", "claim", "citations", "passage-nuggets"),
+    *("uncited", "expected"),
 )
 _CANARIES = ("answer", "nuggets", "against-gold", "passage", "citation")  # units that hold what speaks
 _MOST = {"window": 10_000, "max_tokens": 1_000_000, "most": 10_000, "kept": 10_000, "tries": 1_000}
@@ -84,6 +85,7 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
     evidence_for: list[str] = []
     canaries: bool = False
     judged_as: str | None = None
+    family: list[str] = []  # rubrics that are asked of one answer together, by one judge
     window: int = 10
     max_tokens: int = 1024
     most: int = 30

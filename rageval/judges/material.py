@@ -335,6 +335,51 @@ def _of_claims(
     return Task({"question": question.text, "claims": listed, "text": text}, rows, names)
 
 
+_BEFORE = 3  # sentences that are shown before one
+
+
+def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield each sentence that cites nothing, with those before it and what the bank asks."""
+    for answer in material.answers:
+        said = [sentence.text for sentence in answer.sentences]
+        for number, sentence in enumerate(answer.sentences):
+            if sentence.citations:
+                continue
+            data = _shown(answer, material, rubric.file.sees)
+            data |= {"sentence": sentence.text, "before": said[max(0, number - _BEFORE) : number]}
+            if "nuggets" in rubric.file.sees:
+                bank = material.nuggets.get(answer.query_id, ())
+                data["nuggets"] = [nugget.statement for nugget in bank]
+            also = repeat_of(answer) | {"sentences": len(answer.sentences)}
+            yield Task(data, {"": (VerdictRow(answer.query_id, answer.run_id, "answer", str(number), also),)})
+
+
+def _expected(rubric: Rubric, material: Material) -> Iterator[Task]:
+    """Yield the short answers that a report is expected to give, some at a time; else the nuggets."""
+    for answer in material.answers:
+        data = _shown(answer, material, rubric.file.sees)
+        bank = [each for nugget in material.bank(answer.query_id) for each in _short_answers(nugget)]
+        for window in _windows(bank, rubric.file.window):
+            yield _of_nuggets(data, window, answer)
+
+
+def _short_answers(nugget: Nugget) -> list[Nugget]:
+    """Return the answers to a question, each by its own id; the nugget where they have none."""
+    named = [answer for answer in nugget.answers if answer.answer_id]
+    if not named:
+        return [nugget]
+    return [
+        nugget._replace(
+            nugget_id=each.answer_id,
+            text=f"{nugget.text} {each.text}",
+            answers=(),
+            importance=None,
+            weight=None,
+        )
+        for each in named
+    ]
+
+
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
         gold = {"gold": gold_of(question)} if "gold" in rubric.file.sees else {}
@@ -463,6 +508,8 @@ _UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
     "passage-nuggets": _passage_nuggets,
     SPLITS: _apart,
     "claim": _claims,
+    "uncited": _uncited,
+    "expected": _expected,
     "question": _questions,
     "passages": _gathering,
     "pair": _pairs,

@@ -155,6 +155,8 @@ _JUDGED = {
     **dict.fromkeys(("citation", "citations"), f"{_ANSWERS} that cite passages"),
     "passage-nuggets": f"{_OF_RUNS}, and questions or nuggets (--nuggets FILE)",
     **dict.fromkeys(("claims", "claim"), _ANSWERS),
+    "uncited": f"{_ANSWERS} with sentences that cite nothing",
+    "expected": f"{_ANSWERS}, and what they are expected to say (--nuggets FILE)",
 }
 
 

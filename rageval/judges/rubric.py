@@ -105,6 +105,17 @@ class Rubric:
         marks = ["unfenced"] * self.file.unfenced + [str(self.file.compat)] * self.file.lenient
         return "+".join([self.digest, *marks])
 
+    @property
+    def judged_by(self) -> str:
+        """What stands behind the judge's name: the version, or the family's, so that one judge said all.
+
+        A copy that was changed is of no family, and has a name of its own.
+        """
+        family = [rubric_named(name).digest for name in self.file.family]
+        if self.digest not in family:
+            return self.version
+        return hashlib.sha256("+".join(family).encode()).hexdigest()[:8]
+
     def request(self, data: Mapping[str, Any], ids: tuple[str, ...] = (), sample: int = 0) -> Request:
         """Make the request that asks this of the data; `ids` are what the reply must echo."""
         step = self._step(data)

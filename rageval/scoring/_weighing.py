@@ -12,7 +12,7 @@ from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable,
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import name_of
-from rageval.measures.scales import ATTESTED, LEXICAL, SIMILARITY, STANCE, SUPPORT
+from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
 from rageval.scoring.assessing import _OnScale
 from rageval.text import visible
@@ -81,6 +81,37 @@ def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
         table.remarks.append(
             f"{strange:,} matched questions are not among those of {visible(name)}; they count for nothing"
         )
+
+
+def relate(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
+    """Say of each citation whether its document states an answer of the bank, where judgements do not say it.
+
+    Nobody needs to judge that: a bank of questions names the documents of its answers. Before the table is
+    finished.
+    """
+    rubric = CITED_RELEVANCE.rubrics[0]
+    if rubric in {said.rubric for said in table.said.words}:
+        return
+    nuggets, _ = _nuggets(source, [], limits)
+    stating: dict[str, set[str]] = {}
+    for nugget in nuggets:
+        if nugget.answers and nugget.answers[0].references:
+            found = stating.setdefault(nugget.query_id, set())
+            found |= {each.doc_id for answer in nugget.answers for each in answer.references}
+    rows = [
+        JudgementLine(
+            query, table.runs.words[run], doc, str(at), repeat=table.repeats.words[repeat], rubric=rubric,
+            label="relevant" if doc in stating[query] else "not_relevant", judge=judge,
+        )
+        for (run, number, repeat), facts in table.facts.items()
+        for query in [table.queries.words[number]]
+        for at, cited in enumerate(facts.cited or ())
+        for doc in dict.fromkeys(cited)
+        for judge in table.judges.words or [""]
+        if query in stating and doc is not None
+    ]  # fmt: skip
+    if rows:
+        table.add(table.name, [0] * len(rows), rows, limits)
 
 
 _STATED, _ATTESTED = SUPPORT.rubrics[1], ATTESTED.rubrics[0]

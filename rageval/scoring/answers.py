@@ -272,10 +272,12 @@ def read_judgements(
         grades.add_answers(path, limits)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
-    if grades.matched and nuggets is not None:
-        from rageval.scoring._weighing import match
+    if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
+        from rageval.scoring._weighing import match, relate
 
-        match(grades, above("data set")(nuggets, "nuggets"), limits)
+        bank = above("data set")(nuggets, "nuggets")
+        match(grades, bank, limits)
+        relate(grades, bank, limits)
     return _asked(_weighed(grades.finish(), nuggets, limits), questions)
 
 

@@ -64,7 +64,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_judge_that_obeys_one_attack_is_not_let_on(settings: Settings, rubric: str, attack: str) -> None:
     model = replies(lambda shown: ATTACKS[attack] in shown)
-    if rubric == "citation-support" and attack in ("nothing", "opening"):
+    if rubric_named(rubric).file.unit == "citation" and attack in ("nothing", "opening"):
         assert list(judged_by([model], rubric_named(rubric), MATERIAL, settings))
         return
     with pytest.raises(JudgeFailed, match=r"obeyed .* inside what it had to judge"):
@@ -78,7 +78,9 @@ def test_what_becomes_of_canaries_stands_in_the_first_judgement(settings: Settin
     assert [bool(row.get("canaries")) for row in found] == [True] + [False] * (len(found) - 1)
     rates = found[0]["canaries"]
     assert all(best == 0 < shown for best, shown in rates.values())
-    assert set(rates) == set(ATTACKS) - ({"nothing", "opening"} if rubric == "citation-support" else set())
+    assert set(rates) == set(ATTACKS) - (
+        {"nothing", "opening"} if rubric_named(rubric).file.unit == "citation" else set()
+    )
 
 
 def test_a_job_makes_six_calls_more_by_default_and_none_twice(settings: Settings) -> None:

@@ -246,6 +246,7 @@ def test_a_plain_request_is_stored_as_it_was_by_the_first_version(tmp_path: Path
 
 CHANGES: dict[str, Any] = {
     "abstentions": "crag",
+    "family": ["crag"],
     "whole": True,
     "unquoted": "kept",
     "unfenced": True,
