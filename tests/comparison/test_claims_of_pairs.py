@@ -121,6 +121,7 @@ class TestNoContradiction:
     @given(
         st.integers(0, 12), st.integers(0, 12), st.integers(0, 40), st.sampled_from(["randomisation", "t"])
     )
+    @pytest.mark.slow
     def test_an_interval_leaves_out_0_only_where_the_test_does(
         self, up: int, down: int, ties: int, test: str
     ) -> None:
@@ -167,6 +168,7 @@ def test_skewed_differences_are_said_to_be() -> None:
         )
 
 
+@pytest.mark.slow
 def test_agreement_of_ten_queries_is_as_wide_as_of_any_ten_queries() -> None:
     """The plain percentile held the truth in .86 to .90."""
     rng, held = np.random.default_rng(3), 0

@@ -144,6 +144,7 @@ def test_what_does_not_differ_is_judged_to_the_end_and_not_claimed(tmp_path: Pat
     assert "certain" in ledger.sentence()
 
 
+@pytest.mark.slow
 def test_another_claim_on_the_same_is_another_and_both_are_said(material: Any, tmp_path: Path) -> None:
     _, first, before = job(material, Paid(), tmp_path)
     assert before == []
@@ -179,6 +180,7 @@ def test_the_claim_is_in_the_store_before_the_first_call(material: Any, tmp_path
 @pytest.mark.parametrize(
     ("words", "claim"), [("ours>theirs", "kind"), ("ours>theirs", "set"), ("best", "kind")]
 )
+@pytest.mark.slow
 def test_failures_delay_and_never_help(material: Any, tmp_path: Path, words: str, claim: str) -> None:
     _, whole, _ = job(material, Paid(), tmp_path, words, claim, "anytime" if words != "best" else None)
     for number in (3, 12):
@@ -201,6 +203,7 @@ EVENTS = st.lists(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(EVENTS, st.sampled_from(["ours>theirs", "best"]), st.sampled_from(["kind", "set"]))
+@pytest.mark.slow
 def test_however_often_it_is_stopped_it_ends_at_the_same_question_for_the_same_calls(
     tmp_path_factory: pytest.TempPathFactory, events: Any, words: str, claim: str
 ) -> None:
@@ -372,6 +375,7 @@ def test_lines_on_stdout_and_the_claim_beside_them(files: Path) -> None:
     assert "questions judged" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_each_rule_would_need(files: Path) -> None:
     done = run(*COMMAND, "--until", "ours>theirs", "--dry-run")
     table = done.stdout[done.stdout.index("Simulated") :]

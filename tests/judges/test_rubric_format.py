@@ -49,6 +49,7 @@ def rubric_of(folder: Path, text: str = FENCED) -> Any:
     return rubric_named(str(folder / "mine.toml"))
 
 
+@pytest.mark.slow
 def test_no_value_leaves_its_place_in_a_template_with_fences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_calls_that_are_lost_on_the_way_hold_no_other_up_and_may_have_cost_the_m
     assert len([at for at in times if at < times[0] + 30]) == 100, "only the lost ones wait"
 
 
+@pytest.mark.slow
 def test_a_storm_of_refusals_costs_few_calls(store: Store, unhurried: None) -> None:
     start: list[float] = []
 

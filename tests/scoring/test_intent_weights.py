@@ -62,6 +62,7 @@ def test_ntcirs_names_are_known() -> None:
 @pytest.mark.parametrize("weight", [1, 0.1, 1 / 3, 7e5])
 @given(cases, cutoffs)
 @settings(max_examples=20)
+@pytest.mark.slow
 def test_equal_weights_change_nothing_to_the_last_bit(weight: float, drawn: Case, k: int | None) -> None:
     names = [name if k is None else f"{name}@{k}" for name in WEIGHED]
     equal = {query: dict.fromkeys(nuggets, weight) for query, nuggets in drawn.qrels.items()}

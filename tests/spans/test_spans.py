@@ -557,6 +557,7 @@ def test_a_quote_of_another_text_is_not_found() -> None:
     assert [quote for quote in QUOTES if other.places(quote)] == []
 
 
+@pytest.mark.slow
 def test_long_texts_are_aligned_by_runs_of_words() -> None:
     start, end = list(cut(512).values())[3]
     header = "Title of it all\n\n" + TEXT[start:end].replace("the", "teh", 9)

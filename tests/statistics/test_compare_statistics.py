@@ -221,6 +221,7 @@ def test_narrow_samples_get_wider_intervals_than_the_plain_bootstrap() -> None:
     assert ((plain[0] <= 0) & (plain[1] >= 0)).mean() < 0.925 < 0.935 < held < 0.965
 
 
+@pytest.mark.slow
 def test_bca_is_scipys_but_for_the_draws() -> None:
     values = np.random.default_rng(2).exponential(1, 400)
     low, high = intervals(column(values), "bca", 0.95, 20_000, 1)

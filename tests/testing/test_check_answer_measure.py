@@ -47,6 +47,7 @@ def words_a_nugget(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc
 
 
 @pytest.mark.parametrize("measure", [kindest, words_a_nugget, words_a_nugget(rule="split")], ids=str)
+@pytest.mark.slow
 def test_somebody_elses_pass(measure: rageval.Measure) -> None:
     check_measure(measure, cases=20)
 
