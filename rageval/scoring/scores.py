@@ -140,7 +140,8 @@ class Score:
     def undefined(self) -> int:
         """How many queries have no value."""
         pools = self.measure.aggregate == "pool"
-        return sum(value != value and not (pools and says_something(value)) for value in self.numbers)
+        # An `int` also where the numbers are an array of numpy's, whose own integers JSON does not know.
+        return int(sum(value != value and not (pools and says_something(value)) for value in self.numbers))
 
     def __float__(self) -> float:
         return self.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -218,6 +219,10 @@ def _check_folders(plan: TrackPlan) -> None:
         raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
     if plan.out.exists() and not plan.out.is_dir():
         raise UsageError(f"{shown}: is a file, expected a folder to write to")
+    # All that stands there may be written again by a later stage; an input among it would be gone then.
+    for source in (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.citation, *plan.judgements):
+        if source is not None and os.path.isfile(source) and out in Path(source).resolve().parents:
+            raise UsageError(f"{visible(str(source))}: is read from, expected another folder to write to")
     if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
         raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
 

@@ -72,6 +72,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("build", "support", "pooled", *KNOWN, "--corpus", "corpus.jsonl", *MODEL, "-o", "OUT"),
         "",
     ),
+    ("build qrels", "--output"): (("build", "qrels", "graded", "-o", "OUT"), ""),
     ("build audit", "--output"): (("build", "audit", "c", "--corpus", "corpus.jsonl", "-o", "OUT"), ""),
 }
 READ_AGAIN = {("validate", "--fix")}  # the copy is validated, so it must be a file that can be read again
@@ -97,6 +98,7 @@ READ = {
         "--judged",
         "--judgements",
         "--citation",
+        "--claims",
         "--leaderboards",
         "--nuggets",
     ),
@@ -170,6 +172,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("other").write_text(json.dumps(verdict) + "\n")
     support = {"query_id": "q0", "run_id": "ours", "aspect": "n1", "label": "support", "rubric": "rubric"}
     Path("supported").write_text(json.dumps(support))
+    graded = {"query_id": "q0", "run_id": "documents", "item_id": "docs/d1.md", "aspect": "n1", "grade": 4}
+    Path("graded").write_text(json.dumps(graded | {"rubric": "answerability"}) + "\n")
     texts, cut = [], []
     for at in range(3):
         texts.append({"id": f"s{at}", "text": "There are records."})
@@ -206,7 +210,8 @@ def place(which: tuple[str, str], name: str = "out/new") -> Path:
 
 def inputs(which: tuple[str, str]) -> list[Path]:
     """The files that a command reads."""
-    typed = [Path(word.partition("=")[2] or word.removeprefix("frozen:")) for word in JOBS[which][0]]
+    given = [word for word in JOBS[which][0] if word not in which[0].split()]
+    typed = [Path(word.partition("=")[2] or word.removeprefix("frozen:")) for word in given]
     read = [Path("c", name) for name in ("qrels.nugget", "questions.jsonl", "nuggets.jsonl")]
     return [path for path in typed if path.is_file()] + (read if Path("c") in typed else [])
 
@@ -458,13 +463,15 @@ def test_no_input_is_written_over_by_a_collection(which: tuple[str, str]) -> Non
         "build variants": ("build", "variants", "QUESTIONS", "--nuggets", "NUGGETS", *MODEL),
         "build filter": ("build", "filter", "other", "--questions", "QUESTIONS", "--nuggets", "NUGGETS"),
         "import": ("import", "LOG", "--map", "question=query_id,answer=answer"),
+        "track": ("track", "runs", "--track", "run", "--qrels", "QRELS", *MEASURE),
     }
-    usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets", "LOG": "answers"}
+    usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets", "LOG": "answers", "QRELS": "qrels"}
     places = {
         "build all": [("QUESTIONS", "questions.jsonl"), ("NUGGETS", "steps/nuggets.jsonl")],
         "build variants": [("QUESTIONS", "question.tsv"), ("NUGGETS", "answer.tsv")],
         "build filter": [("QUESTIONS", "queries.tsv"), ("NUGGETS", "nuggets.jsonl")],
         "import": [("LOG", "answers.jsonl"), ("LOG", "manifest.json")],
+        "track": [("QRELS", "scores.jsonl")],
     }
     for role, name in places[which[0]]:
         taken = Path("out", name)

@@ -209,7 +209,7 @@ def test_every_law_that_must_hold_was_broken_by_some_fault_or_is_tried_elsewhere
 
 
 def test_pooling_that_is_none_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.scoring.scores._pooled", lambda shares: 1.5)
+    monkeypatch.setattr("rageval.scoring.scores.pooled", lambda shares: 1.5)
     drawn = random.Random(0)
     from rageval.conformance.drawing import case
 
