@@ -35,6 +35,7 @@ NO_IDS = {
     "baseline": "what rageval gate --save-baseline wrote",
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
+    "claims": "what a judge took answers apart into",
     "chunks": "how a retriever cuts texts, which no data set has",
     "sources": "the texts before they are cut, which no data set has",
     "quotes": "judgements with quotes, which a judge made",
