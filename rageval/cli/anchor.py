@@ -22,6 +22,7 @@ from rageval.cli._options import Command, output_option, reading_of, shared
     help="Judgements {query_id, item_id, aspect, evidence}: the words that decided them, or start and end.",
 )
 @shared("--nuggets", help="The nuggets, whose own texts may stand in the chunks.")
+@click.option("-l", "--rel", type=int, default=1, show_default=True, help="The lowest grade that is support.")
 @click.option(
     "--unanchored",
     type=click.Choice(("error", "drop")),
@@ -52,6 +53,7 @@ def anchor(qrels: str, output: Path, **options: Any) -> None:
         options["sources"],
         quotes=options["quotes"],
         nuggets=options["nuggets"],
+        rel=options["rel"],
         unanchored=options["unanchored"],
         limits=reading.limits,
     )

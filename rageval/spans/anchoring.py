@@ -121,6 +121,7 @@ def anchored(
     quotes: Mapping[_Pair, Quote],
     nuggets: Mapping[tuple[str, str], str],
     unanchored: str = "error",
+    rel: int = 1,
 ) -> Anchored:
     """Return the spans of judgements: from offsets, quotes, or the nuggets' own texts, else whole chunks.
 
@@ -135,7 +136,7 @@ def anchored(
     for row in rows:
         pair = row.query_id, row.iteration
         listed.setdefault(pair, False)
-        if row.relevance < 1:
+        if row.relevance < rel:
             continue
         key = (*pair, row.doc_id)
         span = _anchor(row, chunks, sources, quotes.get(key), nuggets.get(pair, ""), found)
@@ -233,6 +234,7 @@ def anchor(
     *,
     quotes: RecordsLike | Frame | None = None,
     nuggets: FileLike | None = None,
+    rel: int = 1,
     unanchored: str = "error",
     limits: Limits = DEFAULT,
 ) -> Anchored:
@@ -252,6 +254,8 @@ def anchor(
         the source, `start` and `end`.
     nuggets
         The nuggets, whose own texts may stand in the chunks.
+    rel
+        The lowest grade that is support: only such judgements have a place.
     unanchored
         What a quote is that stands nowhere: an `error`, or left out (`drop`).
     limits
@@ -281,6 +285,5 @@ def anchor(
     known = (
         {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets, limits)}
     )
-    return anchored(
-        as_qrels(qrels), Chunks(as_file(chunks, "chunks"), texts, limits), texts, said, known, unanchored
-    )
+    cut = Chunks(as_file(chunks, "chunks"), texts, limits)
+    return anchored(as_qrels(qrels), cut, texts, said, known, unanchored, rel)

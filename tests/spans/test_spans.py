@@ -412,6 +412,16 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
         "failed": (text, True),
         "text": ("Tea costs two euros", False),
     }
+    graded = anchor(
+        {"q": {"offsets": {"c": 3}, "text": {"c": 2}}},
+        *(tmp_path / name for name in ("old", "docs")),
+        quotes=tmp_path / "judged",
+        rel=3,
+    )
+    assert [(span.nugget_id, span.grade, bool(span.doc_id)) for span in graded.spans] == [
+        ("offsets", 3, True),
+        ("text", 0, False),  # listed, and nowhere
+    ]
     assert (found.by_offsets, found.by_quote, found.by_nugget, found.wide) == (1, 1, 1, 1)
     done = run("doctor", found.save(tmp_path / "spans"), tmp_path / "old")
     assert "wide spans: 1, first 'failed' of query 'q'" in done.stdout
