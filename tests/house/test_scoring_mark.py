@@ -31,7 +31,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
         "test_rubrics_page",
     ),
     *("test_uncertainty_judges", "test_scoring_mark", "test_adaptive"),
-    *("test_import_command", "test_claims_command", "test_action", "test_gate_verb"),
+    *("test_import_command", "test_claims_command", "test_action"),
 }
 
 
