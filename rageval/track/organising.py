@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -217,14 +216,22 @@ def _check_folders(plan: TrackPlan) -> None:
     shown = visible(str(plan.out))
     if out == inside or inside in out.parents or out in inside.parents:
         raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
+    # All that stands there may be written again by a later stage; an input among it would be gone then.
+    for path in _read(plan):
+        if out in path.resolve().parents:
+            raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
     if plan.out.exists() and not plan.out.is_dir():
         raise UsageError(f"{shown}: is a file, expected a folder to write to")
-    # All that stands there may be written again by a later stage; an input among it would be gone then.
-    for source in (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.citation, *plan.judgements):
-        if source is not None and os.path.isfile(source) and out in Path(source).resolve().parents:
-            raise UsageError(f"{visible(str(source))}: is read from, expected another folder to write to")
     if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
         raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
+
+
+def _read(plan: TrackPlan) -> list[Path]:
+    """Return the files that are read besides the runs."""
+    known = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.citation, *plan.judgements)
+    frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
+    named = [Path(path) for path in (*known, *frozen) if isinstance(path, str | Path) and str(path)]
+    return [path for path in named if path.is_file()]
 
 
 def _require_valid(plan: TrackPlan, found: Organised) -> None:

@@ -32,6 +32,8 @@ CONTENTS: dict[str, list[Any]] = {
 OUTPUTS = {"output", "plot", "out", "disagreements", "save_baseline", "md", "junit", "json"}
 # Options that take a file and no id: what is of a user's own machine, or made by rageval.
 NO_IDS = {
+    "judgements": "what people, or another judge, said of these very runs",
+    "citation": "how the organisers want to be cited",
     "baseline": "what rageval gate --save-baseline wrote",
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
@@ -179,6 +181,16 @@ def test_topics_of_a_track(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "a.jsonl", line)
     printed = run("validate", path, "--track", "rag26", "--topics", ID).stdout
     assert "q2" in printed
+
+
+def test_runs_of_a_track(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "one").write_text("q1 Q0 d1 1 2 t\nq2 Q0 d1 1 2 t\n")
+    words = ["track", tmp_path / "runs", "--track", "run", "--topics", ID, "--qrels", ID, "-m", "rr"]
+    assert "| t | 0.5000 |" in done(*words, "-o", tmp_path / "out")
+    assert "who?" in (tmp_path / "out/pages/topic-q1.html").read_text()
+    assert "nothing to do" in done(*words, "-o", tmp_path / "out")
 
 
 def test_what_is_neither_is_said(judged: Path) -> None:
