@@ -36,6 +36,11 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
         if not answers:
             reading.left_out["log-likelihoods, which are no answers"] += 1
             continue
+        scores = {name: value.get(name) for name in sample.metrics}
+        # What an aggregate is made of later, such as pairs of a prediction and its target, is no score.
+        lists = [name for name, found in scores.items() if isinstance(found, list | dict)]
+        reading.left_out["metrics that are no numbers"] += len(lists)
+        scores = {name: found for name, found in scores.items() if name not in lists}
         for answer in answers:
             yield Row(
                 record.where,
@@ -43,7 +48,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
                 answer,
                 [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
                 variant=sample.filter,  # each filter makes another answer of the same response
-                grades=[graded(name, value.get(name), "") for name in sample.metrics],
+                grades=[graded(name, found, "") for name, found in scores.items()],
                 ids=ids_in(sample.doc),
                 record=value,
             )

@@ -26,6 +26,7 @@ from rageval.logs.rows import (
     question_in,
     read_as,
     text_of,
+    unfolded,
 )
 
 _GOLD = ("expected_response", "expected_answer", "ground_truth")
@@ -74,7 +75,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
 
 
 def _row(value: Any, where: str, reading: LogReading) -> Row:
-    trace = read_as(_MlflowTrace, _flat(value, where), where)
+    trace = read_as(_MlflowTrace, _flat(value), where)
     root = next((span for span in trace.spans if span.get("parent_span_id") is None), {})
     request = trace.request if trace.request is not None else _told(root, "mlflow.spanInputs", where)
     response = trace.response if trace.response is not None else _told(root, "mlflow.spanOutputs", where)
@@ -100,7 +101,7 @@ def _row(value: Any, where: str, reading: LogReading) -> Row:
     )
 
 
-def _flat(value: Any, where: str) -> Any:
+def _flat(value: Any) -> Any:
     """Return a trace, or a row of a frame, as fields of one object."""
     if not isinstance(value, dict) or not isinstance(info := value.get("info", value), dict):
         return value
@@ -116,7 +117,7 @@ def _flat(value: Any, where: str) -> Any:
         "assessments": info.get("assessments") or list(_columns(value)),
         "run": run or "",
     }
-    return flat | {name: _read(flat[name], where) for name in ("request", "response")}
+    return flat | {name: unfolded(flat[name]) for name in ("request", "response")}
 
 
 def _columns(row: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -128,10 +129,6 @@ def _columns(row: dict[str, Any]) -> Iterable[dict[str, Any]]:
             is_gold = name in _GOLD or is_id(name)
             said = {"value": value} | ({"error": {"error_message": error}} if error else {})
             yield {"assessment_name": name, ("expectation" if is_gold else "feedback"): said}
-
-
-def _read(value: Any, where: str) -> Any:
-    return parsed_json(value, where) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
 
 
 def _told(span: dict[str, Any], name: str, where: str) -> Any:

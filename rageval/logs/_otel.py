@@ -27,6 +27,7 @@ from rageval.logs.rows import (
     question_in,
     read_as,
     text_of,
+    unfolded,
 )
 
 _DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,6})\.document\.(content|id|score)")
@@ -218,9 +219,9 @@ def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
     said = span.attributes
     is_chat = "gen_ai.output.messages" in said
     query = said.get("gen_ai.retrieval.query.text")
-    messages = _read(said.get("gen_ai.input.messages", said.get("input.value")), span.where)
+    messages = _messages(span, "gen_ai.input.messages", "input.value")
     told.question = told.question or (query if isinstance(query, str) else _asked(messages))
-    output = _read(said.get("gen_ai.output.messages", said.get("output.value")), span.where)
+    output = _messages(span, "gen_ai.output.messages", "output.value")
     # The last chat has the final answer; what a root of OpenInference returns counts where there is none.
     if is_chat or (is_root and told.answer is None):
         told.answer = answer_in(output) if output is not None else told.answer
@@ -241,8 +242,14 @@ def _asked(messages: Any) -> str:
     return last_said([first], "user") if first else ""
 
 
+def _messages(span: _OtelSpan, name: str, other: str) -> Any:
+    """Return messages of the GenAI conventions, or what OpenInference has, which may be any text."""
+    said = span.attributes
+    return _read(said[name], span.where) if name in said else unfolded(said.get(other))
+
+
 def _read(value: Any, where: str) -> Any:
-    """Return messages, which are a list or the text of one in JSON."""
+    """Return a list that may be written in a text; one that was cut is no text to be taken as it is."""
     return parsed_json(value, where) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else value
 
 

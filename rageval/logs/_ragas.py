@@ -8,11 +8,25 @@ from typing import Any
 from rageval.errors import InputError
 from rageval.logs._content import Content
 from rageval.logs.paths import literal
-from rageval.logs.rows import Grade, LogReader, LogReading, Passage, Row, list_of, number_of, text_of
+from rageval.logs.rows import (
+    Grade,
+    LogReader,
+    LogReading,
+    Passage,
+    Row,
+    ids_in,
+    is_id,
+    list_of,
+    number_of,
+    text_of,
+)
 
 _TEXTS = ("user_input", "response", "reference")
 _LISTS = ("retrieved_contexts", "retrieved_context_ids", "reference_contexts", "reference_context_ids")
-_OTHER = ("rubrics", "multi_responses", "reference_tool_calls", "synthesizer_name", "persona_name")
+_OTHER = (
+    *("rubrics", "multi_responses", "reference_tool_calls", "synthesizer_name", "persona_name"),
+    *("", "index", "Unnamed: 0"),  # the rows' numbers, as pandas writes them
+)
 
 
 def _fits(content: Content) -> bool:
@@ -43,6 +57,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
             grades=[Grade(name, number_of(cells.get(name))) for name in metrics],
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
             failed="" if texts["response"] is not None or not metrics else "no response",
+            ids=ids_in(cells),
             record=cells,
         )
     if lost:
@@ -57,7 +72,8 @@ def _metrics(rows: list[dict[str, Any]]) -> list[str]:
         values = [row.get(name) for row in rows]
         known = [value for value in values if value not in (None, "")]
         is_number = all(number_of(value) is not None or str(value).lower() == "nan" for value in known)
-        if known and is_number and name not in (*_TEXTS, *_LISTS, *_OTHER):
+        is_field = name in (*_TEXTS, *_LISTS, *_OTHER) or is_id(name)
+        if known and is_number and not is_field:
             metrics.append(name)
     return metrics
 

@@ -61,7 +61,7 @@ def parted(
     log = Log(tool, reading.version)
     _Parting(log, reading).take(kept, queries)
     log.remarks += reading.remarks
-    log.left_out = dict(sorted(reading.left_out.items()))
+    log.left_out = {why: number for why, number in sorted(reading.left_out.items()) if number}
     return log
 
 

@@ -172,6 +172,22 @@ def question_in(value: Any) -> str:
     return texts[0] if len(texts) == 1 else ""
 
 
+def unfolded(value: Any) -> Any:
+    """Return the object, or the objects, that a text holds as JSON; the text itself, where it holds none.
+
+    >>> unfolded('{"question": "Who?"}'), unfolded("[1] says so.")
+    ({'question': 'Who?'}, '[1] says so.')
+    """
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        found = msgspec.json.decode(value)
+    except (ValueError, RecursionError):
+        return value
+    items = found if isinstance(found, list) and found else [found]
+    return found if all(isinstance(item, dict) for item in items) else value
+
+
 _ANSWERED = ("answer", "response", "output", "completion", "text", "content", "result")
 
 
@@ -185,6 +201,10 @@ def answer_in(value: Any) -> str | None:
         return None
     if isinstance(value.get("messages"), list):
         return last_said(value["messages"], "assistant") or None
+    if isinstance(value.get("choices"), list) and value["choices"]:  # as OpenAI's clients return it
+        return answer_in(value["choices"][0])
+    if isinstance(value.get("message"), dict):
+        return answer_in(value["message"])
     named = next((value[name] for name in _ANSWERED if isinstance(value.get(name), str)), None)
     texts = [text for text in value.values() if isinstance(text, str)]
     return named if named is not None else texts[0] if len(texts) == 1 else None

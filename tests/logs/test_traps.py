@@ -114,6 +114,13 @@ class TestLmEval:
         assert len(log.answers) == 4
         assert log.left_out == {"log-likelihoods, which are no answers": 1}
 
+    def test_what_is_no_number_is_no_score(self, tmp_path: Path) -> None:
+        rows = loaded("lm-eval/samples_toy_rag.jsonl")
+        rows = [row | {"metrics": ["exact_match", "f1"], "f1": [1, 0.5]} for row in rows]
+        log = log_of(tmp_path, rows)
+        assert {each["aspect"] for each in log.judgements} == {"exact_match"}
+        assert log.left_out == {"metrics that are no numbers": 5}
+
 
 class TestOtel:
     def test_the_attributes_of_openinference(self, tmp_path: Path) -> None:
@@ -161,8 +168,31 @@ class TestOtel:
             span["traceId"] = base64.b64encode(bytes.fromhex(span["traceId"])).decode()
         assert log_of(tmp_path, value).traces == expected
 
+    def test_messages_that_were_cut_are_no_answer(self, tmp_path: Path) -> None:
+        spans = loaded("otel/spans.jsonl")
+        spans[1]["attributes"]["gen_ai.output.messages"] = '[{"role": "assistant", "parts": [{"type"'
+        with pytest.raises(InputError, match="log:2: expected JSON in a text"):
+            log_of(tmp_path, spans)
+
 
 class TestMlflow:
+    @pytest.mark.parametrize(
+        ("response", "answer"),
+        [
+            ("[1] says so.", "[1] says so."),
+            ("{curly}", "{curly}"),
+            ("[1, 2]", "[1, 2]"),
+            ('{"answer": "x", "sources": []}', "x"),
+            ({"choices": [{"message": {"role": "assistant", "content": "y"}}]}, "y"),
+            ({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "z"}]}, "z"),
+        ],
+    )
+    def test_a_response_in_whatever_form(self, response: Any, answer: str, tmp_path: Path) -> None:
+        rows = loaded("mlflow/result_df.jsonl")
+        rows[0]["response"] = response
+        log = log_of(tmp_path, rows)
+        assert {each.query_id: each.text for each in log.answers}["a1"] == answer
+
     def test_a_frame_that_has_columns_alone(self, tmp_path: Path) -> None:
         rows = [
             {name: value for name, value in row.items() if name != "assessments"}
@@ -198,6 +228,12 @@ class TestRagas:
         rows[0]["retrieved_context_ids"] = ["d1"]
         with pytest.raises(InputError, match="expected as many retrieved_context_ids as texts"):
             log_of(tmp_path, rows)
+
+    def test_numbers_of_rows_are_no_metric(self, tmp_path: Path) -> None:
+        rows = [row | {"Unnamed: 0": at, "id": at + 7} for at, row in enumerate(loaded("ragas/result.jsonl"))]
+        log = log_of(tmp_path, rows)
+        assert {each["aspect"] for each in log.judgements} == {"faithfulness", "context_recall"}
+        assert [question.query_id for question in log.questions] == ["7", "8", "9", "10", "11"]
 
 
 class TestLangfuse:
