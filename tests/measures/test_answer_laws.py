@@ -563,7 +563,10 @@ def never_lower(after: dict[Any, Found], before: dict[Any, Found]) -> bool:
     )
 
 
-@law("nuggets", "crag", "liverag", "cited answers", "rankings", "games", "quality", "audits")
+TRACKS = ("reports", "stances", "questions", "medical answers")
+
+
+@law("nuggets", "crag", "liverag", "cited answers", "rankings", "games", "quality", "audits", *TRACKS)
 def row_order_changes_no_digit(evaluate: Evaluate, kind: str, rng: random.Random) -> bool:
     """Of citations without their answers the order says which is the first."""
     drawn = table(rng, kind)

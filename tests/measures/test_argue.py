@@ -14,7 +14,10 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
+from rageval.comparison import Settings
 from rageval.measures.ranking import Blend, Share, pooled
+from rageval.pages.earlier import report_of_earlier
+from rageval.pages.gathering import Beside
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what is left out of banks is said
 GOLDEN = Path(__file__).parents[1] / "golden" / "trec"
@@ -247,6 +250,18 @@ class TestTopicsLeftOut:
     def test_or_is_left_out(self, tmp_path: Path) -> None:
         found = self.scores(tmp_path, self.NAMES, intersection=True)
         assert found == pytest.approx([1 / 2, 2 / 4, BY_HAND[-1], BY_HAND[-1], 2 / 3])
+
+    def test_a_report_of_what_was_printed_pools_as_before(self, tmp_path: Path) -> None:
+        (value,) = self.scores(tmp_path, "argue_f1(over=pool)")
+        words = (tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl")
+        ran = CliRunner().invoke(
+            main, [*map(str, words), "-m", "argue_f1(over=pool)", "-q", "--format", "json"]
+        )
+        (record,) = json.loads(ran.stdout)["results"]
+        assert record["shares"]["7"] == ["f1", [2, 3], [2, 4]]
+        (tmp_path / "scores.json").write_text(ran.stdout)
+        (cell,) = report_of_earlier([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
+        assert cell["value"] == pytest.approx(value)
 
     def test_it_is_said(self, tmp_path: Path) -> None:
         self.scores(tmp_path, "nugget_count")

@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 import pytest
 from click.testing import CliRunner
 
+import answers_oracle as oracle
 import rageval
+import test_answer_laws as laws
 from rageval.cli import main
 from rageval.measures.official import OFFICIAL
 
@@ -291,3 +293,35 @@ class TestRagdoll:
         path.write_text(json.dumps(record) + "\n")
         with pytest.raises(rageval.InputError, match=r"support.jsonl:1: .*" + says):
             values("citation_precision", path)
+
+
+SCALES = {
+    scale.rubric: scale for scale in vars(oracle).values() if isinstance(scale, oracle.Scale) and scale.rubric
+}
+
+
+@pytest.mark.parametrize("kind", laws.TRACKS)
+def test_no_completion_is_outside_of_the_bounds(kind: str) -> None:
+    """Whatever failed judgements would have said, and whatever those that are not there are."""
+    measures, tried = laws.MEASURES[kind], 0
+    for seed in range(6):
+        rng = random.Random(seed)
+        drawn = laws.table(rng, kind)
+        answers = laws.answer_lines(drawn)
+        bounded = rageval.evaluate_answers(measures, drawn.rows, answers=answers, on_missing="skip")
+        for _ in range(3):
+            rows = [row if not laws.failed(row) else completed(row, rng) for row in drawn.rows]
+            for end in ("worst", "best"):
+                full = rageval.evaluate_answers(measures, rows, answers=answers, on_missing=end)
+                for run, scores in full.items():
+                    for name, score in scores.items():
+                        bounds = bounded[run][name].bounds
+                        if bounds is not None and score.value == score.value:
+                            tried += 1
+                            assert bounds[0] - 1e-9 <= score.value <= bounds[1] + 1e-9, (seed, run, name)
+    assert tried
+
+
+def completed(row: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    bare = {key: value for key, value in row.items() if key != "status"}
+    return bare | {"label": rng.choice(list(SCALES[row["rubric"]].worth))}
