@@ -193,6 +193,26 @@ def replayed_file(path: str, measure: str, orders: int) -> Iterator[Found]:
                     f"{one} − {other} = {x.mean():+.3f} of {len(x)}: {row}", claimed, calls, false, FALSE
                 )
 
+    table = np.array(list(scores.values())) / (high - low)
+    table = table[:, ~np.isnan(table).any(axis=0)]
+    rng, total = np.random.default_rng(29), table.shape[1]
+    best = np.isclose(table.sum(axis=1), table.sum(axis=1).max())
+    for claim, row in (("kind", "at any time (e)"), ("set", "this very set (e)")):
+        rule = Rule(total, "set" if claim == "set" else "kind", None)
+        races = [best_of(table[:, rng.permutation(total)], rule) for _ in range(orders // 10)]
+        wrong = [any(best[one] for one, _ in race.dropped) and best.sum() == 1 for race in races]
+        ends = [dict(race.dropped) for race in races]
+        calls = [
+            sum(
+                gone.get(one, max(gone.values()) if race.best is not None else total)
+                for one in range(len(table))
+            )
+            for race, gone in zip(races, ends, strict=True)
+        ]
+        named = float(np.mean([race.best is not None for race in races]))
+        shares = float(np.mean(calls)) / table.size
+        yield Found(f"best of {len(table)}: {row}", named, shares, float(np.mean(wrong)), FALSE)
+
 
 def drawn(path: str, replays: int) -> None:
     """Draw what share of the calls each rule makes, and how often it decides, by the true difference."""

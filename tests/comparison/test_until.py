@@ -421,6 +421,36 @@ def test_runs_are_judged_by_question_until_it_is_decided(
     assert 0 < len((tmp_path / "judged.jsonl").read_text().splitlines()) < 60 * 10
 
 
+class Choosing(Paid):
+    """Prefers the answer with gold, wherever it is shown."""
+
+    async def ask(self, request: Request) -> Reply:
+        said = json.loads(request.user.splitlines()[1])
+        golden = ["gold" in said[name] for name in ("answer_a", "answer_b")]
+        label = "tie" if golden[0] == golden[1] else "a" if golden[0] else "b"
+        return Reply("ok", json.dumps({"evidence": "", "reason": "as told", "label": label}))
+
+
+def test_pairs_and_nuggets_are_judged_until_it_is_decided(material: Any, tmp_path: Path) -> None:
+    answers, questions = material
+    store = str(tmp_path / "s.sqlite")
+    found = rageval.judge(
+        "pairwise", answers, Choosing(), "win_rate", questions=questions, until="theirs>ours", store=store,
+        canaries=0,
+    )  # fmt: skip
+    assert "win_rate, on questions like these, by this judge: ours > theirs (after" in found.claim
+    assert {row["run_id"] for row in found} == {"ours", "theirs"}
+    assert len(found) < 4 * QUESTIONS
+    vital = [{"text": "gold", "importance": "vital"}]
+    nuggets = [{"qid": f"q{at}", "query": "", "nuggets": vital} for at in range(QUESTIONS)]
+    found = rageval.judge(
+        "nugget-assignment", answers, "lexical", "lexical_recall", questions=questions, nuggets=nuggets,
+        until="ours>theirs", claim="set", store=store,
+    )  # fmt: skip
+    assert "on these 100 questions, by this judge: ours > theirs (after" in found.claim
+    assert len(found) < 2 * QUESTIONS
+
+
 def test_the_verb_stops_too(material: Any, tmp_path: Path) -> None:
     answers, questions = material
     found = rageval.judge(
