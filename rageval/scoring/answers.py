@@ -386,6 +386,13 @@ def by_judge(
             found[at].lost += each.lost
             # In the order in which they were asked for, each once: the signature names them so.
             found[at].scales = list(dict.fromkeys([*found[at].scales, *each.scales]))
+    for each in found:
+        if not each.values:
+            judges = ", ".join(visible(judge) or "one without a name" for judge in grades.judges.words)
+            raise UsageError(
+                f"{each.measure}: asks for several kinds of judgements, and no judge ({judges}) made all of"
+                " them; expected all kinds by one judge"
+            )
     return found
 
 

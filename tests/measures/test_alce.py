@@ -215,6 +215,21 @@ def test_trust_evals_trust_score(correct: str) -> None:
     assert trust(correct).queries == 10
 
 
+def test_kinds_of_judgements_by_different_judges_are_no_score() -> None:
+    answers = [
+        {"query_id": "q", "run_id": "r", "answer": [{"text": "So.", "citations": ["a"]}], "references": ["a"]}
+    ]
+    place = {"query_id": "q", "run_id": "r"}
+    judged = [
+        place | {"rubric": "crag", "label": "perfect", "answerable": True, "judge": "A"},
+        place | {"rubric": "citations-together", "aspect": "0", "item_id": "*", "label": "yes", "judge": "B"},
+    ]
+    with pytest.raises(
+        UsageError, match=r"no judge \(A, B\) made all of them; expected all kinds by one judge"
+    ):
+        rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)
+
+
 def test_a_failed_judgement_of_a_refusal_gives_bounds() -> None:
     score = trust("crag", "skip", failing=9)
     assert score.bounds is not None

@@ -27,7 +27,7 @@ from answers_oracle import Row, Rules, Table
 from rageval.cli import main
 from rageval.measures import answer_measures
 
-# Compared with oracles of their own: in test_abstention, what is of the whole set, test_claims and test_alce.
+# Compared with oracles of their own, in test_abstention, test_claim_measures and test_alce.
 OF_SETS = {
     *("answer_rate", "over_refusal", "false_answer_rate", "refusal_f1", "answerable_f1", "grounded_refusal"),
     *(

@@ -55,6 +55,23 @@ def test_the_values_of_the_set_are_ragcheckers() -> None:
     assert [str(measure) for measure in OFFICIAL["ragchecker"]] == list(THEIRS)
 
 
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=15)
+def test_where_all_wholes_are_equal_pooling_is_the_mean_whatever_the_order(rng: random.Random) -> None:
+    names = ["answer_precision", "answer_recall", "claim_hallucination", "claim_faithfulness"]
+    claims = [(f"response:{at}", "gold") for at in range(3)] + [(f"gold:{at}", "answer") for at in range(3)]
+    places = [(claim, item) for claim, other in claims for item in (other, "d")]
+    said = ("Entailment", "Neutral")
+    rows = [row for query in "abc" for row in rows_of({place: rng.choice(said) for place in places}, query)]
+    measures = [*names, *(f"{name}(over=pool)" for name in names)]
+    found, mixed = (
+        rageval.evaluate_answers(measures, given)["r"] for given in (rows, rng.sample(rows, len(rows)))
+    )
+    assert [score.value for score in found.scores] == [score.value for score in mixed.scores]
+    mean, pool = ([score.value for score in half] for half in (found.scores[:4], found.scores[4:]))
+    assert pool == pytest.approx(mean, abs=1e-12)
+
+
 def test_other_commands_take_the_file_too(tmp_path: Path) -> None:
     path = str(GOLDEN)
     assert "nothing suspicious" in CliRunner().invoke(main, ["doctor", path]).output
