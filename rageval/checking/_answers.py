@@ -51,6 +51,7 @@ def _findings_of_answers(
     for number, line in numbered_lines(source, limits):
         if not line.strip():
             continue
+        # Lines that cannot be read are counted, too: they are answers that somebody meant to hand in.
         tally.count += 1
         record = _row(line, track) if track.columns else _record(line, track)
         if isinstance(record, str):
@@ -70,12 +71,14 @@ def _record(line: bytes, track: Track) -> Record | str:
         record: Any = msgspec.json.decode(line)
     except (ValueError, RecursionError) as error:
         return explained(error, line, track.title)
+    # JSON takes the last of two equal keys, so that half of an answer may be gone without a word.
     for _, key in repeated_keys(line):
         return REPEATED.format(key)
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
     if not FORMS[track.form].fits(record) and ("answer" in record or "responses" in record):
         other = next((form.name for form in FORMS.values() if form.fits(record)), None)
+        # Of another track's form: one line says so in place of a dozen that say what is not there.
         if other:
             return f"expected {track.title}, found {other}; validate them with a --track of their own"
     return record
@@ -84,6 +87,7 @@ def _record(line: bytes, track: Track) -> Record | str:
 def _row(line: bytes, track: Track) -> Record | str:
     """Return the columns by name, or what is wrong with the line."""
     try:
+        # Files from Windows end lines with both.
         columns = line.removesuffix(b"\r").decode().split("\t")
     except UnicodeDecodeError as error:
         return explained(error, line, track.title)
@@ -105,6 +109,7 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     for line, answer in read_forms(path, answer_forms(), "answers", limits):
         query = answer.query_id
         known.queries.setdefault(query, line)
+        # Repeats are numbered, and are no second answers.
         if first.setdefault((answer.run_id, query, answer.repeat), line) != line:
             again.setdefault(query, line)
         if not answer.text.strip():

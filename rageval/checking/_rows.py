@@ -52,6 +52,7 @@ class Known:
 
     def every_document(self) -> dict[str, _Line]:
         """Return the documents whatever the query, which are many and seldom asked for."""
+        # By line, so that the first of a document is found whichever query it was retrieved for.
         lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
         found = dict(self.documents)
         for line, doc in lines:
@@ -118,10 +119,12 @@ class Rows:
     def __iter__(self) -> Iterator[Stretch | Problem]:
         reading = self.reading
         for first, text in stretches(self.source, reading.limits, self.expected):
+            # The first line decides for all, as it does where the file is scored.
             if reading.tabbed is None:
                 tabbed = self.kind.first_is_tabbed(text, reading.comments)
                 reading = reading._replace(tabbed=tabbed)
             self.last = first + text.count(b"\n") - text.endswith(b"\n")
+            # A stretch without anything odd is read whole, many times faster than line by line.
             columns = self.kind.ordinary(text, reading)
             if columns is None:
                 yield from self._one_by_one(first, text, reading)
@@ -184,6 +187,7 @@ def once_each(
     where it stands first, as with --dedup first: its second score makes no tie and contradicts no rank.
     """
     fresh = dict(zip(docs, lines, strict=True))
+    # The usual case costs two set operations, and no loop over rows.
     if len(fresh) == len(docs) and known.keys().isdisjoint(fresh):
         known.update(fresh)
         return (lines, docs, ranks, scores), []
@@ -207,11 +211,13 @@ def contradiction(
     """
     numbers = _numbers(ranks)
     follows = numbers and (last is None or (numbers[0] >= last[0] and scores[0] <= last[1]))
+    # Likewise: ranks that rise while scores fall are seen without a loop of Python's.
     if numbers and follows and all(map(le, numbers, numbers[1:])) and all(map(ge, scores, scores[1:])):
         return None, (numbers[-1], scores[-1])
     found = None
     for line, rank, score in zip(lines, map(_rank, ranks), scores, strict=True):
         if rank is not None:
+            # The first row is compared with itself, and contradicts nothing.
             before, least = last or (rank, score)
             if found is None and ((rank > before and score > least) or (rank < before and score < least)):
                 found = line
@@ -220,6 +226,7 @@ def contradiction(
 
 
 def _numbers(ranks: Sequence[bytes]) -> list[int] | None:
+    # `int` of a million digits takes minutes: a file could hold the program up.
     if b"".join(ranks).isdigit() and len(max(ranks, key=len)) <= _LONGEST_RANK:
         return list(map(int, ranks))
     return None
@@ -246,11 +253,13 @@ class DiagnosedRows:
         for stretch in self._rows:
             if isinstance(stretch, Problem):
                 bad += 1
+                # A file in a wrong form is wrong in every line; ten tell it.
                 if bad <= _SHOWN:
                     effect = "nothing is scored: rageval refuses the file, others read other columns"
                     self.findings.append(Finding(stretch.line, ERROR, stretch.text, effect, self.source))
                 continue
             ids = [stretch.columns[at] for at in self.kind.ids]
+            # One search in all ids together finds nothing, nearly always.
             if any(b" " in b"".join(column) for column in ids):
                 for line, *names in zip(stretch.lines, *ids, strict=True):
                     for name in names:

@@ -86,6 +86,7 @@ class _Book:
     def rows(self, lines: Lines, columns: Columns) -> Iterator[Finding]:
         """Take rows; what is found is told line by line."""
         queries, _, docs, ranks, scores, tags = columns
+        # The set of a stretch is one look; rows are walked only where tags differ for the first time.
         one_tag = self.other_tag is not None or set(tags) == {self.tag}
         for name, part in together(queries):
             if self.now is None or self.now.name != name:
@@ -94,6 +95,7 @@ class _Book:
             found = [] if one_tag else self._tags(lines[part], tags[part])
             if self.now is not None:
                 found += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
+            # Tags and documents are looked at one after the other, but told in the order of lines.
             yield from sorted(found, key=lambda finding: finding.line)
 
     def _tags(self, lines: Lines, tags: Sequence[bytes]) -> list[Finding]:
@@ -124,7 +126,9 @@ class _Book:
         if self.now is None:
             return
         yield from self.now.end()
+        # Without its documents, so that memory does not grow with the run.
         done = replace(self.now, docs={}, scores=set())
+        # Fewer scores than documents: some are equal.
         if len(self.now.scores) < len(self.now.docs):
             self.tied.append(done)
         if self.now.is_contradicted:
@@ -164,6 +168,7 @@ def _findings_of_run(
             errors += finding.level == ERROR
             yield finding
     yield from book.end(rows.last)
+    # A topic that goes on later was forgotten in between, so doubles across its parts were not seen.
     if book.scattered and not errors:
         yield from _duplicates(source, reading, rows.last)
 
@@ -211,6 +216,7 @@ class _RankedQuery:
 
     def ranked(self) -> list[_Ranked]:
         """Return score, document and line, best first."""
+        # By score, then document id, from the end of the alphabet: as trec_eval breaks ties.
         return sorted(zip(self.scores, self.lines, self.lines.values(), strict=True), reverse=True)
 
 
@@ -223,6 +229,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     tags: dict[bytes, int] = {}
     now = None
     for lines, (names, _, docs, ranks, scores, of_row) in rows:
+        # Nearly always the tag is the one there was, and no row need be looked at.
         if tags.keys() != set(of_row):
             for line, tag in zip(lines, of_row, strict=True):
                 tags.setdefault(tag, line)

@@ -47,6 +47,7 @@ def diagnose(
     """
     known = []
     told, untold = _told(files, reading.limits)
+    # Only then an error: one file that nobody knows shall not hide what is wrong with the others.
     if not told:
         raise InputError("\n".join(map(str, untold.values())))
     for path, error in untold.items():
@@ -59,6 +60,7 @@ def diagnose(
         except InputError as error:
             yield from _refused(path, error)
             continue
+        # Each check walks the file by itself; a person reads it from the top.
         yield from sorted(findings, key=lambda finding: finding.line)
         known.append(holds)
     yield from _diagnose_together(known)
@@ -135,6 +137,7 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 def _leaderboard(path: str, limits: Limits) -> list[Finding]:
     """Return what is odd in a leaderboard; FreshStack's, one object of its own kind, is not read here."""
     start = head(path, limits.for_records()).removeprefix(BOM)
+    # What the published boards of FreshStack hold, nobody here scores with.
     if start.lstrip().startswith(b"{") and not is_leaderboard(start.split(b"\n")[:1]):
         return []
     try:
@@ -170,6 +173,7 @@ def _retrieved(path: str, reading: Reading) -> Known:
         known.queries.setdefault(query, line)
         known.docs.setdefault(query, {}).setdefault(doc, line)
         best.setdefault(query, []).append((score, doc))
+    # As a run in columns is ordered: by score, then by document from the end of the alphabet.
     known.ranked = {query: [doc for _, doc in sorted(docs)[::-1]] for query, docs in best.items()}
     return known
 
@@ -229,6 +233,8 @@ def _dangling(
     """Ids of one file that another one, which should know them, does not have."""
     known = set(there)
     lost = {name: line for name, line in ids.items() if name not in known}
+    # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
+    # typing slip.
     none = len(lost) == len(ids)
     level = ERROR if none else WARNING
     there_is = f"none of its {what} is in" if none else f"{what} that are not in"
@@ -240,12 +246,14 @@ def _dangling(
 
 def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
     yield from _dangling(run, run.queries, qrels, qrels.queries, "queries", _IGNORED)
+    # Said already; everything further would repeat it.
     if not run.queries.keys() & qrels.queries.keys():
         return
     lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
     message = f"judged queries that {named(run.source)} lacks: {{n}}, first {{name}}"
     effect = "each measure is 0 there and counts (--intersection leaves them out)"
     yield from once(qrels.source, lacking, WARNING, message, effect)
+    # Then the share of unjudged documents is all of them, and says nothing more.
     if found := list(_nothing_judged(run, qrels)):
         yield from found
         return
@@ -279,6 +287,7 @@ def _decoded(docs: Iterable[bytes]) -> list[str]:
 
 def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
     """Nuggets that only one of the two knows."""
+    # As `in_query` would name them, here as keys that both sides share.
     strange = {f"{name}' of '{query}": line for (query, name), line in qrels.nuggets.items()}
     listed = {f"{name}' of '{query}": line for (query, name), line in nuggets.nuggets.items()}
     lost = {name: line for name, line in strange.items() if name not in listed}
@@ -315,12 +324,14 @@ def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     start = head(path, limits.for_records()).removeprefix(BOM)
     lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
     line = lines[0] if lines else b""
+    # Before other objects: its records have keys of answers, too.
     if retrieved.kind_of(start) == retrieved.RUN:
         kind: str | None = RETRIEVED
     elif is_judged(start):
         kind = JUDGEMENTS
     elif _RANKED.match(line):
         kind = RANKED
+    # A manifest is printed over many lines; banks may name rageval as who made them.
     elif line.strip() == b"{" and b'"rageval"' in start and not _NUGGETS.search(start):
         kind = MANIFEST
     elif line.lstrip().startswith(b"{"):
@@ -349,6 +360,7 @@ def _kind_of(line: bytes) -> str | None:
     for kind in (RUN, QRELS):
         if kind.is_tabbed(line):
             return kind.name
+    # Two columns with a tab: an id, and a text that may hold anything but tabs.
     if line.count(b"\t") == 1:
         return TOPICS
     return {RUN.width: RUNS, QRELS.width: JUDGED}.get(len(line.split()))
@@ -362,10 +374,12 @@ def _is_leaderboard(lines: Sequence[bytes]) -> bool:
     if is_leaderboard(lines):
         return True
     rows = [line.split() for line in lines]
+    # Qrels and a leaderboard both have four columns; the last line seen may be a part of one.
     rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
     if not rows or any(len(row) != QRELS.width for row in rows):
         return False
     fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
+    # Grades are whole, values rarely; and a measure is named on many lines, a document on few.
     return 2 * fractions >= len(rows) and 2 * len({row[2] for row in rows}) <= len(rows)
 
 
@@ -394,18 +408,21 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
         return NUGGETS
     if {"spans", "sources"} <= keys or isinstance(record.get("tests"), list):
         return SPANS
+    # Spans may bear a grade; with a label or a status they are judgements.
     if {"query_id", "nugget_id"} <= keys and not keys & _VERDICT.difference({"grade"}):
         return SPANS
     if {"id", "doc_id", "start", "end"} <= keys:
         return CHUNKS
     if {"query_id", "doc_id", "from"} <= keys:
         return POOL
+    # Behind the banks and spans, some of which have labels of their own.
     if "query_id" in keys and (keys & _VERDICT):
         return JUDGEMENTS
     if _is_answer(record, keys):
         return ANSWERS
     if "interaction_id" in keys or (keys & _ASKED and not keys & _DOCUMENT_TEXTS):
         return TOPICS
+    # Last, as nearly every record has an id and some text.
     return CORPUS if keys & _DOCUMENT_IDS and keys & _DOCUMENT_TEXTS else None
 
 

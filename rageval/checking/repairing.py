@@ -52,6 +52,8 @@ def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
         draft = _draft(record, bounds)
     except (ValueError, KeyError, RecursionError):
         return line, []
+    # In this order: a sentence that goes takes its citations along, and then references are idle that were
+    # not.
     for step in (_drop_citations, _trim, _drop_references, _point):
         step(draft)
     changed = _changed(record, draft)
@@ -79,6 +81,7 @@ def _drop_citations(draft: _Draft) -> None:
     for at, part in enumerate(draft.parts):
         kept: dict[str, Any] = {}
         for written, doc in part.cited:
+            # One that leads nowhere cannot be turned, as nobody knows what was meant.
             if doc is None:
                 draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which leads nowhere")
             elif doc in kept:
@@ -96,6 +99,7 @@ def _trim(draft: _Draft) -> None:
     """Whole sentences from the end, until the answer is short enough; no answer is emptied for it."""
     count = RULES[draft.bounds.counting]
     words = sum(count(part.text) for part in draft.parts)
+    # Without its first sentence the answer would be empty, which says something else than too long.
     if not draft.parts or count(draft.parts[0].text) > draft.bounds.words:
         return
     while words > draft.bounds.words:
@@ -113,6 +117,7 @@ def _drop_references(draft: _Draft) -> None:
     limit = draft.bounds.references
     surplus = len(kept) - limit if limit is not None else 0
     if surplus > 0:
+        # The last ones: references come best first. What is cited stays, though there be too many.
         idle = [doc for doc in kept if doc not in cited][-surplus:]
         if idle:
             draft.done.append(f"dropped {len(idle):,} references that nothing cites, as {limit} are allowed")
@@ -128,6 +133,7 @@ def _point(draft: _Draft) -> None:
     for part in draft.parts:
         for at, (written, doc) in enumerate(part.cited):
             if doc is not None and not (isinstance(written, str) and draft.bounds.ids):
+                # An id that becomes a position is turned, too; a position that stays is not.
                 turned += written != place[doc]
                 part.cited[at] = (place[doc], doc)
     if turned:
@@ -137,6 +143,7 @@ def _point(draft: _Draft) -> None:
 def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
     """Return the fields that are not what they were."""
     changed: dict[str, Any] = {}
+    # Only then: what was not repaired stays byte for byte.
     if draft.done:
         changed["references"] = draft.references
         changed["answer"] = [
@@ -168,6 +175,7 @@ class _ReportDraft:
             numbers = cited.values() if isinstance(cited, dict) else ()
             is_list = isinstance(cited, list | dict) and all(map(is_confidence, numbers))
             if not is_list or not isinstance(part["text"], str):
+                # Taken by who calls: a line of another shape is left as it is.
                 raise ValueError
 
     def name_topic(self) -> None:
@@ -190,7 +198,9 @@ class _ReportDraft:
             self.done.append(f"{self.key}[{at}]: kept {len(kept):,} of {len(cited):,} citations{how}")
 
     def _strongest(self, cited: dict[str, float], most: int | None) -> dict[str, float]:
+        # Sorting is stable, so of equals the first in the file stay.
         strongest = set(sorted(cited, key=cited.__getitem__, reverse=True)[:most])
+        # In the order of the file, not of strength.
         return {doc: number for doc, number in cited.items() if doc in strongest}
 
     def _led(self, cited: list[Any], most: int | None) -> list[str]:

@@ -120,6 +120,7 @@ def agree(
     """
     if leaderboards:
         way_out = "of leaderboards expected --leaderboards TRUTH JUDGE, -m, --form, --at and --format only"
+        # Options of the other kind would be taken and do nothing, which is worse than an error.
         _refuse_others(ctx, _OF_BOARDS | _OF_BOTH, way_out)
         print_lines(_alike(leaderboards, forms, cutoffs, measures, style))
         return
@@ -134,6 +135,7 @@ def agree(
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)
+    # Several annotators are gold as a majority; how far they agree says how good gold is.
     theirs, among = together(people), between(people, weights)
     found = passport(mine, theirs, weights, measures, lengths, nuggets, among)
     print_lines(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style))
@@ -200,6 +202,7 @@ def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
     first, second = (*forms, *forms)[:2] if forms else (None, None)
     try:
         truth = read_leaderboard(files[0], first)
+    # Some files look the same in two forms; the topics of the other leaderboard tell which it is.
     except UntoldForm:
         judge = read_leaderboard(files[1], second)
         return read_leaderboard(files[0], first, {row.query_id for row in judge} - {ALL}), judge

@@ -161,6 +161,7 @@ def judge(
         found = found.counting(options["compat"])
     if options["abstentions"] is not None:
         found = found.abstaining_by(options["abstentions"])
+    # A claim to stop at has its own measures, and is checked with them.
     until = wanted_of(options)
     if until is None:
         _check_measures(found, options)
@@ -231,6 +232,7 @@ def _side_by_side(
     from rageval.judges.voting import place
 
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+    # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
     said = []
     for rubric in rubrics:
@@ -266,10 +268,12 @@ def _score(ctx: click.Context, answers: tuple[str, ...], options: dict[str, Any]
     from rageval.files.opening import STDIN
 
     given = {name: options[name] for name in ("measures", "nuggets", "on_missing")}
+    # Standard input is used up by now.
     again = tuple(source for source in _answers(answers) if source != STDIN)
     try:
         ctx.invoke(score, words=(str(options["output"]),), answers=again, **given)
     except click.exceptions.Exit as done:
+        # `score` ends with an exit even when all is well.
         if done.exit_code:
             raise
 
@@ -302,6 +306,7 @@ def _candidates(runs: tuple[str, ...], depth: int, qrels: Any, rel: int) -> Iter
     seen: dict[tuple[str, str], None] = {}
     for path in runs:
         for query, docs in read_run(path).ranked():
+            # A dict keeps the order, so that the same files make the same requests in the same order.
             seen |= dict.fromkeys((query, doc) for doc in docs[:depth])
     if qrels is None:
         yield from seen
@@ -366,6 +371,7 @@ def _judgements(
 
     said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:
+        # Said every time: numbers by such a rubric look like any other.
         click.echo(f"rageval: {_unfenced(rubric, said)}", err=True)
     groups = disagreements(said)
     if groups:

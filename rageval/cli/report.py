@@ -40,6 +40,7 @@ _SHARED |= {
     "intent_weights",
     *_SETTINGS,
 }
+# Options of `rageval score` that its functions ask for and a report does not have.
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TYPED = "rageval.pages.typed"
 _PROVENANCE = {
@@ -52,6 +53,7 @@ class _Remembering(Command):
     """Keeps the words of the command line, which the page shows."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Before click takes them apart: the page shows what was typed.
         ctx.meta[_TYPED] = list(args)
         return super().parse_args(ctx, args)
 
@@ -132,6 +134,7 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
     require_engine()
     reading = reading_of(options["comments"], options["limits"])
     earlier = [word for word in words if _is_earlier(word, reading)]
+    # What an earlier command printed is no run and no judgements, and is told apart first.
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
     roles = list(_roles(inputs, earlier, options))
     if earlier:
@@ -140,6 +143,7 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
         made_of = _of_answers if inputs.answers else _of_runs
         found = made_of(inputs, _measures(options, inputs), options | _UNSAID, reading)
     made = provenance(["rageval", "report", *typed], roles)
+    # What the earlier result itself was made from.
     kept = found.get("provenance", {}).get("inputs", [])
     return {**found, "provenance": {**made, "inputs": [*made["inputs"], *kept]}}
 

@@ -90,6 +90,7 @@ def correct(
     for measure in measures:
         if measure.aggregate != MEAN:
             raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
+    # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, AnswerRules(on_missing="skip"))}
     found = []
     shared = _Shared(judged, gold, rules)
@@ -129,8 +130,11 @@ def _corrected(
     parts = shared.parts(one.measure, run)
     values = _defined(one)
     said = {query: value for query, value in _defined(other).items() if query in values}
+    # People judged single nuggets of answers, not answers whole: another estimate, from the shares they
+    # judged.
     of_parts = bool(parts.share)
     if not of_parts:
+        # A value from some of the nuggets is no value of the answer, and would be taken for one.
         said = {query: value for query, value in said.items() if query not in parts.partly}
     alone = np.array(list(said.values()))
     limits = one.measure.limits
@@ -148,6 +152,7 @@ def _corrected(
         partly=len(parts.partly),
         used=of_parts,
     )
+    # Such a plan left out queries on which both said the same, so its labels are no sample of all queries.
     if draw.compares:
         names = " and ".join(sorted(map(visible, draw.compares)))
         return found._replace(refused=f"the labels were drawn to compare {names}, and tell nothing of a mean")
@@ -156,6 +161,7 @@ def _corrected(
     try:
         if of_parts:
             return _from_parts(found, values, parts, level, limits)
+        # Where nobody says how they were chosen, look whether the judge scored them otherwise than the rest.
         if draw.how == UNSAID:
             checked = [at for at, query in enumerate(values) if query in said]
             found = found._replace(apart=drawn_apart(list(values.values()), checked))
@@ -173,11 +179,13 @@ def _from_whole(
     chosen: Sequence[float] | None,
 ) -> CorrectedMeasure:
     """Correct by answers that people judged wholly."""
+    # The estimator counts queries by place: labels are of the same places as the judge's values.
     places = {query: at for at, query in enumerate(values)}
     low, high, span = scale_of([*values.values(), *said.values()], limits)
     mean = corrected(
         list(values.values()),
         {places[query]: value for query, value in said.items()},
+        # One system's mean, not a difference of two, for which the interval is another.
         paired=False,
         level=level,
         population="set" if found.population == "set" else "kind",
@@ -279,11 +287,14 @@ class _Shared:
         if not isinstance(measure, Measure):
             return _PartJudged(0, 0)
         ours = _weighed(measure, self.judged, run, self.rules.filling)
+        # "skip": what people failed at they did not judge, whatever is done with the judge's own failures.
         theirs = _weighed(measure, self.gold, run, "skip").keys()
         whole, part = _by_query(ours), _by_query({key: ours[key] for key in ours if key in theirs})
         labels = sum(weight > 0 and key in theirs for key, weight in ours.items())
         found = _PartJudged(labels, sum(weight > 0 for weight in ours.values()))
         partly = frozenset(query for query, weight in part.items() if 0 < weight < whole[query])
+        # Without weights nobody knows how much of an answer was judged; with a floor a value is no sum of its
+        # parts.
         if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
             return found._replace(partly=partly)
         judge, people = (self._values(measure, run, side) for side in self.both)
@@ -296,6 +307,7 @@ class _Shared:
         if self._both is None:
             judged = _places(self.judged, self.rules.filling == "skip")
             common = judged & _places(self.gold, True)
+            # Computed once for all systems and measures: each is a walk over every judgement.
             self._both = _only(self.judged, common), _only(self.gold, common)
         return self._both
 
@@ -324,11 +336,14 @@ def _weighed(measure: Measure, grades: JudgementTable, run: str, filling: str) -
     for judge in range(len(grades.judges.words)) if run in grades.runs else ():
         try:
             for answer in JudgeOfRun(grades, grades.runs[run], judge, filling).assessments():
+                # For what it asks, not for its value: an answer notes on which scales it was asked.
                 measure.value(answer.asked_by(measure))
+                # Places among other answers are no judgement of a part of this one.
                 scales = [scale for scale in answer.scales if scale is not POSITION]
                 for judgement in chain.from_iterable(map(answer.judged, scales)):
                     key = answer.query_id, judgement.item, judgement.aspect
                     found[key] = weight(measure.parameters, judgement) if weight else 1.0
+        # This judge said nothing of the system: his row numbers lead to none of its answers.
         except NotThisJudge:
             continue
     return found

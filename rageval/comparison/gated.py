@@ -76,6 +76,7 @@ class GateSettings:
     @property
     def of_slices(self) -> float:
         """The margin of slices."""
+        # Slices are small, and with the margin of the whole nearly all would be inconclusive.
         return 2 * self.margin if self.slice_margin is None else self.slice_margin
 
     def comparison(self, baseline: str) -> Settings:
@@ -86,12 +87,14 @@ class GateSettings:
         """
         names = ("clusters", "clustered_by", "interval", "resamples", "seed", "population")
         same = {name: getattr(self, name) for name in names}
+        # Rounded, as 2·0.95 − 1 is not 0.9 in floating point, and signatures show it.
         level = round(2 * self.level - 1, 12)
         return Settings(baseline=baseline, test="t", adjust="none", level=level, **same)
 
     def signed(self, has_slices: bool) -> str:
         """Return what a stranger needs to repeat the verdict."""
         parts = [f"margin:{self.margin:g}", *([f"slices:{self.of_slices:g}"] if has_slices else [])]
+        # Everything that could have made the verdict another one; nothing that only changes how it is shown.
         parts += [f"block:{self.block}", f"level:{self.level:g}", "test:t"]
         parts += [f"interval:{self.interval}", f"resamples:{self.resamples}"]
         parts += [f"units:{visible(self.clustered_by)}"] if self.clusters is not None else []

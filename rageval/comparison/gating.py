@@ -89,6 +89,7 @@ def gate(
 
 def _overall(found: Sequence[Decision], floors: Sequence[str]) -> str:
     """Ship needs every measure; anything blocks."""
+    # A slice can block, but only measures over all questions can ship.
     if floors or any(each.verdict == BLOCK for each in found):
         return BLOCK
     return SHIP if all(each.verdict == SHIP for each in found if not each.field) else INCONCLUSIVE
@@ -113,6 +114,7 @@ def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
 
 def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings) -> None:
     """Refuse a baseline that was made otherwise."""
+    # The baseline may have more: measures that are no longer gated.
     lacking = [name for name in ours.measures if name not in theirs.measures]
     if lacking:
         raise InputError(

@@ -76,6 +76,7 @@ class Aim:
                 f"-n {self.number}: expected {LOOKS * FEWEST} or more, as the first of {LOOKS} looks"
                 f" needs {FEWEST} labelled queries"
             )
+        # The class is frozen, and the looks follow from what else is asked.
         object.__setattr__(self, "looks", tuple(look_sizes(self.number, LOOKS)))
 
 
@@ -84,6 +85,7 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
     if named is not None:
         return _askable(rubric_named(named))
     found = sorted(judged.rubrics())
+    # Several of our rubrics may write judgements under one name; people are asked by the first of them.
     known = [_asked_as(name) for name in found]
     if len(set(known)) != 1 or known[0] not in rubric_names():
         shown = ", ".join(visible(name) or "none" for name in found)
@@ -122,13 +124,17 @@ def of_answers(
         run, query = str(line.run_id), str(line.query_id)
         if run not in systems or (chosen is not None and line.rubric != chosen):
             continue
+        # Judges beside people must both have said something, so a query with a failure cannot be used.
         if not line.status.startswith(("ok", "repaired")):
             failed.add(query)
         place = str(line.item_id), str(line.aspect)
         ask = Ask(run, *place, importance=line.importance, weight=line.weight)
+        # Several judges may have judged the same: people are asked once.
         by_query.setdefault(query, {}).setdefault(run, {}).setdefault(place, ask)
+    # Only queries of all systems: a difference of two means is of the same queries.
     whole = {q: runs for q, runs in by_query.items() if len(runs) == len(systems) and q not in failed}
     asks = {q: [ask for run in systems for ask in runs[run].values()] for q, runs in sorted(whole.items())}
+    # Judgements of pairs stand with each of the two; the pair is asked as one.
     if rubric.file.unit == "pair":
         asks = {query: [Ask(pair[0], pair=pair) for pair in combinations(systems, 2)] for query in asks}
     found = Population(systems, asks, left_out=len(by_query) - len(whole))
@@ -167,6 +173,7 @@ def _same_answers(
         for answer in answers
     }
     one, other = systems
+    # 1 and 2, so that answers which are not there are never the same.
     return tuple(query for query in queries if said.get((query, one), 1) == said.get((query, other), 2))
 
 
@@ -197,6 +204,7 @@ def _of_documents(
 ) -> Iterator[Ask]:
     """Yield an ask a document, or a document and nugget; by id, which tells nothing of who found it where."""
     nuggets = qrels.nuggets(query) if rubric.file.unit == "documents" else ["0"]
+    # By id: an order by rank or by run would tell the annotator what the systems thought.
     for doc in sorted({doc for top in tops for doc in top[query]}):
         for nugget in nuggets:
             yield Ask(DOCUMENTS, doc, nugget)
@@ -225,6 +233,7 @@ def labels_for(
         alike = {at for at, query in enumerate(each.queries) if query in same}
         labels = {at: value for at, value in each.people.items() if at not in alike}
         how = {"paired": compare is not None, "level": level, "span": each.how["span"]}
+        # Queries with the same answers differ by 0 for certain, and need no label.
         number = labels_needed(each.judged, labels, width, same=alike, **how)
         if number is None:
             raise UsageError(
@@ -232,6 +241,7 @@ def labels_for(
                 " expected a larger --width, or more queries"
             )
         needed.append(number)
+    # With several systems the one that needs most decides, as all are labelled on the same queries.
     return max(needed)
 
 
@@ -246,6 +256,7 @@ def _drawn(population: Population, aim: Aim) -> list[str]:
         raise UsageError(
             f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
         )
+    # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
     return random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
 
 
@@ -265,6 +276,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         asked=tuple(_asked(query, population.asks[query], texts) for query in order),
         instructions="\n\n".join(filter(None, (file.prompt.system.strip(), file.prompt.template.strip()))),
         labels=dict(file.labels),
+        # Reversed, so that of several words for a label the first in the rubric's file is shown.
         names={label: word for word, label in reversed(file.values.items()) if word.isalpha()},
         ranges=dict(file.ranges),
         whole=file.whole,
@@ -300,6 +312,7 @@ def _asked(query: str, asks: Sequence[Ask], texts: Mapping[_Place, _Text] | None
     for ask in asks:
         shown = _text_of(query, ask, texts)
         key = as_line(dict(shown.context))
+        # A text that many asks share, such as the answer, stands in the plan once.
         contexts.setdefault(key, dict(shown.context))
         said = {"importance": ask.importance, "weight": ask.weight}
         also = {**shown.also, **{name: value for name, value in said.items() if value is not None}}
@@ -318,6 +331,7 @@ def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:
         found = texts.get((query, *ask.pair))
     else:
         place = query, ask.run_id, ask.item_id
+        # By the nugget's id, or else by its text, by which older judgements call it.
         found = texts.get((*place, ask.aspect)) or texts.get((*place, "", ask.aspect))
     if found is None:
         raise InputError(
@@ -345,6 +359,7 @@ def _texts(
                 found[row.query, *row.shown] = text
             else:
                 found[row.query, row.run, row.item, row.aspect] = text
+                # The place between is empty so that no text can be taken for an id.
                 found.setdefault((row.query, row.run, row.item, "", text.text), text)
     return found
 
@@ -353,6 +368,7 @@ def _shown(data: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str]:
     """Return what one verdict is about: what is shown with it, and the text of its nugget or aspect."""
     listed = {item["id"]: item["text"] for key in ("nuggets", "documents") for item in data.get(key, ())}
     context = {key: value for key, value in data.items() if key not in ("nuggets", "documents") and value}
+    # A verdict of several documents is named by document and nugget, with a tab between.
     document, _, nugget = name.rpartition("\t")
     if document:
         context["passage"] = listed[document]

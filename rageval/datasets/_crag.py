@@ -38,6 +38,7 @@ class _Pages(msgspec.Struct):
 
 def _sources(paths: Sequence[Path], limits: Limits, stack: ExitStack) -> Iterator[Source]:
     """Yield the JSON lines of these files: as they are, or out of an archive in one or more parts."""
+    # Parts are called x.tar.bz2.part1 and so on; only together they are an archive.
     if ".tar" not in "".join(path.name for path in paths):
         yield from paths
         return
@@ -109,9 +110,11 @@ class _JoinedParts(io.RawIOBase):
         while self._stream is not None or self._rest:
             if self._stream is None:
                 self._stream = self._rest.pop(0).open("rb")
+            # A short read is fine: whoever reads asks again.
             block = self._stream.read(len(target))
             if block:
                 target[: len(block)] = block
+                # How much was read so far, packed: what it unpacks to is held against it.
                 self.count += len(block)
                 return len(block)
             self._stream.close()
@@ -131,6 +134,7 @@ def _joined(paths: Sequence[Path]) -> Iterator[_JoinedParts]:
         with _JoinedParts(paths) as stream:
             yield stream
     except OSError as error:
+        # Errors of whoever consumes the stream come through here, and are not of our files.
         if isinstance(error, InputError) or error.filename is None:
             raise
         raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
@@ -178,9 +182,11 @@ def _members(packed: _JoinedParts, suffix: str, limits: Limits) -> Iterator[IO[b
     """
     found = False
     try:
+        # "r|": in one pass, as the parts cannot be gone back in.
         with tarfile.open(fileobj=cast("Any", _Unpacked(packed, limits)), mode="r|") as archive:
             for member in archive:
                 name = member.name.rpartition("/")[2]
+                # Archives made on a Mac hold twins "._name", which are no data.
                 if member.isreg() and name.endswith(suffix) and not name.startswith("."):
                     found = True
                     yield _member(archive, member, f"{packed.name}:{name}")

@@ -45,6 +45,7 @@ def folder_of(name: str) -> Path:
     return _home().joinpath(*(plain(part, name) for part in name.split("/")))
 
 
+# Ids and names come from manifests and command lines: none may climb out of the folder.
 def plain(part: str, whole: str) -> str:
     """Return a part of a path that can be nothing but a name."""
     if not _PLAIN.fullmatch(part):
@@ -73,13 +74,17 @@ def kept_paths(folder: Path, role: str) -> list[Path] | None:
         return None
     paths = [folder / plain(file.name, file.name) for file in kept]
     whole = all(
-        path.is_file() and path.stat().st_size == file.size for path, file in zip(paths, kept, strict=True)
+        # The size tells a file that was cut off; to take the digest of gigabytes each time would take
+        # minutes.
+        path.is_file() and path.stat().st_size == file.size
+        for path, file in zip(paths, kept, strict=True)
     )
     return paths if whole else None
 
 
 def keep(folder: Path, role: str, files: Sequence[KeptFile]) -> None:
     """Let the files of this role count from now on."""
+    # Written last of all: files without a line in it do not count, whatever broke off before.
     manifest = manifest_of(folder) | {role: list(files)}
     write_small(folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
 
@@ -129,6 +134,7 @@ def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     with stream:
         try:
+            # First without waiting, only to be able to say that we wait.
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             if waiting is not None:

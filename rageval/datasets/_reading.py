@@ -39,6 +39,7 @@ _Record = TypeVar("_Record")
 _Row = dict[str, Any]
 _PARQUET = b"PAR1"
 _BATCH = 16  # rows: even the longest texts then fit the memory
+# Bytes that a file may unpack to, however small it is: short files of equal rows pack well.
 _LENIENT = 64 * 2**20
 
 
@@ -47,6 +48,7 @@ def lines(
 ) -> Source:
     """Return a small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
     if _is_parquet(path):
+        # Told by content: what is called .json may be parquet, and the other way round.
         rows: Iterator[Any] = _parquet_rows(path, columns, limits)
     elif head(path, limits.for_records()).lstrip().startswith(b"["):
         rows = iter(_array(path, limits))
@@ -83,7 +85,9 @@ def _parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterato
     try:
         with parquet.ParquetFile(path) as file:
             groups = range(file.metadata.num_row_groups)
+            # What the file says of itself, before a byte is unpacked.
             _refuse_bombs(path, sum(file.metadata.row_group(at).total_byte_size for at in groups), limits)
+            # A column that is not there is left to whoever reads the row to miss by name.
             named = [name for name in columns if name in file.schema_arrow.names] or None
             total = 0
             for batch in file.iter_batches(batch_size=_BATCH, columns=named):
@@ -111,6 +115,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _array(path: Path, limits: Limits) -> list[Any]:
+    # An array is read whole, so the whole file is one record.
     if path.stat().st_size > limits.record:
         raise InputError(
             f"{path}: one JSON array of more than {limits.record:,} bytes; expected JSON lines (jq -c '.[]'),"

@@ -31,6 +31,7 @@ def register() -> list[str]:
     there = set(ir_datasets.registry)
     ids = [spec.id for _, spec in known()]
     for name in ids:
+        # Registering a name twice is an error there; calling us twice is none.
         if name not in there:
             ir_datasets.registry.register(name, _handlers(load(name)))
     _register_patterns(ir_datasets.registry)
@@ -49,6 +50,7 @@ def _made(name: str, parts: Any) -> Any:
     try:
         return _handlers(load(name))
     except InputError as error:
+        # What ir_datasets itself raises for an id that it does not know.
         raise KeyError(str(error)) from error
 
 
@@ -83,6 +85,7 @@ class _Stream:
 
     def __getitem__(self, place: int | slice) -> Any:
         if isinstance(place, slice):
+            # A stream again, so that a slice of a slice works and nothing is read before it is asked for.
             return _Stream(lambda: islice(self._start(), place.start, place.stop, place.step))
         found = list(islice(self._start(), place, place + 1)) if place >= 0 else []
         if not found:
@@ -119,6 +122,7 @@ class _DocsPart(_PartOfDataset):
 
     def docs_count(self) -> int | None:
         store = self._dataset.document_store()
+        # Counting documents that are not unpacked yet would unpack gigabytes, only to show a number.
         return store.count() if store.built() else None
 
     def docs_namespace(self) -> str:

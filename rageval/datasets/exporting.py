@@ -55,6 +55,7 @@ def _qrels(dataset: Dataset, style: str) -> Iterator[str]:
         yield from (_written(qrel, style) for qrel in dataset.qrels())
         return
     rows = [(qrel.query_id, qrel.iteration, qrel.doc_id, str(qrel.relevance)) for qrel in dataset.qrels()]
+    # One separator for the whole file: readers decide by its first line.
     separator = "\t" if any(" " in name for row in rows for name in row) else " "
     yield from (separator.join(row) for row in rows)
 
@@ -63,6 +64,7 @@ def _nuggets(dataset: Dataset, style: str) -> Iterator[str]:
     texts = {question.query_id: question.text for question in dataset.questions()}
     for query, found in groupby(dataset.nuggets(), key=lambda nugget: nugget.query_id):
         nuggets = list(found)
+        # AutoNuggetizer's lines have no place for weights; those of rubrics do.
         if any(nugget.weight is not None for nugget in nuggets):
             yield as_line({"qid": query, "rubrics": [_criterion(nugget) for nugget in nuggets]})
         else:
@@ -112,6 +114,7 @@ class _Count(NamedTuple):
         """Equal, for averages as far as the published decimal goes; so is what nobody has said."""
         if self.expected is None:
             return True
+        # Papers give averages with one decimal.
         places = 0 if float(self.expected).is_integer() and float(self.found).is_integer() else 1
         return round(self.found, places) == round(self.expected, places)
 
@@ -121,6 +124,7 @@ def checked(dataset: Dataset) -> list[_Count]:
     pair = find(dataset.id)
     expected = dict(pair[1].expected) if pair else {}
     found = dict(_counts(dataset))
+    # What was expected and is not there is a count, too: of 0.
     lost = [_Count(what, value, 0) for what, value in expected.items() if what not in found]
     return [_Count(what, expected.get(what), value) for what, value in found.items()] + lost
 
@@ -139,6 +143,7 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
                 _alike(dataset, other, what, name) for what in ("questions", "qrels") if what in dataset.holds
             ]
         except (RagevalError, OSError, ValueError, RuntimeError) as error:
+            # Most often it is not downloaded, which is no fault of the data set at hand.
             remarks.append(f"{name}: not compared ({visible(str(error).splitlines()[0][:200])})")
             continue
         counts += [count for count in found if count is not None]
@@ -156,6 +161,7 @@ def _alike(dataset: Dataset, other: Dataset, what: str, name: str) -> _Count | N
 def _key(record: Any) -> tuple[Any, ...]:
     """Return what makes a topic, or a judgement, the same as another."""
     if isinstance(record, Question):
+        # Publishers differ in blanks and line ends, and nobody means another question by that.
         return record.query_id, " ".join(record.text.split())
     return record.query_id, record.doc_id, record.relevance
 

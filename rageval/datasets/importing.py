@@ -44,6 +44,7 @@ def import_files(
     benchmark, spec = found(dataset)
     by_role = _by_role(spec, [Path(path) for path in paths], role)
     folder = _home.folder_of(spec.folder)
+    # Read through where they are staged: only files that can be read take the place of what was there.
     with _home.locked(folder), _beside(folder) as staged:
         kept = {
             name: [_copied(path, source, staged) for path, source in files] for name, files in by_role.items()

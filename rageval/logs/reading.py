@@ -98,6 +98,7 @@ def read(
     reading = LogReading(limits, hop, split or {})
     content = opened(path, limits)
     reader = _reader(content, mapping, tool, records)
+    # Only lines can be of several tools; what is generic is whatever `map` says it is.
     if content.form == "lines" and reader.tool != GENERIC:
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     return parted(reader.tool, reader.rows(content, reading), mapping, reading, run)
@@ -106,6 +107,7 @@ def read(
 def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
     """Yield the records; one that another tool's reader knows, and this one does not, is out of place."""
     for record in content.records():
+        # Readers look at the first record alone, so each record is shown as if it were the first.
         alone = replace(content, first=record)
         if not reader.fits(alone):
             other = next((each.tool for each in _all() if each.fits(alone)), None)
@@ -128,6 +130,7 @@ def _reader(
         return found
     if tool is None and records is None:
         fitting = [each for each in _all() if each.fits(content)]
+        # Two readers that know it: whichever we took would be a guess.
         if len(fitting) > 1:
             names = ", ".join(each.tool for each in fitting)
             raise InputError(f"{content.name}: may be a log of {names}; say which: --tool {fitting[0].tool}")
@@ -135,10 +138,13 @@ def _reader(
             return fitting[0]
     if not mapping.keys() & _ASKED:
         raise InputError(f"{content.name}: no reader knows this. {_listing(content, records)}")
+    # Without a question, id or answer named there is nothing to import, so a map of other fields does not
+    # suffice.
     return LogReader(GENERIC, lambda _: True, lambda content, _: _generic(content, mapping, records))
 
 
 def _all() -> Iterator[LogReader]:
+    # Ours first; a plug-in that knows the same logs makes them ambiguous, not its own.
     for name in (*_READERS, *plugin_names("logs")):
         yield _named(name)
 
@@ -164,6 +170,7 @@ def _generic(content: Content, mapping: Mapping[str, Path], records: str | None)
     for where, value in _values(content, _place(content, mapping, records)):
         row = Row(where, record=value)
         if "answer" in mapping and found_at(value, mapping["answer"], where) is None:
+            # A row that failed stays: to leave it out would make the system better than it was.
             row.failed = "no answer"
         yield row
 
@@ -177,8 +184,10 @@ def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -
         return ()
     asked = [path.steps for name, path in mapping.items() if name in _ASKED]
     plain = [list(takewhile(lambda step: isinstance(step, str), steps)) for steps in asked]
+    # What is mapped stands in the lone object itself, so that is the record.
     if any(content.first.at(*map(str, names)) is not None for names in plain):
         return ()
+    # One object may be the one record, or the envelope of many.
     is_record = not mapping and _is_asked(content.first)
     return () if is_record else _longest(content.first)
 
@@ -212,6 +221,7 @@ def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names on the way to the longest list of objects in a value; none if it holds no list."""
     best: tuple[int, tuple[str, ...]] = (0, ())
     waiting = [(record, names)]
+    # A stack of its own, as logs are nested as deep as somebody's agent went.
     while waiting:
         found, path = waiting.pop()
         items = sum(bool(item.keys()) for item in found.each())

@@ -45,6 +45,7 @@ def beside(
     """Who is compared with whom: judges with people, and these with one another; else judges."""
     if people is None:
         return _shared(combinations(judged.items(), 2))
+    # People's files often say no name.
     named = {who or _GOLD: said for who, said in people.items()}
     with_people = _shared((one, other) for one in judged.items() for other in named.items())
     return [*with_people, *_shared(combinations(named.items(), 2))]
@@ -54,6 +55,7 @@ def _shared(
     pairs: Iterable[tuple[tuple[str, Judged], tuple[str, Judged]]],
 ) -> list[tuple[str, Judged, str, Judged]]:
     shared = ((*one, *other) for one, other in pairs if _have_common(one[1], other[1]))
+    # Ten judges make 45 pairs; a page of all would be read by nobody.
     return list(islice(shared, _MOST_PAIRS))
 
 
@@ -97,6 +99,7 @@ def _compared(
         "other": other_name,
         **{key: found[key] for key in ("compared", "queries", "systems", "bias", "coefficients", "labels")},
         **{key: found[key] for key in ("confusion", "by_label", "tau_b", "ranked_by", "failed", "kin")},
+        # All are counted, though only some are listed.
         "disagreements": len(differing),
         "listed": [
             {
@@ -127,6 +130,7 @@ def spending(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Record]:
     for number, judge in enumerate(grades.judges.words):
         statuses = {status: counts[number][status] for status in (*GRADED, *FAILED) if counts[number][status]}
         calls, read, written = notes.spent.get(judge, [0, 0, 0])
+        # Without known calls nothing is said, rather than that it was free.
         price = cost(Usage(read, written), judge.partition("@")[0]) if calls else None
         yield {
             "judge": judge,

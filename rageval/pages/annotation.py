@@ -60,10 +60,12 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
             "the plan holds no texts to label; expected one made with the files that were judged: rageval"
             " label-plan … --answers FILE (--questions, --nuggets, --passages)"
         )
+    # The same person gets the same order each time, another person another one.
     rng = random.Random(f"{plan.sha}/{annotator}")
     contexts: dict[str, int] = {}
     asks = list(_in_order(plan, rng, contexts))
     _seal(asks, rng)
+    # Tells labels that were given in this order from those of a page made anew.
     order = sha256(as_line(asks).encode()).hexdigest()[:16]
     return {
         "plan": plan.sha,
@@ -85,6 +87,7 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
 
 def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> Iterator[_Record]:
     """Yield what is asked, in this annotator's order; `contexts` takes in the texts as they appear."""
+    # Each system comes first equally often: whoever is seen first sets the standard.
     firsts = _balanced(len(plan.systems), len(plan.asked), rng)
     flips = _balanced(2, sum(len(query.asks) for query in plan.asked), rng)
     for number, (query, first) in enumerate(zip(plan.asked, firsts, strict=True), 1):
@@ -92,6 +95,7 @@ def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> 
             context = query.contexts[ask.context or 0]
             place: _Record = {"query_id": query.query_id, "item_id": ask.item_id}
             if ask.pair is not None:
+                # Half of the pairs are shown the other way round, as judges prefer a side, too.
                 shown = ask.pair[::-1] if flips.pop() else ask.pair
                 if shown != ask.pair:
                     context = {_SIDES.get(name, name): text for name, text in context.items()}
@@ -100,6 +104,7 @@ def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> 
                 also = {name: getattr(ask, name) for name in ("importance", "weight", "sentences")}
                 known = {name: value for name, value in also.items() if value is not None}
                 place |= {"run_id": ask.run_id, "aspect": ask.aspect, **known}
+            # Each text is in the page once, however many things are asked of it.
             at = contexts.setdefault(json.dumps(context, sort_keys=True), len(contexts))
             yield {"context": at, "text": ask.text, "query": number, "place": place}
 
@@ -107,11 +112,13 @@ def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> 
 def _within(query: AskedQuery, systems: Sequence[str], first: int, rng: random.Random) -> Iterator[Ask]:
     """Yield what is asked of a query, one answer (or document) after the other, that system's first."""
     groups: dict[tuple[str, str], list[Ask]] = {}
+    # Documents are of no system: each is a group of its own.
     has_documents = not {ask.run_id for ask in query.asks} & set(systems)
     for ask in query.asks:
         groups.setdefault((ask.run_id, ask.item_id if has_documents else ""), []).append(ask)
     order = list(groups)
     rng.shuffle(order)
+    # A stable sort: the chosen system goes to the front, the others stay shuffled.
     order.sort(key=lambda group: group[0] != systems[first])
     for group in order:
         yield from groups[group]
@@ -148,6 +155,7 @@ def _steps(low: float, high: float, whole: bool = False) -> list[float]:
 def _seal(asks: Sequence[_Record], rng: random.Random) -> None:
     """Put in place of each place its sealed form, all of the same length."""
     texts = [json.dumps(ask.pop("place"), ensure_ascii=False).encode() for ask in asks]
+    # The length of a sealed place would tell the system by the length of its name.
     longest = max(map(len, texts), default=0)
     for ask, text in zip(asks, texts, strict=True):
         salt = rng.randrange(_SALTS)
@@ -180,5 +188,6 @@ def places_of(plan: LabelPlan) -> Mapping[tuple[str, str, str, str], AskedQuery]
                 continue
             for shown in (ask.pair, ask.pair[::-1]):
                 for run in shown:
+                    # A pair is judged with either of the two as the subject.
                     found[query.query_id, run, ask.item_id, pair_aspect(*shown)] = query
     return found

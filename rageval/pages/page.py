@@ -31,6 +31,7 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InputError(f"{source}: cannot be read ({reason}); expected {_EXPECTED}") from None
+    # By its mark, without an HTML parser: the block is ours, and `<` is escaped in it.
     _, found, rest = text.partition(OPENING)
     block, closed, _ = rest.partition(CLOSING)
     if not found or not closed:
@@ -59,10 +60,12 @@ _OPTIONAL |= dict.fromkeys(("spending", "topics", "diagnoses"))
 def page(report: Mapping[str, Any], places: int = 4) -> str:
     """Return the page that shows this report."""
     environment = _environment(places)
+    # Its source map would be asked for from the network.
     charts = asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
     scripts = [charts, "\n".join(['"use strict";', *map(asset, _SCRIPTS)])]
     style = "\n".join(map(asset, _STYLES))
     return environment.get_template(_TEMPLATE).render(
+        # The templates are strict about names, so that what a report lacks is there as None.
         report={**_OPTIONAL, **report},
         tables=_tables(report),
         places=places,
@@ -77,6 +80,7 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
     """Return the page of a report that may come from a file: `InputError` if that lacks what a page shows."""
     from jinja2 import UndefinedError
 
+    # Numbers that we computed are whole; only what was read from a file can lack a part.
     read = [each["name"] for each in report["provenance"]["inputs"] if each["role"] == EARLIER]
     try:
         return page(report, places)
@@ -97,9 +101,11 @@ def _environment(places: int) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,
+        # A misspelt name fails in tests, in place of an empty cell that nobody misses.
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # Every value passes here, so that no template can forget it.
         finalize=_shown,
     )
     environment.filters |= {"number": lambda value: _number(value, places), "p": _p}
@@ -110,6 +116,7 @@ def _shown(value: Any) -> Any:
     """Return what a template prints: nothing for None, and every hidden character of a text."""
     if value is None:
         return ""
+    # `is`: Markup is a str, too, and trusted as it is.
     return visible(value) if type(value) is str else value
 
 
@@ -213,6 +220,7 @@ def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
 
 
 def _shade(value: float | None, low: float, high: float) -> int:
+    # All the same: no shade, as there is no better or worse.
     if value is None or high <= low:
         return 0
     return round(_SHADES * (value - low) / (high - low))

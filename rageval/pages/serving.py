@@ -27,6 +27,7 @@ from rageval.text import visible
 
 _HOST = "127.0.0.1"
 _LONGEST = 2**20  # bytes of a request
+# As many as nobody guesses: other users of this computer can reach the port, too.
 _TOKEN_BYTES = 24
 _KEYS = ("query_id", "run_id", "item_id", "aspect")
 _STATUSES = ("ok", "refused")
@@ -50,6 +51,7 @@ class LabelFile:
         self._places = set(places_of(plan))
         self._labels: dict[_Place, Mapping[str, Any]] = {}
         self._lock = Lock()
+        # Before it is read: a change while we read is then seen when the first label is saved.
         self._stamp = _stamp(path)
         if self._stamp is not None and self._stamp[1]:
             for line, record in read_records(str(path), dict[str, Any], "a label"):
@@ -64,6 +66,7 @@ class LabelFile:
         if not isinstance(record, dict):
             raise InputError(f"{where}: expected a label, found {type(record).__name__}")
         place = tuple(str(record.get(key)) for key in _KEYS)
+        # `known` are also the plans that this one extends, whose labels go on counting.
         if place not in self._places or record.get("plan") not in self.plan.known:
             raise InputError(f"{where}: expected a label of this plan")
         if record.get("annotator") != self.annotator or record.get("status") not in _STATUSES:
@@ -82,6 +85,7 @@ class LabelFile:
         given = {self._checked(label, "label"): label for label in labels}
         gone = [tuple(str(place.get(key)) for key in _KEYS) for place in cleared if isinstance(place, dict)]
         with self._lock:
+            # Two windows, or an editor: the later would write over the labels of the other.
             if _stamp(self.path) != self._stamp:
                 raise InputError(
                     f"{visible(str(self.path))}: was changed by another program since it was read"
@@ -118,6 +122,7 @@ class LabelServer(ThreadingHTTPServer):
         self.page = page_to_label(labels.plan, labels.annotator, served=True).encode()
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         try:
+            # This computer only, never a network: labels have an author, and no password.
             super().__init__((_HOST, port), _LabelHandler)
         except OSError as error:
             raise OutputError(f"port {port}: cannot be listened at: {error.strerror or error}") from None
@@ -152,8 +157,10 @@ class _LabelHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         size = self.headers.get("Content-Length", "")
+        # A page of somebody else, open in the same browser, can send requests, but not under our origin.
         if self._asked() != "labels" or self.headers.get("Origin") != self.server.origin:
             self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+        # `isdigit` also holds of digits of other scripts, and `int` of endless ones takes endless time.
         elif not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {_LONGEST:,} bytes")
         else:
@@ -179,7 +186,9 @@ class _LabelHandler(BaseHTTPRequestHandler):
         """Return what is asked for, None for whoever must not know that there is anything."""
         host = self.headers.get("Host", "")
         token, slash, rest = self.path.removeprefix("/").partition("/")
+        # In the same time however much is right, so that the token cannot be guessed letter by letter.
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        # The host is checked against names that resolve to this computer (DNS rebinding).
         return rest if known and slash and f"http://{host}" == self.server.origin else None
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:

@@ -37,6 +37,7 @@ def check_expected(measures: Sequence[object]) -> None:
                 f"{measure}: looks at characters, and its mean over the orders of equal scores is not known;"
                 " choose another rule for ties than 'expected'"
             )
+        # The mean over orders is taken query by query, before the function has all of them.
         if callable(measure.aggregate):
             raise MeasureError(
                 f"{measure}: its queries' values become one by a function, and a function of means is no mean"
@@ -46,6 +47,7 @@ def check_expected(measures: Sequence[object]) -> None:
 
 def spread(measure: Measure, rankings: Sequence[Ranking], tied: Mapping[int, TiedRanking]) -> Spread:
     """Return the mean over all orders, and both ends; `tied` are the queries that have ties, by number."""
+    # Most queries have no ties, and all of their ends are the value itself.
     values = measure.values(rankings)
     if not tied:
         return Spread(values, values, values)
@@ -55,6 +57,7 @@ def spread(measure: Measure, rankings: Sequence[Ranking], tied: Mapping[int, Tie
         mean, *both = _over_orders(measure, ranking)
         expected[number] = mean
         for end, value in zip(ends, both, strict=True):
+            # One query without known ends leaves the whole without them.
             known = known and value is not None
             end[number] = math.nan if value is None else value
     return Spread(expected, *(ends if known else (None, None)))
@@ -66,6 +69,7 @@ def _over_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float | No
         return _over_all_orders(measure, tied)
     parameters = measure.arguments
     mean = measure.values([tied])[0] if ties.mean is None else ties.mean(tied, k=measure.k, **parameters)
+    # The mean is known in closed form, its ends only by trying; too many orders leave them unknown.
     if ties.tried:
         values = [measure.value(order) for order in tied.orders(measure.k) or ()]
         return mean, min(values, default=None), max(values, default=None)
@@ -88,6 +92,7 @@ def _over_all_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float,
 
 def _mean(measure: Measure, values: Sequence[float]) -> float:
     """Return the mean over orders; of shares that will be pooled, a share of the one whole that all have."""
+    # A share that is undefined in some order has no parts to average.
     if measure.aggregate != POOL or any(value != value for value in values):
         return math.fsum(values) / len(values)
     shares = [value for value in values if isinstance(value, Share)]
@@ -107,6 +112,7 @@ def tied_ranks(queries: Iterable[Documents], qrels: Qrels) -> dict[int, list[tup
 
 def _ranks(scores: Sequence[float]) -> list[tuple[int, int]]:
     found, before = [], 0
+    # Sorted: in the file equal scores need not stand together.
     for _, equal in groupby(sorted(scores, reverse=True)):
         size = len(list(equal))
         if size > 1:
@@ -131,6 +137,7 @@ def tied(
         docs = dict(zip(everything[query].ranks, everything[query].documents, strict=True))
         groups = []
         for before, size in several:
+            # Only judged documents are in the ranking; the others of the group count by its size alone.
             inside = [docs.pop(rank) for rank in range(before + 1, before + size + 1) if rank in docs]
             if inside:
                 groups.append(TieGroup(before, size, tuple(inside)))

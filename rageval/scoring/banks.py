@@ -70,6 +70,7 @@ def _nuggets(table: JudgementTable) -> dict[int, dict[int, frozenset[_Nugget]]]:
     """Return the nuggets of each system in queries where not all systems were judged by the same."""
     if "nuggets" not in table.kept:
         several = len(table.runs.words) > 1 and _speaks_of_nuggets(table)
+        # The cheap look first: of millions of judgements nearly all tables are alike.
         alike = not several or _all_alike(table)
         table.kept["nuggets"] = {} if alike else dict(_unlike(table))
     found: dict[int, dict[int, frozenset[_Nugget]]] = table.kept["nuggets"]
@@ -81,6 +82,7 @@ def _all_alike(table: JudgementTable) -> bool:
     first: dict[int, int] = {}
     numbers: dict[tuple[str | None, float | None], int] = {}
     of_code = [numbers.setdefault((said.importance, said.weight), len(numbers)) for said in table.said.words]
+    # Numbers in an array compare at once, where records would be compared one by one.
     kind = array("i", map(of_code.__getitem__, table.row_said))  # rows that speak of nuggets alike
     for answer, query in enumerate(table.query):
         other = first.setdefault(query, answer)
@@ -106,6 +108,7 @@ def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_N
                 nugget = _Nugget(table.row_aspect[row], said.importance, said.weight)
                 by_run.setdefault(table.run[answer], set()).add(nugget)
         everything = set().union(*by_run.values())
+        # An aspect that is there twice has two importances or weights.
         once = len({nugget.aspect for nugget in everything}) == len(everything)
         if not once or any(nuggets != everything for nuggets in by_run.values()):
             yield query, {run: frozenset(nuggets) for run, nuggets in by_run.items()}

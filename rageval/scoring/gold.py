@@ -69,10 +69,12 @@ class Draw:
         if self.plan is None:
             return self
         done = self.plan.drawn(rows, name)
+        # The query at hand is labelled whole when as many things are labelled as were asked of it.
         asked = self.plan.asked[len(done) - 1].judgements if done else 0
         return replace(self, labelled=len(done) - (bool(done) and rows[done[-1]] < asked))
 
     @property
+    # Only where something was left out: a plan that asked every query is a sample of all of them.
     def compares(self) -> frozenset[str]:
         """The systems that a plan was drawn to compare, if it left out where they gave the same answer."""
         return frozenset(self.plan.compare or ()) if self.plan is not None and self.plan.same else frozenset()
@@ -124,6 +126,7 @@ def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) ->
     """Return every query's chance to be chosen, None if they were alike; each labelled one must have one."""
     if draw.chances is None:
         return None
+    # Queries without a label need no chance: nothing is weighed by it.
     unknown = [query for query in labelled if query not in draw.chances]
     if unknown:
         raise InputError(
@@ -165,6 +168,8 @@ def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
         if not isinstance(source, str | os.PathLike) or not can_read_again(source):
             continue
         for line, plan in plans_of_labels(source, limits):
+            # Labels that a plan drew are no uniform sample, and to take them for one would bend every
+            # interval.
             if draw.how == UNSAID:
                 raise UsageError(
                     f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; expected"
@@ -185,9 +190,11 @@ def gold_of_answers(
 ) -> Gold:
     """Return what people said of answers; labels of a plan are held against it."""
     _mind_plan(sources, draw, limits)
+    # In memory there is no file to take the digest of, so it is of the lines it would have.
     lines = () if _are_files(sources) else (as_line(_plain(line)) for _, line in table.each())
     sha = _sha_of(sources if _are_files(sources) else (), lines)
     if draw.plan is not None:
+        # Two annotators of the same thing labelled one thing.
         places = {(line.query_id, line.run_id, line.item_id, line.aspect) for _, line in table.each()}
         draw = draw.by_plan(Counter(str(query) for query, *_ in places), table.name)
     return Gold(replace(draw, name=table.name, sha=sha), table)
@@ -214,6 +221,7 @@ def beside_answers(
             replace(score, people=_people_of(score, scores.run, judged, gold)) for score in scores.scores
         )
         found.append(replace(scores, scores=tuple(with_people)))
+    # Two files that have nothing in common were named by mistake; they are not labels of nothing.
     there = {(run, query) for run, query in _answers_in(judged)}
     theirs = {(run, query) for run, query in _answers_in(people)}
     if not there & theirs:
@@ -235,6 +243,7 @@ def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
             " and cannot be corrected; judge all questions (without --until)"
         )
     _refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
+    # The same file on both sides has no error at all, and would make the narrowest interval there is.
     if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
         raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
 
@@ -253,6 +262,7 @@ def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> Pe
         return People({}, gold.draw)
     ours: dict[str, set[tuple[str, str]]] = {}
     for judge in range(len(judged.judges.words)):
+        # "worst": what the judge failed at he was asked, so it belongs to what people had to label.
         for query, (_, places) in _seen(measure, judged, judged.runs[run], judge, "worst").items():
             ours.setdefault(query, set()).update(places)
     values: dict[str, list[float]] = {}
@@ -261,11 +271,13 @@ def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> Pe
         for query, (value, places) in _seen(measure, table, table.runs[run], judge, "skip").items():
             if query not in ours or not (places or value == value):
                 continue
+            # People and judges may name the answer as a whole differently.
             one_thing = len(ours[query]) <= 1 and len(places) <= 1  # an answer as a whole, by whatever name
             if value == value and (one_thing or places == ours[query]):
                 values.setdefault(query, []).append(value)
             elif places:
                 partly.add(query)
+    # Of several annotators the mean: none of them is the truth.
     means = {query: float(sum(found)) / len(found) for query, found in values.items()}
     return People(means, gold.draw, frozenset(partly - means.keys()))
 
@@ -305,6 +317,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
     """Refuse labels by a judge whose errors they are to tell."""
+    # Without the digest of the prompt: the same model by another prompt is the same author.
     ours = {judge.partition("@")[0] for judge in judges if judge}
     same = [who for who in people if who and who.partition("@")[0] in ours]
     if same:
@@ -342,6 +355,7 @@ def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAU
     found: dict[str, Qrels] = {}
     for number, source in enumerate(sources):
         for who, qrels in _documents(source, limits):
+            # Two files without a judge's name are two people.
             found[who if who not in found else f"{who} {number}"] = qrels
     name = ", ".join(name_of(source) if isinstance(source, str) else _name(source) for source in sources)
     lines = () if _are_files(sources) else (repr(each) for qrels in found.values() for each in qrels)
@@ -385,6 +399,7 @@ def _of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, Qrels]]:
             )
         if not table.said_in(row).is_graded:
             continue
+        # Measures of documents know whole grades only.
         if line.grade is None or line.grade % 1:
             raise InputError(f"{table.where(row)}: expected a whole grade of a document, found {line.grade}")
         place = {"query_id": line.query_id, "doc_id": line.item_id, "nugget_id": line.aspect}
@@ -436,6 +451,7 @@ def _beside_run(
             for query, value in found.scores[at].by_query.items():
                 if query not in ours or query not in judged or value != value:
                     continue
+                # A value is people's where they judged all that the measure sees of what the judge judged.
                 seen = frozenset(ranked.get(query, ())[: score.measure.k]) & ours[query]
                 if seen <= judged[query]:
                     values.setdefault(query, []).append(value)

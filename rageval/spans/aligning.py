@@ -60,6 +60,7 @@ class SourceText:
         """
         end = len(self.text) if end is None else min(end, len(self.text))
         return (
+            # The strictest way that finds anything: a looser one would only add places that are worse.
             list(self._exact(quote, start, end))
             or list(self._folded(quote, start, end))
             or self._by_words(quote, start, end)
@@ -86,10 +87,12 @@ class SourceText:
         """Yield where the text stands but for white space, case and the shape of signs."""
         wanted = folded(quote)[0].strip()
         text, origin = self._shape
+        # Offsets of the text become those of the folded one, which may be shorter or longer.
         first, last = bisect_left(origin, start), bisect_left(origin, end)
         at = text.find(wanted, first, last) if wanted else -1
         while at >= 0:
             to = at + len(wanted)
+            # Behind the last letter, not before the next: folded blanks lie between.
             yield QuotePlace(origin[at], self._with_marks(origin[to - 1] + 1))
             at = text.find(wanted, to, last)
 
@@ -124,6 +127,7 @@ class SourceText:
         _, begins, ends = self._words
         first, last = bisect_left(begins, start), bisect_left(ends, end + 1)
         best: dict[tuple[int, int], float] = {}
+        # Every word with every other takes time with the square of the length.
         align = _aligned if len(wanted) <= _LONG else _chained
         for low, high in self._windows(wanted, first, last):
             found = align(wanted, self._words[0][low:high])
@@ -131,11 +135,13 @@ class SourceText:
                 place = begins[low + found[0]], ends[low + found[1]]
                 best[place] = max(best.get(place, 0.0), found[2] / len(wanted))
         highest = max(best.values(), default=0.0)
+        # Several places that are equally good are all told: to choose one would be a guess.
         return [QuotePlace(*place, highest) for place, score in sorted(best.items()) if score == highest]
 
     def _windows(self, wanted: Sequence[str], first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the stretches of words that most 3-grams of the quote vote for."""
         votes: Counter[int] = Counter()
+        # Words left out or put in move the votes, so nearby ones count together.
         slack = max(_GRAM, len(wanted) // 4)
         for at in range(len(wanted) - _GRAM + 1):
             for place in self._grams.get(tuple(wanted[at : at + _GRAM]), ()):
@@ -161,6 +167,8 @@ def _aligned(wanted: Sequence[str], window: Sequence[str]) -> tuple[int, int, in
         above, row = row, [(0, 0, 0)]
         for at, other in enumerate(window, 1):
             value, number, begin = row[at - 1]
+            # A word skipped on either side costs one; with nothing agreed yet it is free, as the place begins
+            # later.
             found = max(above[at], (value - 1, number, begin) if number else (0, 0, at), key=_value)
             if word == other:
                 value, number, begin = above[at - 1]
@@ -182,6 +190,7 @@ def _chained(wanted: Sequence[str], window: Sequence[str]) -> tuple[int, int, in
     for at in range(len(wanted) - _GRAM + 1):
         # From the last place to the first, so that no chain takes two places for one 3-gram.
         for place in reversed(there.get(tuple(wanted[at : at + _GRAM]), ())):
+            # The longest chain by patience sorting, as for a longest rising subsequence.
             length = bisect_left(ends, place)
             links.append((at, place, tops[length - 1][0] if length else -1))
             ends[length : length + 1] = [place]
@@ -193,6 +202,7 @@ def _chained(wanted: Sequence[str], window: Sequence[str]) -> tuple[int, int, in
     while link >= 0:
         at, place, link = links[link]
         chain.append((at, place))
+    # 3-grams overlap; each word of the quote counts once.
     covered = {word for at, _ in chain for word in range(at, at + _GRAM)}
     return chain[-1][1], chain[0][1] + _GRAM - 1, len(covered)
 
@@ -217,9 +227,11 @@ def folded(text: str) -> tuple[str, Sequence[int]]:
                 origin.append(at)
             was_blank = True
             continue
+        # Nearly all letters are ASCII, and normalizing each would take ten times as long.
         new = letter.lower() if letter.isascii() else _plain(letter)
         letters.extend(new)
         origin.extend([at] * len(new))
+        # A sign that vanishes between blanks does not part them into two.
         was_blank = was_blank and not new
     return "".join(letters), origin
 

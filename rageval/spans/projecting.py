@@ -56,6 +56,7 @@ class Overlap(NamedTuple):
 
     def holds(self, overlap: int, length: int) -> bool:
         """Return whether a chunk with so much of a span of this length holds it."""
+        # "any" has a least share of 0, which without the first half would hold of chunks elsewhere.
         return overlap > 0 and overlap / length >= self.share
 
 
@@ -172,6 +173,7 @@ def projected(
             f"{gold.name}: {_stale_words(gone, len(gold.spans))}; have what stands there now judged and"
             " anchored anew, or say --stale drop (stale='drop' in Python) to leave them out"
         )
+    # Nuggets without a span stand in no source, and are found in no chunk.
     cut = {span.doc_id for span in fresh if span.doc_id}
     if cut and not cut & set(chunks.docs):
         raise InputError(
@@ -204,6 +206,7 @@ def _meet(found: Projected, query: str, nugget: str, spans: Sequence[Span]) -> N
             elif span.wide:
                 may.add(chunk)
     grades = found.grades.setdefault(query, {})
+    # A nugget that no chunk holds must still be known, or recall would leave it out of what there is.
     grades[nugget] = held or {nearest or found.chunks.ids[0]: 0}
     for chunk in may - held.keys():
         found.undecided.setdefault(query, {}).setdefault(chunk, set()).add(nugget)
@@ -236,6 +239,8 @@ def _as_of_now(gold: SpanFile, sources: Sources) -> tuple[list[Span], list[Span]
             gone.append(span)
             continue
         known = gold.sources.get(span.doc_id)
+        # A source that has changed elsewhere may hold the span at its old place by chance; then the quote
+        # decides.
         is_same = known is None or known == sources.digest(span.doc_id)
         if is_same and _stands(span, sources.text(span.doc_id)):
             fresh.append(span)
@@ -252,8 +257,10 @@ def _as_of_now(gold: SpanFile, sources: Sources) -> tuple[list[Span], list[Span]
 def _stands(span: Span, text: SourceText) -> bool:
     """Return whether a span's text stands where it says."""
     there = text.text[span.start : span.end]
+    # Slices that reach beyond the end are cut off without an error.
     if len(there) < span.end - span.start or any(end > len(text.text) for _, end in span.also):
         return False
+    # Where texts may not be passed on, a span holds only the digest of its quote.
     return digest(there) == span.sha256 if span.sha256 else there == span.quote
 
 
@@ -264,6 +271,7 @@ def _again(span: Span, text: SourceText) -> Span | None:
     places = text.places(span.quote)
     if not places:
         return None
+    # Edits before it move a text a little; a copy of it stands far away.
     nearest = min(places, key=lambda place: (abs(place.start - span.start), place.start))
     return spanning(span, text, nearest.start, nearest.end)
 
@@ -346,6 +354,7 @@ def project(
 
 def qrels_of(found: Projected) -> Qrels:
     """Return the judgements that spans come to; a chunk that nobody can decide on is not judged."""
+    # Of a chunk that may hold one nugget nothing is said at all: judged by halves it would count as judged.
     rows = [row for row in qrel_rows(found) if row[2] not in found.undecided.get(row[0], ())]
     there = {(query, nugget) for query, nugget, _, _ in rows}
     listed = [(query, nugget) for query, nuggets in found.grades.items() for nugget in nuggets]

@@ -73,6 +73,7 @@ def pearson(one: Float, other: Float) -> float:
         return math.nan
     first, second = one - one.mean(), other - other.mean()
     whole = math.sqrt(float(first @ first)) * math.sqrt(float(second @ second))
+    # Rounding can carry a perfect correlation beyond 1, which no reader expects.
     return min(1.0, max(-1.0, float(first @ second) / whole)) if whole else math.nan
 
 
@@ -109,6 +110,7 @@ def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
         second.add(right)
         share = len(first & second) / depth
         total += p**depth * share
+    # Extrapolated: below the last rank the overlap is taken to stay as it is there.
     return p ** len(one) * share + (1 - p) / p * total
 
 
@@ -130,6 +132,7 @@ def rank_intervals(
     if number < 2:
         return low, high
     mean = columns.mean()
+    # All columns by the same draws: topics that are hard for one system are so for the others.
     drawn = _means(_times(columns.units, resamples, seed), columns.sums(), columns.sizes()) - mean
     for at in range(number):
         others = np.delete(np.arange(number), at)
@@ -137,6 +140,7 @@ def rank_intervals(
         half = _half_widths(apart, drawn[:, [at]] - drawn[:, others], level)
         # What is not known (a run without a value, one topic in common) is neither better nor worse.
         difference = mean[at] - mean[others]
+        # Each system that is surely better pushes its best rank down by one, each that is worse its worst up.
         low[at] += int((difference < -half).sum())
         high[at] -= int((difference > half).sum())
     return low, high
@@ -162,6 +166,7 @@ def _half_widths(differences: Sample, noise: Float, level: float) -> Float:
     coarse = is_coarse(differences)
     if coarse.any():
         half[coarse] = np.maximum(half, _floor(differences, level, _span(differences)))[coarse]
+    # From one topic nothing can be told, and the rank may be any.
     half[units < 2] = np.inf
     return half
 

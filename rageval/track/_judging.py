@@ -39,6 +39,7 @@ def pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[
     place = plan.out / LABEL
     if plan.label is not None:
         lines = list(_labels(plan, submissions, found, say))
+        # Byte for byte: labels name the plan by its digest, and those of another plan are refused.
         if place.is_file() and place.read_bytes() != "".join(f"{line}\n" for line in lines).encode():
             raise UsageError(
                 f"{visible(str(place))}: is another plan, and a plan must not change once people label;"
@@ -60,6 +61,7 @@ def _cited(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
     found: _Pool = {}
     for each in submissions:
         for answer in read_answers(str(plan.folder / each.file)):
+            # In the order of the text, which stands in for a rank where nothing was ranked.
             cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
             docs = found.setdefault(answer.query_id, {})
             for rank, doc in enumerate(cited, 1):
@@ -97,6 +99,7 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
                     )
                 )
     systems = tuple(dict.fromkeys(ask.run_id for of in asks.values() for ask in of))
+    # Fewer topics than were asked for: then all of them.
     number = min(plan.label or 0, len(asks))
     if not number:
         raise InputError(f"--label: there is nothing to label by {rubric.name}")
@@ -130,9 +133,12 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
         files.append(f"{FOLDER}/{rubric.name}.jsonl")
         write_lines(plan.out / files[-1], map(judgement_line, said))
         failed = sum(row.get("status", "ok") not in _FINE for row in said)
+        # Written all the same: what was paid for stays, and only what failed is asked again.
         lost += failed
         say(f"judge: {len(said):,} judgements by {rubric.name}" + (f", {failed:,} failed" if failed else ""))
     for number, path in enumerate(plan.judgements, 1):
+        # Copied, so that the archive holds what the scores rest on; by number, as two files may have one
+        # name.
         files.append(f"{FOLDER}/given-{number}.jsonl")
         write_lines(plan.out / files[-1], _copied(path))
     if not files and plan.qrels is None:
@@ -141,6 +147,7 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
             f"nothing is judged yet: expected --rubric NAME with --judge JUDGE, or {there}; what there is to"
             f" judge stands in {visible(str(plan.out / POOL))} (--label N draws topics for people)"
         )
+    # After all rubrics: one command more asks again for everything that failed.
     if lost and plan.on_missing == "error":
         raise MissingJudgements(
             f"{lost:,} judgements failed: give the command again to ask for them again, or say --on-missing"

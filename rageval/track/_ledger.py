@@ -55,6 +55,8 @@ class DoneStages:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._done: dict[str, dict[str, Any]] = {}
+        # A ledger that cannot be read knows of nothing: the stages are done once more, and it is written
+        # anew.
         with suppress(OSError, ValueError, RecursionError):
             found = json.loads((folder / NAME).read_bytes())
             found = found if isinstance(found, dict) else {}
@@ -67,6 +69,7 @@ class DoneStages:
     def is_done(self, stage: str, key: str) -> bool:
         """Return whether the stage was done of the same, and what it made is as it was."""
         done = self._done.get(stage)
+        # The key is of what a stage is made of, the digests of what it made: both must be as they were.
         if done is None or done.get("key") != key:
             return False
         return all(
@@ -77,6 +80,7 @@ class DoneStages:
     def forget(self, stage: str) -> None:
         """Take the stage for not done, while it is done anew."""
         if stage in self._done:
+            # Its files stay listed, so that what is left over can be removed when it is done.
             self._done[stage]["key"] = ""
             self._write()
 
@@ -84,6 +88,7 @@ class DoneStages:
         """Note that the stage is done; remove what it made before and makes no more."""
         made = {name: digest(self.folder / name) for name in files}
         for name in self._done.get(stage, {}).get("files", {}):
+            # The ledger is a file that anybody can edit: nothing outside of the folder is removed for it.
             if name not in made and _is_inside(name):
                 with suppress(OSError):
                     (self.folder / name).unlink()

@@ -33,6 +33,7 @@ def parsed(plan: TrackPlan) -> list[Any]:
     found = parse_measures(plan.measures)
     for measure in found:
         of_answers = isinstance(measure, Measure) and measure.of_answers
+        # Before anything is judged or paid for.
         if of_answers == plan.is_of_runs:
             what = "judged answers" if of_answers else "runs"
             raise UsageError(f"{measure} scores {what}, and --track {plan.track} is of the other")
@@ -65,6 +66,7 @@ def _of_answers(plan: TrackPlan, submissions: Sequence[Submission], files: Seque
         on_missing=plan.on_missing,
     )
     known = {each.run for each in submissions}
+    # Judgements made elsewhere may be of systems that did not hand in.
     kept = [scores for run, scores in found.items() if run in known]
     if not kept:
         shown = ", ".join(map(visible, list(found)[:3]))
@@ -90,6 +92,7 @@ def _judged(files: Sequence[Path]) -> Iterator[Qrel]:
     """Yield judgements of documents; one that failed is missing."""
     for path in files:
         for line, row in read_records(str(path), dict[str, Any], "judgements of documents"):
+            # Not judged, that is; a grade of 0 would say that somebody looked.
             if row.get("status", "ok") not in _FINE:
                 continue
             grade = row.get("grade")

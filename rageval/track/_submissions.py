@@ -67,6 +67,7 @@ def checked(folder: Path, track: str, topics: Any) -> tuple[list[Submission], li
     for path in files_in(folder):
         name = path.relative_to(folder).as_posix()
         one, findings = _checked(path, name, track, topics)
+        # Scores are kept by the run's name; the second would take the place of the first.
         if one.valid and one.run in owners:
             message = f"a second run called {visible(one.run)}, the first is {visible(owners[one.run])}"
             one = msgspec.structs.replace(one, valid=False, errors=one.errors + 1, first=message)
@@ -85,6 +86,7 @@ def _checked(path: Path, name: str, track: str, topics: Any) -> tuple[Submission
     try:
         result = validation(str(path), track, topics)
         for finding in result:
+            # The first error is kept however many warnings came before it.
             if len(said) < _MOST or (finding.level == ERROR and not errors):
                 said.append(_Said(name, finding.line, finding.level, finding.message))
             errors = result.errors
@@ -93,6 +95,7 @@ def _checked(path: Path, name: str, track: str, topics: Any) -> tuple[Submission
             run, number = _named(path, track)
     except InputError as error:
         errors += 1
+        # Only the first line, and without the organiser's path, as participants read it.
         said.append(_Said(name, 1, ERROR, str(error).split("\n")[0].replace(str(path), name)))
     first = next((each.message for each in said if each.level == ERROR), "")
     return Submission(name, run, not errors, errors, warnings, number, digest(path), first), said
@@ -111,6 +114,7 @@ def _named(path: Path, track: str) -> tuple[str, int]:
     runs: dict[str, int] = {}
     for answer in read_answers(str(path)):
         runs[answer.run_id] = runs.get(answer.run_id, 0) + 1
+    # The leaderboard has a row a file, so a file is of one run.
     if len(runs) != 1:
         shown = ", ".join(map(visible, list(runs)[:3])) or "none"
         raise InputError(f"holds answers of {len(runs)} runs ({shown}), expected one run a file")
@@ -154,6 +158,7 @@ def named_alike(names: Iterable[str]) -> dict[str, str]:
     taken: set[str] = set()
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
+        # In lower case: some disks take A and a for the same name.
         if plain != name or plain.lower() in taken:
             plain = f"{plain}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}".strip(
                 "-"
