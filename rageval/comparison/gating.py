@@ -485,11 +485,16 @@ def _doubts(found: Decision, common: _Common, settings: GateSettings) -> Iterato
     unseen = common.candidate.unseen
     if unseen is not None and unseen > _MOST_UNSEEN:
         yield f"no document is judged in {unseen:.0%} of the questions"
-    if ours.unjudged is not None and theirs.unjudged is not None:
+    if ours.unjudged is not None and theirs.unjudged is not None and _look_as_deep(ours, theirs):
         shares = ours.unjudged, theirs.unjudged
         far = max(shares) >= _HOLES and abs(shares[0] - shares[1]) > _HOLES_APART
         if far and not found.field and not _holds_whatever(found, ours, theirs, settings):
             yield f"{shares[0]:.0%} of the top is unjudged, and {shares[1]:.0%} of the baseline's"
+
+
+def _look_as_deep(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
+    """Return whether the shares of unjudged documents are of the same top: by the same measures."""
+    return ours.measures.keys() == theirs.measures.keys()
 
 
 def _holds_whatever(
@@ -535,6 +540,24 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
         )
     if common.is_same(common.queries):
         yield "candidate and baseline are the same in every question"
+    yield from _said_of_questions(common)
+    judged = [name for name, pair in common.scores.items() if pair[0].basis and pair[0].people is None]
+    if judged:
+        said = f"{', '.join(judged)} {BY_THIS_JUDGE} (--gold, people's labels, puts it in)"
+        yield f"judge error not included: {said}"
+    ours, theirs = common.candidate.header.known, common.baseline.header.known
+    if ours and theirs and ours != theirs:
+        yield "the file of the questions is another one than the baseline's"
+    header = common.baseline.header
+    if header.unjudged and not _look_as_deep(common.candidate.header, header):
+        yield "the baseline has other measures, too, so its share of unjudged documents says nothing here"
+    for each in found:
+        if each.why and each.verdict != INFORMS:
+            yield f"{each.measure}, {visible(each.place)}: {each.why}"
+
+
+def _said_of_questions(common: _Common) -> Iterator[str]:
+    """Yield which questions are compared with nothing, or only in part."""
     for what, queries in (
         ("of the baseline are gone", common.gone),
         ("are new, and compared with nothing", common.new),
@@ -550,13 +573,3 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
         undefined = common.undefined(name)
         if undefined:
             yield f"{name}: {len(undefined):,} questions have a value in one of the two only"
-    judged = [name for name, pair in common.scores.items() if pair[0].basis and pair[0].people is None]
-    if judged:
-        said = f"{', '.join(judged)} {BY_THIS_JUDGE} (--gold, people's labels, puts it in)"
-        yield f"judge error not included: {said}"
-    ours, theirs = common.candidate.header.known, common.baseline.header.known
-    if ours and theirs and ours != theirs:
-        yield "the file of the questions is another one than the baseline's"
-    for each in found:
-        if each.why and each.verdict != INFORMS:
-            yield f"{each.measure}, {visible(each.place)}: {each.why}"

@@ -263,6 +263,10 @@ def test_unseen_questions_and_holes_that_differ_forbid_a_claim() -> None:
     assert "no document is judged in 11%" in told(side(now, unseen=0.11), base).overall[0].why
     for share, verdict in ((0.24, "ship"), (0.26, "inconclusive")):
         assert told(side(now, unjudged=share), side(base, unjudged=0.2)).verdict == verdict
+    other = side({"coverage": base, "recall": base}, unjudged=0.2)  # perhaps of a deeper top
+    found = told(side(now, unjudged=0.6), other)
+    assert found.verdict == "ship"
+    assert any("share of unjudged documents says nothing" in remark for remark in found.remarks)
     ends = {"bounds": {"coverage": (0.49, 0.51)}}
     assert told(side(now, unjudged=0.4, **ends), side(base, unjudged=0.2, **ends)).verdict == "ship"
 
