@@ -622,6 +622,11 @@ class JudgementTable:
                 self.facts_of(run, query).assigned = True
             for run, query in judged.matched:
                 self.facts_of(run, query)
+                if (run, query) in self.matched:
+                    raise InputError(
+                        f"{name}: run {visible(run)}, query {visible(query)}: a second report, judged before;"
+                        " expected one"
+                    )
             self.matched.update({place: (lines[0] if lines else 0, found)
                                  for place, found in judged.matched.items()})  # fmt: skip
             unknown.update(judged.unknown)

@@ -152,6 +152,11 @@ class TestByHand:
             ("FIRST_INSTANCE 0", "yes", "ok"), ("NEEDS_CITATION 0", None, "error")
         }  # fmt: skip
 
+    def test_a_second_report_is_refused(self, tmp_path: Path) -> None:
+        judged = written(tmp_path, "r.judgments.jsonl", report("7"), report("7", key="sentence_judgments"))
+        ran = command(judged, "-m", "citation_support")
+        assert (ran.exit_code, "run r, query 7: a second report" in ran.output) == (2, True)
+
     @pytest.mark.parametrize(
         ("change", "says"),
         [
