@@ -18,12 +18,14 @@ from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
-from rageval.statistics.bootstrap import FEW, expanded, intervals, ranges_of
+from rageval.statistics.bootstrap import FEW, RESAMPLES, expanded, intervals, ranges_of
 from rageval.statistics.rankings import RBO_P, pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
 from rageval.statistics.samples import Float
 from rageval.text import visible
 
 CUTOFFS = (4, 10)
+# What intervals of standings are made with, for whoever wants to make them again.
+HOW = f"{LEVEL:.0%} from {RESAMPLES:,} resamples of topics, seed {SEED}"
 _FEWEST_RUNS = 3
 _RESAMPLES = 1000
 _ROUNDED = 1e-3  # what means of rounded values may be off by

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.answers import read_answers
+from rageval.files.jsonl import first_record
 from rageval.files.judgements import judgement_line
 from rageval.files.limits import DEFAULT
 from rageval.files.opening import BOM, chunks
 from rageval.files.writing import write_lines
-from rageval.judges.material import Material, gathered, tasks
+from rageval.judges.material import DOCUMENTS, Material, gathered, tasks
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.text import visible
 from rageval.track._ledger import source_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 POOL, LABEL = "pool.jsonl", "label.jsonl"
 FOLDER = "judgements"
 _FINE = ("ok", "repaired")
+_OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
 _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 _Say = Callable[[str], None]
 
@@ -140,7 +142,7 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
         # Copied, so that the archive holds what the scores rest on; by number, as two files may have one
         # name.
         files.append(f"{FOLDER}/given-{number}.jsonl")
-        write_lines(plan.out / files[-1], _copied(path))
+        write_lines(plan.out / files[-1], _copied(path, {each.run for each in submissions}, say))
     if not files and plan.qrels is None:
         there = "--qrels FILE" if plan.is_of_runs else "--judgements FILE"
         raise MissingJudgements(
@@ -156,7 +158,15 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
     return files
 
 
-def _copied(path: str) -> Iterator[str]:
-    """Yield the lines of judgements that were made elsewhere."""
+def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
+    """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
+    others, known = 0, {*runs, *_OF_NO_RUN}
     for text in chunks(path, DEFAULT.for_records()):
-        yield from text.removeprefix(BOM).decode("utf-8", "replace").splitlines()
+        for line in text.removeprefix(BOM).decode("utf-8", "replace").splitlines():
+            record = first_record(line.encode()) if '"run_id"' in line else None
+            if record is not None and str(record.get("run_id", "")) not in known:
+                others += 1
+            else:
+                yield line
+    if others:
+        say(f"judge: {others:,} lines of {visible(path)} are of runs that are not scored, and left out")

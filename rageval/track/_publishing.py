@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval.comparison.leaderboards import Standing
+from rageval.comparison.leaderboards import HOW, Standing
 from rageval.files.jsonl import read_records
 from rageval.files.leaderboards import ALL
 from rageval.files.nuggets import read_nuggets
@@ -231,6 +231,7 @@ def _mark(row: Mapping[str, Any]) -> str:
 def _made(plan: TrackPlan) -> Iterator[tuple[str, str]]:
     yield "track", plan.track
     yield "rageval", __version__
+    yield "intervals", HOW
     for name in dict.fromkeys(plan.rubrics):
         yield "rubric", f"{name}@{rubric_named(name).digest}"
     for judge in plan.judges:
@@ -291,6 +292,7 @@ def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
         "rageval": __version__,
         "track": plan.track,
         "measures": plan.measures,
+        "intervals": HOW,
         "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
         "judges": list(map(_without_folder, plan.judges)),
         "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},

@@ -233,7 +233,14 @@ class TestAnswers:
         ]
         rows[-1] |= {"status": "error"}
         del rows[-1]["label"]
-        Path("people").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        gone = {
+            "query_id": "1",
+            "run_id": "withdrawn",
+            "aspect": "0",
+            "status": "error",
+            "judge": "person:ann",
+        }
+        Path("people").write_text("".join(json.dumps(row) + "\n" for row in [gone, *rows]))
         plan = changed(plan, judgements=("people",))
         with pytest.raises(MissingJudgements, match="none: 1 judgement"):
             organise(plan)
