@@ -29,6 +29,7 @@ USUAL = {
 }
 FORMULA = "{code-block} none\n:class: formula\n"
 RUNS = "run.trec qrels.nugget"
+SPANS = "run.trec spans.jsonl --chunks new.jsonl --sources sources.jsonl"
 JUDGED = {
     "nuggets": "assignments.jsonl",
     "crag": "crag.judged.jsonl",
@@ -38,6 +39,7 @@ JUDGED = {
     "words": "rag24.jsonl",
 }
 WITHOUT_SAMPLES = (  # unlike the rest of their families
+    *("bank_precision", "bank_recall", "bank_groundedness", "audit_share", "healthbench_score"),
     "rubric_score",
     "rank_score",
     "lexical_recall",
@@ -155,7 +157,7 @@ def facts(measure: Measure) -> str:
     name, _ = family(sys.modules[measure.function.__module__])
     rows = [
         ("Family", f"[{name}](index.md)"),
-        ("Scores", "judged answers" if measure.of_answers else "runs, by judgements of documents"),
+        ("Scores", scored(measure)),
         ("Better", plain(measure.directions)),
         ("Also called", ", ".join(f"`{name}`" for name in also)),
         ("Short names", ", ".join(f"`{name}`" for name in short)),
@@ -165,13 +167,20 @@ def facts(measure: Measure) -> str:
     return table(("", ""), [row for row in rows if row[1]])
 
 
+def scored(measure: Measure) -> str:
+    """What it scores."""
+    if measure.of_spans:
+        return "runs, by [spans of sources](../spans.md)"
+    return "judged answers" if measure.of_answers else "runs, by judgements of documents"
+
+
 def on_samples(measure: Measure) -> str:
     """The command on the sample data, and what it really prints."""
     module = measure.function.__module__.rpartition("._")[2]
-    files = JUDGED.get(module, "") if measure.of_answers else RUNS
+    files = JUDGED.get(module, "") if measure.of_answers else SPANS if measure.of_spans else RUNS
     if not files or measure.name in WITHOUT_SAMPLES:
         return ""
-    folder = "examples/data/answers/" if measure.of_answers else "examples/data/"
+    folder = "examples/data/" + ("answers/" if measure.of_answers else "spans/" * measure.of_spans)
     words = [folder + word if "." in word else word for word in files.split()]
     words += ["-m", str(measure @ 10 if measure.takes_k else measure)]
     with chdir(ROOT):
