@@ -36,7 +36,7 @@ class GateSettings:
         `worse`: what is surely worse, and by more than the margin as far as is seen; `beyond-margin`: what is
         surely worse by more than the margin.
     judge_changed
-        Another judge or rubric than the baseline's is an `error`; if `allow`ed, nothing is claimed.
+        Another judge or rubric than the baseline's is an `error`; with `allow` nothing is claimed.
     fail_under
         {measure: least mean of the candidate}, whatever the baseline has.
     level

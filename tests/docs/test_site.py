@@ -28,7 +28,7 @@ for package in ("sphinx", "furo", "myst_parser"):
 
 DOCS = ROOT / "docs"
 BESIDE = ("README.md", "CITATION.cff", "examples", "rageval", "tests")  # what the pages are made of
-PUBLIC = ("", ".building", ".comparison", ".datasets", ".judges", ".parallel", ".testing")
+PUBLIC = ("", ".building", ".comparison", ".datasets", ".judges", ".parallel", ".spans", ".testing")
 SHOWN = ("script", "img", "iframe", "source", "link")  # what a browser fetches by itself
 
 
