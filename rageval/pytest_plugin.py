@@ -108,6 +108,7 @@ class Rageval:
         """
         from rageval.verbs import gate
 
+        __tracebackhide__ = True
         config = self._request.config
         report = gate(candidate, qrels, **_with_policy(config, measures, options))
         config.stash[_SESSION].told.append([self._request.node.nodeid, report.verdict, str(report)])
@@ -165,9 +166,8 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
         )
     if isinstance(settled.get("baseline"), str):
         settled["baseline"] = os.path.join(os.path.dirname(policy.path), settled["baseline"])
-    if isinstance(settled.get("fail_under"), list):
-        pairs = [text.rpartition("=") for text in settled["fail_under"]]
-        settled["fail_under"] = {name: float(value) for name, _, value in pairs}
+    if "fail_under" in settled:
+        settled["fail_under"] = _floors(settled["fail_under"], policy)
     options = {**settled, **said, **({} if measures is None else {"measures": measures})}
     for name in ("measures", "baseline", "margin"):
         if name not in options:
@@ -175,6 +175,17 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
                 f"rageval.gate: expected {name}, in the test or in rageval.toml under [gate]"
             )
     return options
+
+
+def _floors(said: Any, policy: Policy) -> dict[str, float]:
+    """Return {measure: limit} out of texts MEASURE=VALUE."""
+    pairs = [str(text).rpartition("=") for text in (said if isinstance(said, list) else [said])]
+    try:
+        return {name: float(value) for name, _, value in pairs}
+    except ValueError:
+        raise pytest.UsageError(
+            f"{policy.path}: [gate]: fail-under: expected MEASURE=VALUE, found {said!r:.80}"
+        ) from None
 
 
 def _inconclusive(config: pytest.Config, table: str) -> None:

@@ -156,11 +156,15 @@ def gate(
     """
     from rageval.comparison import GateSettings, gate_sides, gating
     from rageval.files.baselines import read_baseline
+    from rageval.measures.parsing import parse_measure
     from rageval.scoring.answers import AnswerRules
     from rageval.scoring.evaluation import Rules
 
     own = GateSettings.__dataclass_fields__
     chosen: dict[str, Any] = {name: value for name, value in options.items() if name in own}
+    if "fail_under" in chosen:
+        floors = chosen["fail_under"].items()
+        chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
     known = AnswerRules.__dataclass_fields__ if qrels is None else Rules.__dataclass_fields__
     _refuse(rules, [*known, *own])

@@ -177,9 +177,16 @@ def test_repeats_are_answers_to_one_question(suite: Suite) -> None:
         ("def test_it(rageval):\n    rageval.record('x')", "", "no question; mark the test", 1),
         ("def test_it(rageval):\n    rageval.gate('x', 'y')", "", "expected measures, in the test or in", 1),
         (gating("same"), "[gate]\nby = 'domain'\n", "[gate]: by: is for the command", 1),
+        (gating("same"), "[gate]\nfail-under = 'recall@5=high'\n", "expected MEASURE=VALUE", 1),
+        (
+            gating("same"),
+            "[gate]\nfail-under = 'R@5=0.9'\n",
+            "recall@5 is 0.7139, below 0.9 (--fail-under)",
+            1,
+        ),
         (recording(), "[gate]\nmargn = 1\nbaseline = 'gold/base.jsonl'\n", "unknown key 'margn'", 1),
     ],
-    ids=range(7),
+    ids=range(9),
 )
 def test_mistakes_are_said(suite: Suite, test: str, policy: str, said: str, code: int) -> None:
     Path("rageval.toml").write_text(policy)
