@@ -18,7 +18,7 @@ import msgspec
 from rageval.errors import InputError, MissingPackage
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import JSON, PARSERS, READS, SCHEMA, require_quick
-from rageval.judges._templates import ITEMS, WAYS, names_in, template_of
+from rageval.judges._prompts import ITEMS, WAYS, names_in, template_of
 from rageval.judges._verdicts import KINDS
 
 UNITS = (

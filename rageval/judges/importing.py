@@ -21,6 +21,7 @@ from rageval.judges._prompt_files import (
     read_prompt_file,
     yaml_texts,
 )
+from rageval.judges._prompts import names_in, template_of
 from rageval.judges._rubric_file import (
     Examples,
     Prompt,
@@ -31,7 +32,6 @@ from rageval.judges._rubric_file import (
     sha256_of,
     with_file,
 )
-from rageval.judges._templates import names_in, template_of
 from rageval.judges.rubric import rubric_named
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"

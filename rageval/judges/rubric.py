@@ -28,7 +28,21 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import PARSERS, SCHEMA, ReplyRules
-from rageval.judges._prompts import FENCE, Mark, Part, as_data, by_author
+from rageval.judges._prompts import (
+    FENCE,
+    ITEMS,
+    WAYS,
+    Mark,
+    Part,
+    as_data,
+    by_author,
+    fenced_prompt,
+    fences_said,
+    item_prompt,
+    names_in,
+    plain_prompt,
+    template_of,
+)
 from rageval.judges._prompts import Prompt as Parts
 from rageval.judges._rubric_file import (
     FIRST_STAGES,
@@ -42,16 +56,6 @@ from rageval.judges._rubric_file import (
     rubric_file_of,
     trimmed,
     with_file,
-)
-from rageval.judges._templates import (
-    ITEMS,
-    WAYS,
-    fenced_prompt,
-    fences_said,
-    item_prompt,
-    names_in,
-    plain_prompt,
-    template_of,
 )
 from rageval.judges._verdicts import KINDS, RubricScale, Verdict, read_object
 from rageval.judges.base import JSON_FORM, SCHEMA_FORM, TEXT_FORM, Request

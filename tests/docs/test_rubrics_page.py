@@ -14,8 +14,8 @@ import pytest
 from fair_judge import said, write_lines
 from rageval.cli.rubrics import _SOURCES
 from rageval.judges._parsers import READS
+from rageval.judges._prompts import ITEMS, WAYS
 from rageval.judges._rubric_file import RubricFile
-from rageval.judges._templates import ITEMS, WAYS
 from rageval.judges.importing import SOURCES
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.testing import Asked, LlmServer, Saying

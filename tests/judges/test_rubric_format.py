@@ -18,8 +18,8 @@ import pytest
 from fair_judge import said, write_lines
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
+from rageval.judges._prompts import names_in, template_of
 from rageval.judges._rubric_file import RubricFile, as_toml, content_of
-from rageval.judges._templates import names_in, template_of
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, ScriptedModel
