@@ -133,9 +133,14 @@ def _qrels(content: bytes) -> None:
 
 
 def _judgements(content: bytes) -> None:
+    from rageval.errors import InputError, UsageError
     from rageval.scoring.answers import evaluate_answers, read_judgements
 
-    evaluate_answers("crag_score", read_judgements(_file(content)), on_missing="worst")
+    measures = "crag_score citation_precision argue_f1 dragun_support document_recall sentence_share"
+    table = read_judgements(_file(content))
+    for name in measures.split():
+        with suppress(UsageError, InputError):
+            evaluate_answers(name, table, on_missing="worst")
 
 
 _SOURCE = "Good evening. “If I were smart”, I’d go home.\r\nGood evening."  # which spans and chunks are of

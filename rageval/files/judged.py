@@ -480,7 +480,10 @@ _NAME = re.compile(r"(\.judgments)?\.tsv(\.\w+)?$")
 
 
 def _header(line: str) -> list[str]:
-    return [name.strip().lower() for name in next(csv.reader([line]), [])]
+    try:
+        return [name.strip().lower() for name in next(csv.reader([line.rstrip("\r")]), [])]
+    except csv.Error:  # no header of a table
+        return []
 
 
 def _is_annotations(line: bytes) -> bool:

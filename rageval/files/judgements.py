@@ -26,7 +26,7 @@ from rageval.files.answers import is_report, read_answers
 from rageval.files.jsonl import as_line, first_record, read_batches
 from rageval.files.judged import Match, is_judged, read_judged
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of_stream
+from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of, start_of_stream
 from rageval.records import Answer, Qrel
 from rageval.text import RULES, problem_of_id, visible
 
@@ -853,7 +853,7 @@ def _start(source: Source, limits: Limits) -> bytes:
         return start_of_stream(sys.stdin.buffer)
     if isinstance(source, str | os.PathLike):
         return head(source, limits.for_records())
-    return start_of_stream(source)
+    return start_of_stream(source) or start_of(source, limits)
 
 
 def _kind_by(start: bytes, source: Source) -> str:
