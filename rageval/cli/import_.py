@@ -101,6 +101,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
             named |= _of_policy(word)
     mapping = {name: path for name, path in named.items() if name not in _SETTINGS}
     mapping |= {name: path.text for name, path in mapping_of(words).items()}
+    # The policy first: what is typed counts more.
     settings = {name: named[name] for name in _SETTINGS if name in named}
     typed = {name: options["runs" if name == "run" else name] for name in _SETTINGS}
     settings |= {name: value for name, value in typed.items() if value}

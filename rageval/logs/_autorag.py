@@ -50,7 +50,7 @@ def _contexts(cells: dict[str, Any], where: str) -> list[Passage]:
 
 def _relevant(gold: Any, where: str) -> list[list[str]]:
     """Return lists of documents of which any one is enough: each is a nugget."""
-    groups = gold if isinstance(gold, list) else []
+    groups = gold if isinstance(gold, list) else []  # a question without any has [[]]
     found = [[text_of(doc) for doc in group if text_of(doc)] for group in groups if isinstance(group, list)]
     if len(found) < len(groups):
         raise InputError(f"{where}: expected as retrieval_gt a list of lists of ids, found {gold!r:.80}")

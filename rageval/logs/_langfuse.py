@@ -103,6 +103,7 @@ def _row(trace: _LangfuseTrace, record: Any, where: str, reading: LogReading) ->
     hops = [passages_of(each.output, where) for each in observed if each.type == "RETRIEVER"]
     failed = [each for each in observed if each.level == "ERROR"]
     question = question_in(trace.input) or next((question_in(each.input) for each in made), "")
+    # The trace has the last word; a generation is asked where it says nothing, as in pages.
     answer = answer_in(trace.output)
     if answer is None and made:
         answer = answer_in(made[-1].output)

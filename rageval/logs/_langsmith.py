@@ -56,6 +56,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
         traces.setdefault(run.trace_id, []).append(_Kept(run, value, record.where))
     means: dict[str, None] = {}
     for trace, kept in traces.items():
+        # Runs are exported as they end; by their dotted order they stand as they began.
         row = _row(trace, sorted(kept, key=lambda each: each.run.dotted_order), reading)
         means.update(dict.fromkeys(name for each in kept for name in each.run.feedback_stats or {}))
         yield row

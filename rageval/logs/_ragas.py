@@ -46,7 +46,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
         contexts = lists["retrieved_contexts"]
         if ids and contexts and len(ids) != len(contexts):
             raise InputError(f"{where}: expected as many retrieved_context_ids as texts, found {len(ids)}")
-        number = max(len(ids), len(contexts))
+        number = max(len(ids), len(contexts))  # the order is the rank: ragas keeps no scores
         pairs = zip(contexts or [""] * number, ids or [""] * number, strict=True)
         yield Row(
             where,

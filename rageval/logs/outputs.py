@@ -115,5 +115,6 @@ def _judged(log: Log, of_people: bool) -> list[dict[str, Any]]:
 
 def _file_name(name: str) -> str:
     """Return a run's name as a file's; what else stands there may lead to another folder."""
+    # Two names may be one without what no file bears: the digest tells them apart.
     plain = "".join(each if each.isalnum() or each in "-_+" else "_" for each in name)[:80]
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

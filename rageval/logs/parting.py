@@ -166,6 +166,7 @@ def word(text: str) -> str:
     >>> word(" returns policy.md#0")
     'returns%20policy.md#0'
     """
+    # As URLs write them, so that they can be told from names with another mark in their place.
     return _BLANK.sub(lambda match: f"%{ord(match[0]):02X}", text.strip())
 
 
@@ -332,6 +333,7 @@ class _Parting:
             ScoredDoc(query, passage.id, 1 / rank if by_rank else float(passage.score or 0))
             for rank, passage in enumerate(passages, 1)
         ]
+        # Repeats retrieve for themselves, and a run has one ranking a query.
         first = self._rankings.setdefault((row.run, query), ranking)
         if first is ranking:
             run += ranking

@@ -109,7 +109,7 @@ def number_of(value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except OverflowError:
+    except OverflowError:  # JSON's whole numbers have no end
         return None
     return number if math.isfinite(number) else None
 

@@ -306,3 +306,23 @@ def test_ids_that_are_others_in_every_run_are_no_ids_of_questions(tmp_path: Path
     for trace in value:
         del trace["metadata"]["case_id"]
     assert len(log_of(tmp_path, value).answers[0].query_id) == 12
+
+
+def test_grades_and_facts_that_are_mapped(tmp_path: Path) -> None:
+    rows = [
+        {"q": "Who?", "a": "me", "s": 0.5, "ok": True, "d": "x", "docs": '["p1", "p2"]'},
+        {"q": "Where?", "a": None, "s": 1.0, "ok": True, "d": "y", "docs": "[]"},
+        {"q": "When?", "a": "now", "s": None, "ok": False, "d": "y", "docs": '["p2"]'},
+    ]
+    mapping = "question=q,answer=a,grade:helpful=s,grade:ok=ok,fact:domain=d,contexts=docs|json"
+    log = log_of(tmp_path, rows, map=mapping)
+    assert log.tool == "records"
+    said = [(each["aspect"], each.get("grade"), each.get("label"), each["status"]) for each in log.judgements]
+    assert said == [
+        *(("helpful", 0.5, None, "ok"), ("ok", 1.0, "pass", "ok")),
+        *(("helpful", None, None, "error"), ("ok", None, None, "error")),  # of an answer that failed
+        *(("helpful", None, None, "error"), ("ok", 0.0, "fail", "ok")),
+    ]
+    assert [dict(question.facts) for question in log.questions] == [{"domain": name} for name in "xyy"]
+    assert list(log.passages.values()) == ["p1", "p2"]
+    assert "grade:helpful=s fits 2 of 3 records" in log.remarks
