@@ -40,7 +40,7 @@ from rageval.comparison.results import (
     Settings,
 )
 from rageval.errors import MeasureError, UsageError
-from rageval.measures.base import MEAN, NEITHER, POOL, SUM
+from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
 from rageval.names import suggestion
 from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
@@ -168,7 +168,9 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
         if why and score.measure.aggregate == MEAN:
             raise UsageError(f"{score.measure} {why}; compare plain means")
         if why:
-            way = ", or compare over=topics" if score.measure.aggregate == POOL else ""
+            # What no single topic has is pooled by nature, and has no other way.
+            by_nature = isinstance(score.measure, Measure) and score.measure.about.over == POOL
+            way = ", or compare over=topics" if score.measure.aggregate == POOL and not by_nature else ""
             raise MeasureError(f"{score.measure} {why}; leave it out{way}")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from rageval.comparison._labelled import Labelled, corrected_score, corrected_slice
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
-from rageval.scoring.scores import BY_PEOPLE, Score, combined, require_groups
+from rageval.scoring.scores import BY_PEOPLE, Score, combined, require_groups, says_something
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.statistics.samples import Int, Sample
@@ -145,7 +145,8 @@ def slices(
             )
             continue
         low, high = bootstrap(score.measure, values)
-        known = sum(value == value for value in values)
+        pools = score.measure.aggregate == "pool"
+        known = sum(value == value or (pools and says_something(value)) for value in values)
         value = combined(score.measure, values)
         found.append(Slice(field, name, value, low, high, known, len(values) - known, score.basis))
     return found

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
+from rageval.comparison.intervals import slices
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 
 ANSWERED = ("perfect", "acceptable", "incorrect", "accurate")
@@ -162,6 +163,20 @@ def test_it_says_on_how_many_questions_it_rests() -> None:
         "grounded_refusal, over_refusal", rows_of([("missing", False), ("perfect", True), ("missing", True)])
     )["r"]
     assert [(score.queries, score.undefined) for score in found.scores] == [(3, 0), (2, 1)]
+
+
+def test_two_systems_are_not_compared_by_what_is_pooled_by_nature() -> None:
+    rows = [row | {"run_id": run} for run in "rs" for row in rows_of([("missing", False), ("perfect", True)])]
+    scores = rageval.evaluate_answers("refusal_f1", rows)
+    with pytest.raises(MeasureError, match=r"is pooled over queries, and no test .*; leave it out$"):
+        rageval.compare(scores)
+
+
+def test_a_slice_rests_on_all_questions_whose_decisions_count() -> None:
+    rows = rows_of([("missing", False), ("perfect", False), ("missing", True), ("perfect", True)])
+    score = rageval.evaluate_answers("grounded_refusal", rows)["r"]["grounded_refusal"]
+    (found,) = slices(score, "kind", dict.fromkeys("0123", "all"))
+    assert (found.queries, found.undefined, found.value) == (4, 0, 0.5)
 
 
 # --- who says what is answerable ---
