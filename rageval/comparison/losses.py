@@ -131,7 +131,7 @@ class Diagnosis:
             "depth": self.depth,
             "questions": len(self.questions),
             "nuggets": self.nuggets,
-            "recall": self.recall,
+            "in_answers": self.recall,
             "in_passages": self.in_passages,
             "shares": {kind: self.shares[kind]._asdict() for kind in KINDS},
             "counts": dict(self.counts),
@@ -141,7 +141,7 @@ class Diagnosis:
             "worst": [
                 {
                     "query_id": found.query_id,
-                    "recall": found.recall,
+                    "in_answer": found.recall,
                     "lost": [
                         {
                             "nugget_id": nugget,

@@ -111,7 +111,7 @@ def _diagnosis(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "run": str(found["run"]),
         "depth": int(found["depth"]),
-        "recall": float(found["recall"]),
+        "in_answers": float(found["in_answers"]),
         "in_passages": float(found["in_passages"]),
         "shares": {str(kind): numbers(share) for kind, share in found["shares"].items()},
         "counts": {str(kind): int(found["counts"][kind]) for kind in found["shares"]},
@@ -119,7 +119,7 @@ def _diagnosis(found: Mapping[str, Any]) -> dict[str, Any]:
         "worst": [
             {
                 "query_id": str(each["query_id"]),
-                "recall": float(each["recall"]),
+                "in_answer": float(each["in_answer"]),
                 "lost": [{"how": str(lost["how"]), "text": str(lost["text"])} for lost in each["lost"]],
             }
             for each in found["worst"]

@@ -303,7 +303,7 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     printed = json.loads(done.stdout)
     found = diagnose(*many(), depth=1, seed=20130)
-    for name in ("shares", "counts", "what_if", "recall", "signature", "questions"):
+    for name in ("shares", "counts", "what_if", "in_answers", "signature", "questions"):
         assert printed[name] == json.loads(json.dumps(found.as_dict()))[name]
     assert printed["by"]["kind"]["even"]["questions"] == 13
     texts = {lost["text"] for each in printed["worst"] for lost in each["lost"]}

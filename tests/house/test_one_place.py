@@ -29,7 +29,6 @@ MEANT = {
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge
-    "recall": "comparison/losses.py",  # what it splits: of nuggets in answers
 }
 
 
