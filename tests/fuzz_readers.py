@@ -12,6 +12,7 @@ import io
 import random
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -138,9 +139,11 @@ def _judgements(content: bytes) -> None:
 
     measures = "crag_score citation_precision argue_f1 dragun_support document_recall sentence_share"
     table = read_judgements(_file(content))
-    for name in measures.split():
-        with suppress(UsageError, InputError):
-            evaluate_answers(name, table, on_missing="worst")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what should be said of a table
+        for name in measures.split():
+            with suppress(UsageError, InputError):
+                evaluate_answers(name, table, on_missing="worst")
 
 
 _SOURCE = "Good evening. “If I were smart”, I’d go home.\r\nGood evening."  # which spans and chunks are of

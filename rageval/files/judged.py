@@ -622,7 +622,7 @@ def _cells(source: Source, limits: Limits, delimiter: str) -> Iterator[tuple[int
                 raise InputError(f"{name}:{line}: expected {columns} columns, found {len(cells)}")
             yield line, cells
     except csv.Error as error:
-        raise InputError(f"{name}:{reader.line_num}: expected a table ({error})") from None
+        raise InputError(f"{name}:{reader.line_num}: expected a table ({visible(str(error))})") from None
 
 
 def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
