@@ -120,6 +120,24 @@ def _reports(content: bytes) -> None:
                 list(write_reports([report], form, []))
 
 
+def _leaderboard(content: bytes) -> None:
+    """Read it, write it in each form, and read that: the same rows."""
+    from rageval.errors import InputError, UsageError
+    from rageval.files.leaderboards import FORMS, read_leaderboard, write_leaderboard
+
+    rows = read_leaderboard(_file(content))
+    for form in FORMS:
+        try:
+            text = "\n".join(write_leaderboard(rows, form)).encode()
+        except (InputError, UsageError):
+            continue
+        try:
+            again = read_leaderboard(_file(text), form)
+        except InputError as error:
+            raise AssertionError(f"cannot read what was written: {error}") from error
+        assert str(again) == str(rows), "other rows than were written"
+
+
 def _run(content: bytes) -> None:
     from rageval.scoring.sources import read_run
 
@@ -175,6 +193,7 @@ _CHUNKS = b'{"id": "c", "doc_id": "a", "start": 0, "end": 40}'
 READERS: dict[str, Callable[[bytes], None]] = {
     "runs": _run,
     "qrels": _qrels,
+    "leaderboards": _leaderboard,
     "answers": _lists("files.answers", "read_answers"),
     "reports": _reports,
     "questions": _lists("files.questions", "read_questions"),

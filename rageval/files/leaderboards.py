@@ -316,6 +316,7 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
             hint = f"; a topic cannot be called {ALL!r} there" if row.query_id == ALL else ""
             raise InputError(f"a leaderboard has one value for {', '.join(map(visible, row[:3]))}{hint}")
         seen.add(row[:3])
+        _check_ids(row)
         if form == "jsonl":
             yield _as_json(row)
             continue
@@ -327,6 +328,8 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
                 )
             run = row.run_id
             yield f"{_RUN_NAME}\t{ALL}\t{_unbroken(run)}"
+        if form == "trec_eval" and row.measure == _RUN_NAME:
+            raise InputError(f"the form trec_eval takes a measure called {_RUN_NAME} for the name of the run")
         cells = {
             "run": row.run_id,
             "topic": row.query_id,
@@ -336,6 +339,18 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
         yield "\t".join(_unbroken(cells[what]) for what in columns)
 
 
+def _check_ids(row: LeaderboardRow) -> None:
+    """Refuse what no leaderboard is read back with."""
+    if math.isinf(row.value):
+        raise InputError(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}: {row.value}")
+    try:
+        for what, name in zip(("run_id", "topic_id", "measure"), row[:3], strict=True):
+            identifier(name, what)
+            name.encode()
+    except (Unfit, UnicodeEncodeError) as error:
+        raise InputError(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}: {error}") from None
+
+
 def _as_json(row: LeaderboardRow) -> str:
     value = None if math.isnan(row.value) else float(row.value)
     record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
@@ -343,11 +358,11 @@ def _as_json(row: LeaderboardRow) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Return a cell that no tool takes for two, nor for a comment."""
-    if not text or re.search(r"\s", text) or text.startswith("#"):
+    """Return a cell that no tool takes for two, nor for a remark or something else than a cell."""
+    if not text or re.search(r"[\s\x00-\x1f\x7f\ud800-\udfff]", text) or text[0] in "#{\ufeff":
         raise InputError(
-            f"{visible(text)!r}: a leaderboard of columns cannot hold an id with a blank or '#' at its start;"
-            " write the form jsonl"
+            f"{visible(text)!r}: a leaderboard of columns cannot hold an id with a blank, or one that begins"
+            " with '#' or '{'; write the form jsonl"
         )
     return text
 

@@ -14,8 +14,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.leaderboards import FORMS, Form, LeaderboardRow, read_leaderboard, write_leaderboard
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
-ids = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=5)
-names = ids.filter(lambda text: not text.startswith(("#", "{")) and text != "runid")
+names = st.one_of(st.sampled_from(["runid", "all", "{", "#", "\ufeffx", "a\x85", "1"]), st.text(max_size=4))
 
 
 def given_as(text: str, name: str = "board") -> io.BytesIO:
@@ -43,24 +42,27 @@ def test_the_samples(file: str, rows: int, first: tuple[object, ...], last: tupl
 
 
 @given(
-    st.dictionaries(st.tuples(names, names), st.floats(allow_infinity=False), min_size=1, max_size=8),
+    st.dictionaries(st.tuples(names, names), st.floats(), min_size=1, max_size=4),
     st.sampled_from(FORMS),
 )
-@settings(max_examples=60)
+@settings(max_examples=150)
 def test_what_is_written_is_read_back_bit_for_bit(values: dict[tuple[str, str], float], form: Form) -> None:
+    """Whatever the ids: those that a form has no room for are refused when it is written."""
     rows = [
         LeaderboardRow("r" if form == "trec_eval" else run, "all", name, value)
         for (run, name), value in values.items()
     ]
     rows = list({row[:3]: row for row in rows}.values())
-    text = "\n".join(write_leaderboard(rows, form))
+    try:
+        text = "\n".join(write_leaderboard(rows, form))
+    except (InputError, UsageError):
+        return
     back = read_leaderboard(given_as(text), form)
-    assert [row[:3] for row in back] == [row[:3] for row in rows]
     assert list(map(bits, back)) == list(map(bits, rows))
 
 
-def bits(row: LeaderboardRow) -> str:
-    return "nan" if math.isnan(row.value) else row.value.hex()
+def bits(row: LeaderboardRow) -> tuple[str, ...]:
+    return (*row[:3], "nan" if math.isnan(row.value) else row.value.hex())
 
 
 def test_four_columns_are_told_by_all_or_by_a_topic_that_is_known() -> None:
