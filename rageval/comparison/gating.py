@@ -69,6 +69,7 @@ def gate(
     _check_alike(candidate.header, baseline.header, settings)
     common = _Common(candidate, baseline)
     common.check()
+    _check_labels(common)
     parts = list(_parts(common.queries, slices or {}))
     found = _decided(common, parts, settings)
     found = [_capped(each, common, settings) for each in found]
@@ -132,10 +133,10 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             f"the baseline was scored with other judgements (sha256 {theirs.judgements[:12] or 'none'}, now"
             f" {ours.judgements[:12] or 'none'}); save it again"
         )
-    if ours.gold and ours.gold != theirs.gold:
+    if ours.gold and (not theirs.gold or (ours.judgements and ours.gold != theirs.gold)):
         raise InputError(
             f"the baseline {'has other' if theirs.gold else 'knows no'} labels of people; save it again with"
-            " the same --gold"
+            f" {'the same --gold' if ours.judgements else '--gold, labels of its own answers'}"
         )
     if _has_other_judge(ours, theirs) and settings.judge_changed != ALLOW:
         raise InputError(
@@ -163,6 +164,17 @@ def _judged_by(header: BaselineHeader) -> str:
     judges = ", ".join(map(visible, filter(None, header.judges))) or "nobody that is named"
     rubrics = ", ".join(map(visible, filter(None, header.rubrics)))
     return f"{judges} by {rubrics}" if rubrics else judges
+
+
+def _check_labels(common: _Common) -> None:
+    """Refuse people's labels of answers of which nobody can tell whether they are the baseline's."""
+    ours, theirs = common.candidate, common.baseline
+    alike = ours.scores.run == theirs.scores.run and not common.is_same(common.queries)
+    if ours.header.gold and not ours.header.judgements and alike:
+        raise InputError(
+            f"candidate and baseline are both called {visible(ours.scores.run)}, so that labels of people may"
+            " be of the answers of either; expected a run_id of its own for each"
+        )
 
 
 class _Common:

@@ -293,6 +293,16 @@ def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
         pytest.approx(pair[name], abs=1e-12) for name in ("difference", "low", "high")
     ]
     assert "judge error not included" not in done.stderr
+    # Labels of each system's answers may lie in files of their own; of two of one name they tell nothing.
+    gate(
+        "base", *how[:2], "--gold", "people-base", "--gold-chosen", "uniform", "--save-baseline", "own.jsonl"
+    )
+    apart = ("--gold", "people-now", "--gold-chosen", "uniform", *held, "own.jsonl", "--json", "own.json")
+    CliRunner().invoke(main, ["gate", "now", *how[:2], *apart])
+    assert json.loads(Path("own.json").read_text())["decisions"] == [found]
+    Path("again").write_text(Path("now").read_text().replace('"run_id": "now"', '"run_id": "base"'))
+    done = gate("again", *how[:2], "--gold", "people-base", *held, "own.jsonl", code=2)
+    assert "both called base" in done.stderr
 
 
 def test_a_judge_is_asked_again_about_what_did_not_change() -> None:

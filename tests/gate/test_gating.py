@@ -233,6 +233,12 @@ def test_what_failed_altogether_is_an_error_and_no_loss() -> None:
         ({"rubrics": ["crag"]}, {"rubrics": ["mine"]}, "--judge-changed allow"),
         ({"judgements": "aa"}, {"judgements": "bb"}, "with other judgements"),
         ({"gold": "aa"}, {}, "knows no labels of people"),
+        ({"gold": "aa", "judgements": "x"}, {"gold": "bb", "judgements": "x"}, "has other labels of people"),
+        (
+            {"gold": "aa"},
+            {"gold": "bb"},
+            "are both called system, so that labels of people may be of the answers",
+        ),
         (
             {"measures": {"coverage": "coverage|rel:2"}},
             {},
