@@ -94,6 +94,7 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
             _TAKEN[name](row, _one_text(value, name, row.where))
         elif name == "answer":
             row.answer = None if value is None else _one_text(value, name, row.where)
+            row.failed = row.failed or ("no answer" if value is None else "")
         elif name == "gold":
             row.gold = [_one_text(each, name, row.where) for each in _listed(value) if each is not None]
         elif name.startswith("fact:"):

@@ -13,7 +13,7 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.parting import Log, parted
-from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, found_at, mapping_of, path_of, suggested
+from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, mapping_of, path_of, suggested
 from rageval.logs.rows import LogReader, LogReading, Row
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
@@ -168,11 +168,7 @@ def _named(name: str) -> LogReader:
 
 def _generic(content: Content, mapping: Mapping[str, Path], records: str | None) -> Iterator[Row]:
     for where, value in _values(content, _place(content, mapping, records)):
-        row = Row(where, record=value)
-        if "answer" in mapping and found_at(value, mapping["answer"], where) is None:
-            # A row that failed stays: to leave it out would make the system better than it was.
-            row.failed = "no answer"
-        yield row
+        yield Row(where, record=value)
 
 
 def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -> tuple[str, ...]:
