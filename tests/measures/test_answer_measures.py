@@ -773,7 +773,8 @@ def test_signatures(name: str) -> None:
 
 
 def spellings() -> list[str]:
-    found = [*answer_measures(), *SHORT]
+    of_answers = [name for name in SHORT if getattr(rageval.parse_measure(name), "of_answers", False)]
+    found = [*answer_measures(), *of_answers]
     for name, measure in answer_measures().items():
         for parameter in measure.declared.values():
             if parameter.choices:
