@@ -551,7 +551,8 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
             " how much worse would be good enough"
         )
     if common.is_same(common.queries):
-        yield "candidate and baseline are the same in every question"
+        how = "rank the same" if common.candidate.header.judgements else "are judged alike"
+        yield f"candidate and baseline {how} in every question"
     yield from _said_of_questions(common)
     judged = [name for name, pair in common.scores.items() if pair[0].basis and pair[0].people is None]
     if judged:
