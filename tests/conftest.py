@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Faults are left out when nothing is said, which any -m replaces; a browser takes seconds to start.
         if item.get_closest_marker("faults") or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+
+
+# Packages of extras that are not here: with `dev` alone, what needs one of them is skipped. CI has all.
+LACKING = {name for name in ("pyarrow", "ir_datasets") if find_spec(name) is None}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        is_absent = isinstance(error, ModuleNotFoundError) and error.name in LACKING
+        if is_absent or (LACKING and "needs the package" in str(error)):
+            pytest.skip(str(error)[:200])
+        raise
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ def batch_of(measure: Any, runs: dict[str, Any], qrels: Any, number: int) -> Any
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from(["p@3", "ap", "recall@4", "rr@5"]), st.integers(6, 20))
+@pytest.mark.slow
 def test_pairs_are_decided_as_all_judgements_would_decide_them(seed: int, name: str, number: int) -> None:
     truth, runs = world(seed)
     del runs["other"]

@@ -283,6 +283,7 @@ def test_intervals_are_widened_for_few_queries_as_elsewhere(monkeypatch: pytest.
     assert all(widened[system] > 1.1 * plain[system] for system in "abc")
 
 
+@pytest.mark.slow
 def test_strengths_come_near_the_truth_with_more_queries() -> None:
     truth = np.array([0.6, 0.0, -0.6])
     width = []

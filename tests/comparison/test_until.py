@@ -351,6 +351,7 @@ def test_every_door_repeats_the_claim_and_tests_nothing_else(files: Path) -> Non
     assert rageval.compare(scores).pairs[0].verdict == "refused"
 
 
+@pytest.mark.slow
 def test_the_arena_repeats_the_claim_and_gives_no_interval(tmp_path: Path) -> None:
     rows = []
     for at in range(40):

@@ -337,6 +337,7 @@ def test_a_value_beyond_the_limit_says_which(tmp_path: Path) -> None:
         logs.read(str(path), limits=DEFAULT)
 
 
+@pytest.mark.slow
 def test_memory_is_at_most_three_times_the_file(tmp_path: Path) -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 40
     rows = [

@@ -958,6 +958,7 @@ BROKEN_LAWS: list[tuple[Evaluate, str, str]] = [
 @pytest.mark.parametrize(
     ("fault", "kind", "name"), BROKEN_LAWS, ids=lambda part: getattr(part, "__name__", part)
 )
+@pytest.mark.slow
 def test_laws_find_faults(fault: Evaluate, kind: str, name: str, seed: int) -> None:
     rng = random.Random(seed)
     assert not all(LAWS[name](fault, kind, rng) for _ in range(DRAWS)), f"{name}: not broken"

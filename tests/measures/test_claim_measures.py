@@ -57,6 +57,7 @@ def test_the_values_of_the_set_are_ragcheckers() -> None:
 
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=15)
+@pytest.mark.slow
 def test_where_all_wholes_are_equal_pooling_is_the_mean_whatever_the_order(rng: random.Random) -> None:
     names = ["answer_precision", "answer_recall", "claim_hallucination", "claim_faithfulness"]
     claims = [(f"response:{at}", "gold") for at in range(3)] + [(f"gold:{at}", "answer") for at in range(3)]
@@ -158,6 +159,7 @@ randoms = st.randoms(use_true_random=False)
 
 @given(randoms)
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_every_value_is_the_oracles(rng: random.Random) -> None:
     labels = drawn(rng)
     right = slowly(labels)
@@ -167,6 +169,7 @@ def test_every_value_is_the_oracles(rng: random.Random) -> None:
 
 @given(randoms)
 @settings(max_examples=20)
+@pytest.mark.slow
 def test_order_and_ids_change_nothing(rng: random.Random) -> None:
     labels = drawn(rng, 0.2)
     numbers = rng.sample(range(50), 4)

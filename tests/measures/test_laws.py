@@ -66,6 +66,7 @@ def test_the_table_names_laws_and_measures_that_exist() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("alpha", [0, 0.3, 0.5, 1])
+@pytest.mark.slow
 def test_the_cap_of_alpha_ndcg_holds_always(seed: int, alpha: float) -> None:
     rng = random.Random(seed)
     drawn = case(rng)

@@ -301,6 +301,7 @@ SCALES = {
 
 
 @pytest.mark.parametrize("kind", laws.TRACKS)
+@pytest.mark.slow
 def test_no_completion_is_outside_of_the_bounds(kind: str) -> None:
     """Whatever failed judgements would have said, and whatever those that are not there are."""
     measures, tried = laws.MEASURES[kind], 0

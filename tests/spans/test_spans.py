@@ -578,6 +578,7 @@ def test_long_texts_are_aligned_by_runs_of_words() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*undecided", "ignore:.*no chunk holds")
+@pytest.mark.slow
 def test_ranges_of_wide_spans_hold_whatever_the_undecided_chunks_hold(tmp_path: Path) -> None:
     rng, tried = random.Random(5), 0
     measures = "alpha_ndcg@2, alpha_dcg@3, coverage@2, strec@1, recall@2, ap, rr, p@2, success@1, all_gold@3"

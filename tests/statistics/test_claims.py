@@ -41,6 +41,7 @@ def test_intervals_hold_the_truth_19_times_of_20(world: str, judge: str, labels:
     assert found.held == pytest.approx(0.95, abs=0.03)
 
 
+@pytest.mark.slow
 def test_intervals_of_the_set_hold_its_mean() -> None:
     for judge in ("good", "biased"):
         found = claims.simulated("binary", judge, 100, REPLAYS, population="set")

@@ -41,6 +41,7 @@ def slow_rbo(one: str, other: str, p: float) -> float:
 
 @given(sides)
 @settings(max_examples=80)
+@pytest.mark.slow
 def test_all_correlations_beside_scipy_and_the_oracle(both: tuple[list[float], list[float]]) -> None:
     one, other = map(np.array, both)
     constant = len(set(both[0])) == 1 or len(set(both[1])) == 1

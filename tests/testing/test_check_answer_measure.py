@@ -147,6 +147,7 @@ def test_every_law_is_broken_by_some_fault(name: str, monkeypatch: pytest.Monkey
     pytest.fail(f"{name}: nothing breaks it")
 
 
+@pytest.mark.slow
 def test_the_example_is_small() -> None:
     with pytest.raises(AssertionError) as caught:
         check_measure(rageval.measure(limits=(0.0, 0.5))(supported))
