@@ -35,6 +35,7 @@ NO_IDS = {
     "judgements": "what people, or another judge, said of these very runs",
     "citation": "how the organisers want to be cited",
     "baseline": "what rageval gate --save-baseline wrote",
+    "pilot": "what a judge said of some systems before",
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
     "claims": "what a judge took answers apart into",
