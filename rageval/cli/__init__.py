@@ -39,11 +39,11 @@ GROUPS = {
         "rubrics": "List what judges can be asked, or print one rubric.",
         "replies": "Look into the store of what models replied: export, import, merge, show.",
         "build": "Build a test collection from questions, answers and a corpus.",
-        "pool": "Show what a new run would leave unjudged.",
+        "pool": "Show what a new run would leave unjudged, and what to judge next.",
     },
     "Trust": {
         "diagnose": "Say where what answers lack was lost: retriever or generator.",
-        "agree": "Show how far a judge agrees with people.",
+        "agree": "Show how far a judge agrees with people, or two leaderboards do.",
         "correct": "Correct a judge's scores by what people said of some of the same answers.",
         "label-plan": "Draw what people shall label, before anybody labels.",
         "annotate": "Make a page on which a person labels what was drawn; one file, no network.",
