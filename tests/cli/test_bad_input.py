@@ -315,7 +315,7 @@ class TestMeasuresAndOptions:
             ),
             ("recall(3)@5", "expected NAME=VALUE in the parentheses, found '3'"),
             ("recall(rel=2@5", "a parenthesis is not closed"),
-            ("covarage@20", "unknown measure 'covarage@20'; did you mean coverage?"),
+            ("covarage@20", "unknown measure 'covarage@20'; did you mean coverage"),
             ("alpha_ndgc@10", "did you mean alpha_ndcg"),
             ("official:freshstak", "expected one of freshstack"),
             ("xyzzy", "unknown measure 'xyzzy'; see: rageval measures"),

@@ -80,7 +80,7 @@ def test_one_budget_for_both(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (["--judge", "exact", "--against", "nuggetize"], "nuggetize writes nuggets"),
+        (["--judge", "exact", "--against", "nuggetize"], "nuggetize writes a list"),
         (["--judge", "exact", "--against", "pairwise"], "crag-auto judges answer and pairwise pair"),
         (["--judge", "exact", "--judge", "contains", "--against", "crag"], "expected one --judge, found 2"),
         (["--judge", "exact", "--against", "crag", "-m", "crag_score", "-o", "x"], "expected one of them"),

@@ -187,4 +187,4 @@ class TestCommand:
         words = ["judge", "nuggetize", "--questions", gold, "--judge", "openai:m", "-o", output]
         said = command(*words, "-m", "v_strict")
         assert said.code == 2
-        assert "nuggetize writes nuggets" in said.err
+        assert "nuggetize writes a list" in said.err
