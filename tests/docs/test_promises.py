@@ -1,4 +1,4 @@
-"""How often the README says that its promises are tried is how often they are."""
+"""How often the page says that its promises are tried is how often they are."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from snippets import ROOT
 
 pytestmark = pytest.mark.slow
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/promises.md").read_text(encoding="utf-8")
 
 
 def said(file: str) -> int:
-    """The number in the link to a file of tests."""
-    (found,) = re.findall(rf"\[(?:more than |over )?([\d,]+)[^\[\]]*\]\(tests/[a-z/]*{file}\.py\)", README)
+    """The number before a file of tests."""
+    (found,) = re.findall(rf"(?:more than |over )?([\d,]+)[^|;()]*\(`tests/[a-z/]*{file}\.py`\)", PAGE)
     return int(found.replace(",", ""))
 
 
@@ -56,5 +56,5 @@ def test_attempts_at_a_wrong_claim_are_as_many_as_are_collected() -> None:
     files = ["tests/comparison/test_wrong_claims.py", "tests/comparison/test_wrong_claims_answers.py"]
     done = subprocess.run([*words, *files], cwd=ROOT, capture_output=True, text=True, check=True)
     number = sum("::" in line for line in done.stdout.splitlines())
-    (shown,) = re.findall(r"over ([\d,]+) attempts at a wrong claim", README)
+    (shown,) = re.findall(r"over ([\d,]+) attempts at a wrong claim", PAGE)
     assert int(shown) == number // 100 * 100
