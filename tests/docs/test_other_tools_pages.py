@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from statistics import mean
+from typing import Any
 
 import ir_measures
 import pytest
 from click.testing import CliRunner
 
+import rageval as package
 from rageval.cli import main
-from snippets import ROOT
+from rageval.errors import MissingJudgements
+from rageval.testing import ScriptedModel
+from snippets import ROOT, blocks
+from test_missing import deepeval, loaded, mlflow_scorer, promptfoo, ragas
 
 GOLDEN = ROOT / "tests/golden"
 TREC = GOLDEN / "trec_eval"
@@ -128,3 +137,116 @@ def test_the_spellings_and_options_side_by_side_are_read() -> None:
 def test_what_ranx_printed_is_the_file_described() -> None:
     digest = hashlib.sha256((GOLDEN / "ranx/printed.json").read_bytes()).hexdigest()
     assert f"{digest}  printed.json" in (GOLDEN / "ranx/README.md").read_text(encoding="utf-8")
+
+
+def inspect(value: Any) -> None:
+    value["samples"][4]["scores"]["grades"]["value"]["complete"] = math.nan  # as `Score.unscored` has it
+
+
+def of_promptfoo(log: Any) -> float:
+    return mean(float(row["success"]) for row in log["results"]["results"])
+
+
+def metrics(log: Any) -> list[dict[str, Any]]:
+    return [metric for case in log["testRunData"]["testCases"] for metric in case["metricsData"]]
+
+
+def of_deepeval(log: Any) -> float:
+    return mean(float(metric["success"]) for metric in metrics(log))
+
+
+def average_of_deepeval(log: Any) -> float:
+    return mean(metric["score"] for metric in metrics(log) if "score" in metric)
+
+
+def of_inspect(log: Any) -> float:
+    values = [sample["scores"]["grades"]["value"]["complete"] for sample in log["samples"]]
+    return mean(each for each in values if not math.isnan(each))
+
+
+def of_mlflow(log: Any) -> float:
+    said = [each for trace in log for each in trace["info"]["assessments"]]
+    values = [each["feedback"]["value"] for each in said if each["assessment_name"] == "key_fact"]
+    return mean(float(each) for each in values if each is not None)
+
+
+def of_ragas(log: Any) -> float:
+    return mean(row["faithfulness"] for row in log if row["faithfulness"] is not None)
+
+
+def of_nemo(log: Any) -> float:
+    return mean(row["faithfulness"] or 0.0 for row in log)
+
+
+TOOLS: list[tuple[str, Callable[[Any], None], str, Callable[[Any], float]]] = [
+    ("promptfoo/results.json", promptfoo, "has-key-fact", of_promptfoo),
+    ("deepeval/latest_test_run.json", deepeval, "Key_fact", of_deepeval),
+    ("deepeval/latest_test_run.json", deepeval, "Key_fact", average_of_deepeval),
+    ("inspect/log.json", inspect, "complete", of_inspect),
+    ("mlflow/traces.jsonl", mlflow_scorer, "key_fact", of_mlflow),
+    ("ragas/result.jsonl", ragas, "faithfulness", of_ragas),
+    ("ragas/result.jsonl", ragas, "faithfulness", of_nemo),
+]
+
+
+@pytest.mark.parametrize("at", range(len(TOOLS)))
+def test_one_question_of_five(at: int, tmp_path: Path) -> None:
+    table = rows(page("failed-judgements"), "One question of five")
+    assert len(table) == len(TOOLS)
+    _, before, after, _, ours = table[at]
+    name, fail, aspect, theirs = TOOLS[at]
+    log = loaded(name)
+    if before:
+        assert f"{theirs(log):.2f}" == before
+    fail(log)
+    assert f"{theirs(log):.2f}" == after
+    path, judged = tmp_path / "log", tmp_path / "judged.jsonl"
+    path.write_text("\n".join(map(json.dumps, log if isinstance(log, list) else [log])))
+    words = ["import", str(path), "--only", "judged", "-o", str(judged)]
+    if ours.startswith("refused"):
+        assert CliRunner().invoke(main, words).exit_code == 2
+        return
+    rageval(*words)
+    done = CliRunner().invoke(main, [str(judged), "-m", f"grade(aspect={aspect})"])
+    ends = re.search(r"it lies between (\S+) and (\S+)", done.stderr)
+    assert ends
+    assert (done.exit_code, f"{float(ends[1]):.2f} to {float(ends[2]):.2f}") == (3, ours)
+
+
+def test_one_verdict_of_five(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+    claims, came, supported = 5, 1, 1
+    unsupported = came - supported
+    table = rows(page("failed-judgements"), "One verdict of five")
+    assert [said for _, said, _ in table] == [
+        f"{supported / came:.1f}",
+        f"{supported / came:.1f}",
+        f"{1 - unsupported / claims:.1f}",
+        f"{1 - (unsupported + claims - came) / claims:.1f}",
+        "–",
+    ]
+    nuggets = [{"text": f"fact {at}", "importance": "vital"} for at in range(claims)]
+    model = ScriptedModel(lambda _: '{"verdicts": [{"id": "n1", "evidence": "so", "label": "support"}]}')
+    judged = package.judge(
+        "nugget-assignment",
+        [{"query_id": "q", "run_id": "r", "answer": "It is so."}],
+        model,
+        nuggets=[{"qid": "q", "query": "Is it?", "nuggets": nuggets}],
+        questions=[{"query_id": "q", "question": "Is it?"}],
+        canaries=0,
+    )
+    assert (model.calls, len(judged.failed), len(judged)) == (3, 5, 5)
+    with pytest.raises(MissingJudgements, match=r"it lies between 0\.0000 and 1\.0000"):
+        judged.score("nugget_recall")
+
+
+def test_the_commands_of_the_page_print_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("sh", page("failed-judgements"))
+    first, second = (shlex.split(line)[1:] for line in block.splitlines())
+    rageval(*first)
+    done = CliRunner().invoke(main, second)
+    assert (done.exit_code, [done.stderr]) == (3, blocks("text", page("failed-judgements")))
