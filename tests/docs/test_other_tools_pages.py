@@ -250,3 +250,64 @@ def test_the_commands_of_the_page_print_what_it_shows(
     rageval(*first)
     done = CliRunner().invoke(main, second)
     assert (done.exit_code, [done.stderr]) == (3, blocks("text", page("failed-judgements")))
+
+
+def said_by_the_tool(name: str, aspect: str) -> float:
+    """What stands in the log as its summary, or the mean over what it holds."""
+    log = loaded(name)
+    if name.startswith("promptfoo"):
+        found = log["results"]["prompts"][0]["metrics"]
+        return float(found["namedScores"][aspect] / found["namedScoresCount"][aspect])
+    if name.startswith("deepeval"):
+        (found,) = log["testRunData"]["metricsScores"]
+        assert found["passes"] / (found["passes"] + found["fails"]) == mean(found["scores"])
+        return mean(found["scores"])
+    if name.startswith("inspect"):
+        (found,) = [each for each in log["results"]["scores"] if each["name"] == aspect]
+        (metric,) = found["metrics"].values()
+        return float(metric["value"])
+    if name.startswith("mlflow"):
+        return of_mlflow(log)
+    return mean(row[aspect] for row in log if row[aspect] is not None)
+
+
+@pytest.mark.parametrize("at", range(9))
+def test_the_same_numbers_from_the_logs(at: int, tmp_path: Path) -> None:
+    table = rows(page("from-ragas"), "The same numbers")
+    assert len(table) == 9
+    name, measure, theirs, ours, why = (cell.strip("`") for cell in table[at])
+    aspect = measure.partition("=")[2].rstrip(")")
+    assert f"{said_by_the_tool(name, aspect):.4f}" == theirs
+    assert bool(why) == (ours != theirs)
+    judged = tmp_path / "judged.jsonl"
+    rageval("import", ROOT / "tests/golden/logs" / name, "--only", "judged", "-o", judged)
+    if ours != "–":
+        assert value(judged, "-m", measure) == ours
+        return
+    done = CliRunner().invoke(main, [str(judged), "-m", measure])
+    ends = re.search(r"it lies between (\S+ and \S+)", done.stderr)
+    assert ends
+    assert done.exit_code == 3
+    assert f"between {ends[1]}" in why
+    assert value(judged, "-m", measure, "--on-missing", "skip") == theirs
+
+
+def test_what_is_named_for_other_tools_is_there() -> None:
+    text = page("from-ragas")
+    last = [cells[-1] for cells in rows(text, "Metrics side by side")]
+    names = {name for cell in last for name in re.findall(r"`([a-z_@1]+)`", cell)}
+    measures, rubrics = names - {"claims", "entailment", "criterion", "exact", "contains"}, rageval("rubrics")
+    assert len(measures) == 7
+    for name in measures:
+        assert rageval("measures", name.removesuffix("@k"))
+    assert all(f"\n{name} " in rubrics for name in ("claims", "entailment", "criterion"))
+
+
+def test_three_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+    (block,) = blocks("sh", page("from-ragas"))
+    printed = [rageval(*shlex.split(line)[1:]) for line in block.splitlines()]
+    assert [printed[1]] == blocks("text", page("from-ragas"))
+    assert Path("baseline.jsonl").read_text().count("\n") == 6  # the header, and five questions
