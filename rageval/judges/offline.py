@@ -122,11 +122,6 @@ def _without_tags(text: str) -> str:
     return unescape(_TAG.sub(" ", text)) if "<" in text else text
 
 
-def is_offline(spec: str) -> bool:
-    """Tell whether this judge asks nobody."""
-    return spec in NAMES or spec.startswith("frozen:")
-
-
 def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[_Row]:
     name = f"{rubric.judged_as}@{rubric.version}"
     for task in tasks(rubric, material):

@@ -16,7 +16,7 @@ from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Model, Reply, Request
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
-from rageval.judges.offline import NAMES, is_offline, judge_offline
+from rageval.judges.offline import NAMES, judge_offline
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import Budget, estimate
 from rageval.judges.store import Store
@@ -112,7 +112,11 @@ def judged_by(
     dict
         A judgement, with the keys of the file of judgements.
     """
-    yield from voted(said_by_all(judges, rubric, material, settings), settings.vote)
+    said = said_by_all(judges, rubric, material, settings)
+    if settings.vote == "mean":  # which keeps all: scoring averages the judges' scores
+        yield from said
+    else:
+        yield from voted(said, settings.vote)
 
 
 def said_by_all(
@@ -135,6 +139,10 @@ def said_by_all(
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
     return said
+
+
+def _asks_nobody(spec: str) -> bool:
+    return spec in NAMES or spec.startswith("frozen:")
 
 
 def _require_tasks(rubric: Rubric, material: Material) -> None:
@@ -168,7 +176,7 @@ def nuggets_by(
     budget: Budget | None = None,
 ) -> Written:
     """Let a judge write nuggets."""
-    if isinstance(who, str) and is_offline(who):
+    if isinstance(who, str) and _asks_nobody(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
@@ -183,7 +191,7 @@ def claims_by(
     budget: Budget | None = None,
 ) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
     """Let a judge take answers apart into claims; also (query, run, why) of what failed."""
-    if isinstance(who, str) and is_offline(who):
+    if isinstance(who, str) and _asks_nobody(who):
         raise UsageError(f"the judge {who!r} takes nothing apart; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     return split(rubric, material, _asking(who, settings, budget or settings.budget()))
@@ -201,7 +209,7 @@ def forecast(
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
-        yield f"{spec}: " + ("asks nobody" if is_offline(spec) else _price(requests, spec, price))
+        yield f"{spec}: " + ("asks nobody" if _asks_nobody(spec) else _price(requests, spec, price))
     if rubric.file.departures:
         yield f"{rubric.name} follows {rubric.file.follows}, and departs from it:"
         yield from (f"  {departure}" for departure in rubric.file.departures)
@@ -212,7 +220,7 @@ def forecast(
 def _said_by(
     who: str | Model, rubric: Rubric, material: Material, settings: Settings, budget: Budget
 ) -> Iterator[dict[str, Any]]:
-    if isinstance(who, str) and is_offline(who):
+    if isinstance(who, str) and _asks_nobody(who):
         yield from judge_offline(who, rubric, material)
         return
     asked = _asking(who, settings, budget)

@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from rageval.measures._gains import share
-from rageval.measures.assessment import Assessment, Needs
+from rageval.measures.assessment import Assessment, Needs, share
 from rageval.measures.base import LOWER, NEITHER, POOL, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import ABSTENTION, REFUSED

@@ -14,9 +14,8 @@ from rageval.errors import InputError
 from rageval.measures._abstention import decided, decisions
 from rageval.measures._claims import answer_recall
 from rageval.measures._correctness import crag_share
-from rageval.measures._gains import share
 from rageval.measures._nuggets import nugget_recall
-from rageval.measures.assessment import Assessment
+from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import POOL, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import TOGETHER

@@ -6,8 +6,7 @@ import math
 from typing import Literal
 
 from rageval.measures._citations import _citations, _value, of_citations, sentences_of
-from rageval.measures._gains import share
-from rageval.measures.assessment import Assessment, Judgement
+from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import ATTESTED, CITATION, CITED_RELEVANCE, NEED, SUPPORT

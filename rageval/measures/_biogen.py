@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rageval.measures._citations import of_citations, sentences_of
-from rageval.measures._gains import share
-from rageval.measures.assessment import Assessment
+from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import ACCURACY, CITED_STANCE, SENTENCE

@@ -6,8 +6,7 @@ import math
 from typing import Literal
 
 from rageval.errors import InputError, UsageError
-from rageval.measures._gains import mean, share
-from rageval.measures.assessment import Assessment, Judgement
+from rageval.measures.assessment import Assessment, Judgement, mean, share
 from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import CITATION, Scale

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rageval.errors import InputError
-from rageval.measures._gains import share
-from rageval.measures.assessment import Assessment, Judgement
+from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import ENTAILMENT

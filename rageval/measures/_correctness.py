@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from rageval.measures._gains import grades, mean, share
-from rageval.measures.assessment import Assessment
+from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import CORRECTNESS, CRAG, FAITHFULNESS

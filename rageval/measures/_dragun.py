@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from rageval.measures._gains import share
-from rageval.measures.assessment import Assessment
+from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import LOWER, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import COMPOUND, SIMILARITY, STANCE

@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from rageval.errors import MeasureError
 
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
-
-
-class _Graded(Protocol):
-    """A judgement."""
-
-    @property
-    def grade(self) -> float: ...
 
 
 def gained(documents: Sequence[Nuggets], alpha: float, weights: Sequence[float] | None = None) -> list[float]:
@@ -117,21 +110,3 @@ class Share(float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.part, self.whole)
-
-
-_UNDEFINED: Any = math.nan  # which is a float, where a share is expected
-
-
-def share(part: float, whole: float) -> Share:
-    """Return the share; NaN where there is no whole, for then it is undefined."""
-    return Share(part, whole) if whole else _UNDEFINED
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the mean, the exact sum rounded once: equal values in any order have equal bits."""
-    return math.fsum(values) / len(values) if values else math.nan
-
-
-def grades(judgements: Iterable[_Graded]) -> list[float]:
-    """Return the grades."""
-    return [judgement.grade for judgement in judgements]

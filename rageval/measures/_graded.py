@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from rageval.errors import MeasureError
-from rageval.measures._gains import grades, mean, share
-from rageval.measures.assessment import Assessment
+from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import PASSES, Scale

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from rageval.errors import InputError
-from rageval.measures._gains import grades, share
-from rageval.measures.assessment import Assessment, Judgement
+from rageval.measures.assessment import Assessment, Judgement, grades, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import AUDIT, HALLUCINATED, LACKING, REDUNDANT, SUPPORT, Scale

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from rageval.measures._gains import grades, mean, share
-from rageval.measures.assessment import Assessment, Place
+from rageval.measures.assessment import Assessment, Place, grades, mean, share
 from rageval.measures.base import measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import OUTCOME

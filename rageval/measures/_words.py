@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from rageval.measures._gains import grades, mean, share
 from rageval.measures._nuggets import by_importance, weighted
-from rageval.measures.assessment import Assessment
+from rageval.measures.assessment import Assessment, grades, mean, share
 from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import LEXICAL, TOKEN_F1

@@ -13,14 +13,16 @@ out or taken for the worst or the best, as whoever asks for the score decides. A
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, Protocol, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from rageval.errors import UsageError
+from rageval.measures._gains import Share
 from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
 Needs = Literal["importance", "weight", "answerable", "open"]
+_UNDEFINED: Any = math.nan  # which is a float, where a share is expected
 AnswerPlace = tuple[int, int]  # numbers of the query and of the repeat
 
 
@@ -225,3 +227,18 @@ class Assessment:
         """Count a judgement that a measure misses by itself; return what stands for it: 0 to 1, or NaN."""
         self.lost[status] = self.lost.get(status, 0) + 1
         return self._sight.stand_in()
+
+
+def share(part: float, whole: float) -> Share:
+    """Return the share; NaN where there is no whole, for then it is undefined."""
+    return Share(part, whole) if whole else _UNDEFINED
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, the exact sum rounded once: equal values in any order have equal bits."""
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def grades(judgements: Iterable[Judgement]) -> list[float]:
+    """Return the grades."""
+    return [judgement.grade for judgement in judgements]

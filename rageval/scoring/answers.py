@@ -469,7 +469,7 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         bounds=bounds,
         judges=judges,
         lost=dict(found.lost),
-        judged_by=_judged_by(grades, run, found.scales),
+        judged_by=_judged_by(grades, run, found.scales) if len(grades.runs.words) > 1 else {},
         said_by=_said_by(found),
         between=between,
     )
