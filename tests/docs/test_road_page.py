@@ -79,13 +79,19 @@ def in_the_action(folder: Path, environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "log"), [("mlflow", "traces.jsonl"), ("langfuse", "traces.jsonl"), ("langsmith", "runs.jsonl")]
+    ("tool", "log"),
+    [
+        ("mlflow", "mlflow/traces.jsonl"),
+        ("langfuse", "langfuse/traces.jsonl"),
+        ("langsmith", "langsmith/runs.jsonl"),
+        ("opentelemetry", "otel/spans.jsonl"),
+    ],
 )
 def test_judgements_go_back_to_the_traces_they_are_about(
     tool: str, log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = ROOT / "tests/golden/logs" / tool / log
+    path = ROOT / "tests/golden/logs" / log
     assert CliRunner().invoke(main, ["import", str(path), "-o", "prod"]).exit_code == 0
     answers = [json.loads(line) for line in Path("prod/answers.jsonl").read_text().splitlines()]
     place = ("query_id", "run_id", "repeat")
@@ -106,6 +112,12 @@ def test_judgements_go_back_to_the_traces_they_are_about(
             assert run_id == said["trace_id"]
             sent.append(said)
 
+        def emit(self, event: dict[str, Any]) -> None:
+            assert event["event_name"] == "gen_ai.evaluation.result"
+            assert event["attributes"]["gen_ai.evaluation.name"] == "crag"
+            value = event["attributes"]["gen_ai.evaluation.score.label"]
+            sent.append({"trace_id": f"{event['trace_id']:032x}", "value": value})
+
         def flush(self) -> None:
             sent.sort(key=str)
 
@@ -114,7 +126,11 @@ def test_judgements_go_back_to_the_traces_they_are_about(
     stub.get_client = Client  # type: ignore[attr-defined]
     stub.log_feedback = lambda **said: sent.append(said)  # type: ignore[attr-defined]
     entities.AssessmentSource = dict  # type: ignore[attr-defined]
+    events = ModuleType(f"{tool}._logs")
+    events.LogRecord = dict  # type: ignore[attr-defined]
+    events.get_logger = lambda _: Client()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, tool, stub)
+    monkeypatch.setitem(sys.modules, f"{tool}._logs", events)
     monkeypatch.setitem(sys.modules, f"{tool}.entities", entities)
     (recipe,) = [block for block in blocks("py", PAGE) if tool in block]
     assert len([line for line in recipe.splitlines() if line]) <= 12
