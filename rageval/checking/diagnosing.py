@@ -119,6 +119,10 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         from rageval.judges.material import passages_in
 
         known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
+    elif kind == CLAIMS:
+        from rageval.files.claims import read_claims
+
+        known.queries = {found.query_id: 1 for found in read_claims(path, reading.limits)}
     elif kind == POOL:
         from rageval.building import read_pool
 
@@ -304,7 +308,7 @@ ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
 POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
 RANKED = "questions"  # of a run, as DRAGUN has them
 _RANKED = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
-SPANS, CHUNKS = "spans", "chunks"
+SPANS, CHUNKS, CLAIMS = "spans", "chunks", "claims"
 _FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
@@ -341,7 +345,7 @@ def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     if kind is None:
         raise InputError(
             f"{path}:1: cannot tell what this is; expected a run, qrels, spans, nuggets, answers,"
-            " judgements, topics (--topics FILE), chunks or a corpus (--corpus FILE)"
+            " judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE)"
         )
     return kind
 
@@ -415,6 +419,8 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
         return CHUNKS
     if {"query_id", "doc_id", "from"} <= keys:
         return POOL
+    if {"query_id", "claims"} <= keys:
+        return CLAIMS
     # Behind the banks and spans, some of which have labels of their own.
     if "query_id" in keys and (keys & _VERDICT):
         return JUDGEMENTS

@@ -182,4 +182,6 @@ def test_every_benchmark_says_what_it_exports() -> None:
     words = {"questions": "queries", "documents": "docs"}
     for _, spec in catalogue.known():
         for what in spec.holds:
-            assert words.get(what, what) in ("queries", "docs", "qrels", "nuggets", "answers")
+            # what people said of answers is read by name, and has no form of ir_datasets' to be exported in
+            exported = ("queries", "docs", "qrels", "nuggets", "answers")
+            assert words.get(what, what) in (*exported, "judgements")

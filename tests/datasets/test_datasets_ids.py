@@ -82,18 +82,19 @@ class TestCatalogue:
         from rageval.datasets.loading import reader_of
 
         ids = [spec.id for _, spec in catalogue.known()]
-        assert len(ids) == len(set(ids)) == 28
+        assert len(ids) == len(set(ids)) == 38
         for benchmark, spec in catalogue.known():
             assert benchmark.citation.strip().startswith("@")
             assert benchmark.licence
             assert spec.files
             _home.folder_of(spec.folder)
-            reader = reader_of(benchmark.name)
+            reader = reader_of(benchmark)
             for what in set(spec.holds) - {"answers"}:
                 assert reader.role.get(what, what) in spec.roles, (spec.id, what)
             for source in spec.files:
                 assert all(url.startswith("https://") for url in source.urls if url)
-                assert bool(source.url) != bool(source.repo)
+                # what has no address known to us says so, and is imported
+                assert bool(source.url) != bool(source.repo) or (spec.note and not source.url)
                 assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
                 if source.url:
                     _home.plain(source.name, source.name)

@@ -71,6 +71,24 @@ def values(cited: Cited, labels: Mapping[tuple[int, str], str], on_missing: Any 
     return [found[name].by_query["q"] for name in MEASURES]
 
 
+def test_f1_is_that_of_recall_and_precision() -> None:
+    cited: Cited = [["a", "b"], ["c"], ["a"]]
+    said = {
+        (0, "*"): "yes",
+        (0, "a"): "yes",
+        (0, "-a"): "yes",
+        (0, "b"): "no",
+        (0, "-b"): "yes",
+        (1, "*"): "no",
+    }
+    judged = rows_of(said | {(2, "*"): "yes"})
+    names = [*MEASURES, "alce_f1"]
+    scores = rageval.evaluate_answers(names, judged, answers=[answer_of(cited)])["r"]
+    recall, precision, f1 = (scores[name].value for name in names)
+    assert (recall, precision) == (2 / 3, 2 / 4)
+    assert f1 == pytest.approx(2 * recall * precision / (recall + precision), abs=1e-15)
+
+
 def slowly(cited: Cited, suffices: Suffices) -> list[Fraction]:
     """Recall and precision by eval.py's words, over sentences with distinct citations."""
     recall, precise, counted = 0, 0, 0
