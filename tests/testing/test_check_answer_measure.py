@@ -22,12 +22,22 @@ SPELLED = (
     *("rank_score(invalid=query)", "length(rule=nonspace)", "audit_share(label=partially_relevant)"),
     *("lexical_recall(importance=weighted)", "nugget_recall(over=pool)", "crag_share(over=pool)"),
 )
-OURS = [*answer_measures().values(), *map(rageval.parse_measure, SPELLED)]
+# A nugget whose judgement failed is one by which the answer was to be judged: it is counted, not left out.
+COUNTS = "nugget_count"
+OURS = [
+    *(found for name, found in answer_measures().items() if name != COUNTS),
+    *map(rageval.parse_measure, SPELLED),
+]
 
 
 @pytest.mark.parametrize("measure", OURS, ids=str)
 def test_our_own_pass(measure: rageval.Measure) -> None:
     check_measure(measure, cases=8)
+
+
+def test_a_count_of_what_was_to_be_judged_is_told_from_a_grade() -> None:
+    with pytest.raises(AssertionError, match="a judgement that failed is as one that was left out"):
+        check_measure(answer_measures()[COUNTS], cases=8)
 
 
 TONE = Scale("tone", ("tone",), {"kind": 1.0, "plain": 0.5, "rude": 0.0}, worst="rude", best="kind")
