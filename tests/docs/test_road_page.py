@@ -29,7 +29,6 @@ PLUGIN = "" if entry_points(group="pytest11", name="rageval") else "-p rageval.p
 
 def test_step_by_step(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_bytes((ROOT / "tests/golden/logs/promptfoo/results.json").read_bytes())
-    (tmp_path / "gold").mkdir()
     (tmp_path / ".git").mkdir()
     programs = {"rageval": "-m rageval", "pytest": f"-m pytest {PLUGIN}"}
     for name, how in programs.items():
