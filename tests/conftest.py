@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import subprocess
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +34,18 @@ if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click be
     CliRunner.__init__.__defaults__ = tuple(  # type: ignore[misc]
         False if default is True else default for default in CliRunner.__init__.__defaults__ or ()
     )
+
+_ended = subprocess.Popen.__exit__
+
+
+def _ended_for_good(process: subprocess.Popen[bytes], kind: object, *more: object) -> None:
+    """End a process where its test has failed: it would be waited for, perhaps for ever."""
+    if kind is not None:
+        process.kill()
+    _ended(process, kind, *more)  # type: ignore[arg-type]
+
+
+subprocess.Popen.__exit__ = _ended_for_good  # type: ignore[method-assign, assignment]
 
 # What reads or scores runs is tried with the compiled part and without it (RAGEVAL_KERNEL=0). That none is
 # forgotten is held by `test_scoring_mark.py`.
