@@ -32,11 +32,12 @@ ABOVE_1 = Case(
     {"q": {"1": {"dA": 1, "dZ": 1}, "2": {"dA": 1}, "3": {"dB": 1, "dZ": 1}, "4": {"dB": 1}}},
 )
 IDEAL = ("alpha_ndcg", "nerr_ia", "nnrbp")
+GRADED = ("ndcg", "d_ndcg", "d_sharp")  # whose ideal grows with the cut-off, too
 FALSE: dict[str, dict[str, int | Case]] = {
     "renaming_documents_at_will_changes_nothing": dict.fromkeys(IDEAL, 65),
     "a_nugget_nobody_supports_changes_nothing": {"coverage": 0},
-    "grows_with_k": dict.fromkeys((*IDEAL, "err_ia", "p_ia", "ndcg", "p", "judged", "hole"), 0),
-    "is_the_same_beyond_the_runs_depth": dict.fromkeys((*IDEAL, "err_ia", "p_ia", "ndcg", "p", "hole"), 0),
+    "grows_with_k": dict.fromkeys((*IDEAL, *GRADED, "err_ia", "p_ia", "p", "judged", "hole"), 0),
+    "is_the_same_beyond_the_runs_depth": dict.fromkeys((*IDEAL, *GRADED, "err_ia", "p_ia", "p", "hole"), 0),
     "appending_a_document_never_lowers": {"judged": 0},
     "moving_a_relevant_document_up_never_lowers": {"hole": 1},
     "is_at_most_1": {"alpha_dcg": 0, **dict.fromkeys(IDEAL, ABOVE_1)},
