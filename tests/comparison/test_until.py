@@ -132,6 +132,12 @@ def test_all_systems_of_a_question_are_judged_together_in_an_order_that_the_seed
     assert job((answers[::-1], questions[::-1]), Paid(), tmp_path / "turned")[1] == ledger
 
 
+def test_attacks_on_the_judge_count_once_a_job(material: Any, tmp_path: Path) -> None:
+    rows, ledger, _ = job(material, Paid(), tmp_path, claim="set", canaries=2)
+    assert ledger.judged > 10
+    assert sum("canaries" in row for row in rows) == 1
+
+
 def test_what_does_not_differ_is_judged_to_the_end_and_not_claimed(tmp_path: Path) -> None:
     answers, questions = material_of(1, 40)
     same = [{**answer, "answer": f"gold {answer['run_id']}"} for answer in answers]
