@@ -376,6 +376,7 @@ def test_labels_of_the_pilot_are_labels_of_the_plan_that_extends_it(
         ),
     ],
 )
+@pytest.mark.slow
 def test_a_width_needs_a_pilot_that_is_large_enough(
     words: list[str],
     message: str,

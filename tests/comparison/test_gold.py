@@ -886,6 +886,7 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 60], ids=["refused", "corrected"])
 @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
+@pytest.mark.slow
 def test_no_format_lets_the_judge_decide(tmp_path: Path, style: str, number: int) -> None:
     """With labels asked for, and be they too few, nothing is claimed by the judge who finds a winner."""
     said, people = judged(seed=2, lenient=0.9)

@@ -25,6 +25,8 @@ from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
 from rageval.measures.parsing import parse_measures
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = 100
 RATES = {"ours": 0.85, "theirs": 0.45, "third": 0.4}
 

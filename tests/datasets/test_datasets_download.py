@@ -17,6 +17,8 @@ from rageval.datasets.download import Transport, _on_the_hub, _retry_after, down
 from rageval.datasets.fetching import _DownloadProgress
 from rageval.errors import InputError, OutputError
 
+pytestmark = pytest.mark.slow
+
 CONTENT = random.Random(5).randbytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 OLD = b"what was there before"

@@ -36,6 +36,7 @@ def test_commands_on_the_page_of_the_files_print_what_it_shows(block: str) -> No
 
 
 @pytest.mark.parametrize("block", blocks("python", FILES) + blocks("python", ANSWERS))
+@pytest.mark.slow
 def test_code_on_the_pages_of_files_and_answers_runs(block: str) -> None:
     done = run([sys.executable, "-c", block])
     assert done.returncode == 0, done.stderr

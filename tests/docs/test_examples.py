@@ -16,6 +16,8 @@ import pytest
 import rageval
 from test_readme import ROOT, run
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = ROOT / "examples"
 
 

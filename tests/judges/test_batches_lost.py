@@ -26,6 +26,8 @@ from test_batching import FAST, Provider, asked
 from test_judge_command import ANSWERS, QUESTIONS
 from test_judge_ending import started
 
+pytestmark = pytest.mark.slow
+
 CALLS = 4
 MODELS = ("openai:m", "anthropic:m")
 LOST = {

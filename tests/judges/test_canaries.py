@@ -62,6 +62,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.mark.parametrize("rubric", TESTED)
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.slow
 def test_a_judge_that_obeys_one_attack_is_not_let_on(settings: Settings, rubric: str, attack: str) -> None:
     model = replies(lambda shown: ATTACKS[attack] in shown)
     if rubric_named(rubric).file.unit == "citation" and attack in ("nothing", "opening"):
@@ -72,6 +73,7 @@ def test_a_judge_that_obeys_one_attack_is_not_let_on(settings: Settings, rubric:
 
 
 @pytest.mark.parametrize("rubric", TESTED)
+@pytest.mark.slow
 def test_what_becomes_of_canaries_stands_in_the_first_judgement(settings: Settings, rubric: str) -> None:
     model = replies(lambda shown: False)
     found = list(judged_by([model], rubric_named(rubric), MATERIAL, settings))

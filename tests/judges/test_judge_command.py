@@ -151,6 +151,7 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
         assert_refused(command(*common, "--shard", share), "expected I/N")
 
 
+@pytest.mark.slow
 def test_a_share_without_a_task_has_a_store_like_the_others(server: LlmServer) -> None:
     common = (*CRAG, "--judge", "openai:m", "--canaries", "0")
     shares = [f"{number}/9" for number in range(1, 10)]  # of four tasks: most have none

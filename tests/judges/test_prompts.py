@@ -178,6 +178,7 @@ def test_a_fence_in_a_text_that_is_not_made_of_parts_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", JUDGED_THEN)
+@pytest.mark.slow
 def test_a_store_of_the_first_version_is_found_again_in_full(name: str, tmp_path: Path) -> None:
     """Its keys, and what comes of its replies, with first tries, canaries and retries that quote replies."""
     store = tmp_path / "store.sqlite"

@@ -23,6 +23,8 @@ from rageval.files.plans import LabelPlan, read_plan
 from rageval.pages.serving import LabelFile, LabelServer
 from report_pages import browser_, until  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def plan(tmp_path: Path) -> LabelPlan:

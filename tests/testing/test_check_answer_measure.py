@@ -31,6 +31,7 @@ OURS = [
 
 
 @pytest.mark.parametrize("measure", OURS, ids=str)
+@pytest.mark.slow
 def test_our_own_pass(measure: rageval.Measure) -> None:
     check_measure(measure, cases=8)
 

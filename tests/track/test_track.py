@@ -22,6 +22,8 @@ from rageval.track import Organised, TrackPlan, leaderboard_of, organise
 from rageval.track.organising import STAGES
 from test_bad_input import assert_refused, command
 
+pytestmark = pytest.mark.slow
+
 TOPICS = ("1", "2", "3", "4")
 NUGGETS = [("vital", "leaves hold green chlorophyll"), ("okay", "frost comes 12 nights")]
 
