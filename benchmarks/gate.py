@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rageval.comparison.gated import BLOCK, SHIP, GateSettings, GateSide
+from rageval.comparison.gate_results import BLOCK, SHIP, GateSettings, GateSide
 from rageval.comparison.gating import gate
 from rageval.files.baselines import BaselineHeader
 from rageval.measures import builtin

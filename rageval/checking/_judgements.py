@@ -12,8 +12,8 @@ from typing import Any
 from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named, once, together
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.files.banks import SCORED, NuggetBank, left_out
+from rageval.files.foreign_judgements import is_judged, read_judged
 from rageval.files.jsonl import read_records
-from rageval.files.judged import is_judged, read_judged
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine
 from rageval.files.limits import Limits
 from rageval.files.nuggets import numbered_banks

@@ -25,7 +25,7 @@ from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.answers import is_report
 from rageval.files.banks import is_older_bank
-from rageval.files.judged import is_judged
+from rageval.files.foreign_judgements import is_judged
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of

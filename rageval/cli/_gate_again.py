@@ -12,7 +12,7 @@ from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.gated import GateReport, GateSide
+    from rageval.comparison.gate_results import GateReport, GateSide
 
 
 def judged_again(side: GateSide, report: GateReport, options: dict[str, Any]) -> list[str]:

@@ -267,7 +267,7 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
     if not lines:
         raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
     if _may_be_judged(lines[0]):
-        from rageval.files.judged import is_judged
+        from rageval.files.foreign_judgements import is_judged
 
         if is_judged(start):
             return "json"

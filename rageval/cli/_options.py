@@ -152,6 +152,27 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "help": "The answers that were judged: for their lengths, sentences and citations.",
         },
     ),
+    "--interval": (
+        ("--interval",),
+        {
+            "type": click.Choice(("bca", "percentile")),
+            "default": "bca",
+            "show_default": True,
+            "help": "Which bootstrap interval; measures of two values have Wilson's.",
+        },
+    ),
+    "--resamples": (
+        ("--resamples",),
+        {"type": int, "default": 4000, "show_default": True, "help": "How often the bootstrap resamples."},
+    ),
+    "--cluster": (
+        ("--cluster",),
+        {
+            "metavar": "FIELD|FILE",
+            "help": "Queries of one cluster are not independent: a field of the questions, or lines"
+            " 'query_id cluster'.",
+        },
+    ),
     "--gold": (
         ("--gold",),
         {
@@ -364,7 +385,7 @@ _SECTIONS = {
     ),
     "What may be claimed": (
         *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
-        *("draws", "resamples", "population"),
+        *("draws", "resamples", "population", "until", "claim", "looks", "alpha", "pilot"),
     ),
     "Gates": (
         *("require", "fail_under", "save_baseline", "margin", "slice_margin", "block", "judge_changed"),

@@ -78,13 +78,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     help="For several comparisons: Holm; max-T (signs flipped together: sharper, most of all for runs that"
     " resemble one another); Tukey's HSD by shuffling (only where all runs' values are distributed alike).",
 )
-@click.option(
-    "--interval",
-    type=click.Choice(("bca", "percentile")),
-    default="bca",
-    show_default=True,
-    help="Which bootstrap interval; measures of two values have Wilson's.",
-)
+@shared("--interval")
 @shared("--level")
 @click.option(
     "--power",
@@ -93,11 +87,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     show_default=True,
     help="The power for which the detectable difference is given.",
 )
-@click.option(
-    "--cluster",
-    metavar="FIELD|FILE",
-    help="Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
-)
+@shared("--cluster")
 @click.option(
     "--sensitivity",
     is_flag=True,
@@ -111,9 +101,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     show_default=True,
     help="How often signs are flipped, at least: many comparisons take more.",
 )
-@click.option(
-    "--resamples", type=int, default=4000, show_default=True, help="How often the bootstrap resamples."
-)
+@shared("--resamples")
 @shared("--seed", default=20130)
 @click.option(
     "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else csv."

@@ -45,7 +45,7 @@ _NUGGETS = 3  # of a question
 @shared("--by", help="A row for each value of a field, such as domain,question_type.")
 @shared("--on-missing")
 @shared("--level", help="Of the intervals.")
-@click.option("--resamples", type=int, default=4000, show_default=True, help="Of the bootstrap.")
+@shared("--resamples")
 @shared("--seed", default=20130)
 @click.option(
     "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else json."

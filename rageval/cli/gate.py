@@ -17,7 +17,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.comparison.gated import GateReport, GateSettings, GateSide
+    from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
     from rageval.files.trec import Reading
 
 # What `score` takes and a gate does not: how things are printed, and means of another kind.
@@ -93,21 +93,9 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 )
 @click.option("--system", metavar="RUN_ID", help="Which of several judged systems is the candidate.")
 @shared("--level", help="Of the bounds, each by itself.")
-@click.option(
-    "--interval",
-    type=click.Choice(("bca", "percentile")),
-    default="bca",
-    show_default=True,
-    help="Which bootstrap interval; measures of two values have Wilson's.",
-)
-@click.option(
-    "--cluster",
-    metavar="FIELD|FILE",
-    help="Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
-)
-@click.option(
-    "--resamples", type=int, default=4000, show_default=True, help="How often the bootstrap resamples."
-)
+@shared("--interval")
+@shared("--cluster")
+@shared("--resamples")
 @shared("--seed", default=20130)
 @click.option(
     "--judge", metavar="JUDGE", multiple=True, help="Who judges: for --aa, and what pytest recorded."
@@ -293,7 +281,7 @@ def _report(found: _GateInput, options: dict[str, Any], reading: Reading) -> Gat
 
 def _settings(options: dict[str, Any], clusters: dict[str, str] | None) -> GateSettings:
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gated import GateSettings
+    from rageval.comparison.gate_results import GateSettings
 
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options["fail_under"])}
     names = ("margin", "slice_margin", "block", "judge_changed", "level", "interval", "resamples")

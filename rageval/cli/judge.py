@@ -143,6 +143,7 @@ def judge(
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b'
     """
+    from rageval.judges.panel import forecast
     from rageval.judges.rubric import rubric_named
 
     if rubric is None and not words:
@@ -154,13 +155,7 @@ def judge(
         raise UsageError(
             "--resume takes what is stored and --refresh asks for it again; expected one of them"
         )
-    found = rubric_named(rubric)
-    if options["examples"] is not None:
-        found = found.with_examples(options["examples"])
-    if options["compat"] is not None:
-        found = found.counting(options["compat"])
-    if options["abstentions"] is not None:
-        found = found.abstaining_by(options["abstentions"])
+    found = _as_asked(rubric_named(rubric), options)
     # A claim to stop at has its own measures, and is checked with them.
     until = wanted_of(options)
     if until is None:
@@ -169,8 +164,6 @@ def judge(
     material = _material(answers, options)
     pools = pools_of(options["runs"], options["depth"]) if until is not None else None
     if options["dry_run"]:
-        from rageval.judges.panel import forecast
-
         for each in filter(None, (found, other)):
             print_lines(forecast(each, material, judges, options["price"]))
         if until is not None:
@@ -193,6 +186,17 @@ def judge(
         _score(ctx, answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
+
+
+def _as_asked(rubric: Rubric, options: dict[str, Any]) -> Rubric:
+    """Return the rubric with what the options change in it."""
+    if options["examples"] is not None:
+        rubric = rubric.with_examples(options["examples"])
+    if options["compat"] is not None:
+        rubric = rubric.counting(options["compat"])
+    if options["abstentions"] is not None:
+        rubric = rubric.abstaining_by(options["abstentions"])
+    return rubric
 
 
 def _other_rubric(rubric: Rubric, judges: tuple[str, ...], options: dict[str, Any]) -> Rubric:

@@ -256,7 +256,7 @@ def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Itera
 
 
 def _is_earlier(word: str, reading: Reading) -> bool:
-    from rageval.files.judged import is_judged
+    from rageval.files.foreign_judgements import is_judged
     from rageval.files.opening import head
     from rageval.pages.earlier import is_earlier
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval.comparison.comparing import compare, compare_runs
-    from rageval.comparison.gated import Decision, GateReport, GateSettings
+    from rageval.comparison.gate_results import Decision, GateReport, GateSettings
     from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
     from rageval.comparison.losses import Diagnosis, diagnose
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
 
 _HOMES = {
     "comparing": "compare compare_runs",
-    "gated": "Decision GateReport GateSettings",
+    "gate_results": "Decision GateReport GateSettings",
     "losses": "Diagnosis diagnose",
     "leaderboards": "LeaderboardAgreement compare_leaderboards",
     "results": "Cell Comparison Pair Settings",

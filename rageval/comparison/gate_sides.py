@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rageval.comparison.gated import GateSide
+from rageval.comparison.gate_results import GateSide
 from rageval.errors import MissingJudgements, UsageError
 from rageval.files.baselines import Baseline, BaselineHeader, BaselineLine
 from rageval.files.judgements import STOPPED, JudgementTable

@@ -22,7 +22,7 @@ from rageval.comparison._corrected import check_gold, corrected_pairs, is_correc
 from rageval.comparison._pairs import KnownOfRuns, pairs_of, tables
 from rageval.comparison._verdicts import SLACK, failures
 from rageval.comparison.comparing import why_not
-from rageval.comparison.gated import (
+from rageval.comparison.gate_results import (
     ALLOW,
     BEYOND,
     BLOCK,

@@ -22,8 +22,8 @@ from rageval.comparison._leanings import kin, length_leaning, mean_grades, ranke
 from rageval.comparison.positions import positions_in
 from rageval.errors import InputError
 from rageval.files import retrieved
+from rageval.files.foreign_judgements import is_judged, read_judged
 from rageval.files.jsonl import first_record, read_batches, read_records
-from rageval.files.judged import is_judged, read_judged
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
 from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.opening import Source, name_of, start_of

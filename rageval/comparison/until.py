@@ -105,6 +105,11 @@ class Until:
             raise UsageError(f"{name} has no greatest value, and no rule for stopping is known for it")
 
     @property
+    def of_several(self) -> bool:
+        """Whether the best of several is looked for."""
+        return self.words.strip() == BEST
+
+    @property
     def span(self) -> float:
         """The largest difference of two values that is possible."""
         low, high = self.measure.limits or (0.0, 1.0)
@@ -112,7 +117,7 @@ class Until:
 
     def of(self, systems: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
         """Return the systems that are meant, of these, and the margin if there is one."""
-        if self.words.strip() == BEST:
+        if self.of_several:
             if len(systems) < 2:
                 raise UsageError(f"until=best: expected two or more systems, found {len(systems)}")
             return tuple(systems), None
@@ -195,9 +200,8 @@ class ClaimPlan:
         """What is asked, however it is decided: claims that share it are printed together."""
         return _digest([sorted(self.systems), self.measure, self.order, self.rubric, self.judges])
 
-    @property
     def rule(self) -> Rule:
-        """The rule of statistics; differences are so turned that more is better."""
+        """Return the rule of statistics; differences are so turned that more is better."""
         return Rule(self.questions, self.claim, self.looks, self.alpha, self.span, self.margin)
 
     @property
@@ -314,7 +318,7 @@ def judged_until(
     settings = settings or Settings()
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
-    plan.rule  # noqa: B018  # which refuses what would be none, before anybody is asked
+    plan.rule()  # refuses what would be none, before anybody is asked
     with Store(settings.store) as store:
         before = store.ledgers(plan.topic, but=plan.key)
         store.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
@@ -359,7 +363,7 @@ def _shares(job: _Job, draw: _Draw, total: int) -> Iterator[str]:
     """Yield for each rule the share of calls and of replays in which it decides."""
     rng = np.random.default_rng(job.until.seed)
     drawn = [draw(rng, total) for _ in range(_REPLAYS)]  # in units of the span
-    of_best = job.until.words.strip() == BEST
+    of_best = job.until.of_several
     for claim, looks in _RULES.values():
         if of_best and looks is not None:
             yield "-"
@@ -462,9 +466,9 @@ def _looked(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> Ledger:
     plan = ledger.plan
     table = np.array([values[system] for system in plan.systems], np.float64)
     if plan.of_several:
-        race = best_of(table, plan.rule)
+        race = best_of(table, plan.rule())
         return replace(ledger, left=tuple(plan.systems[at] for at in race.left))
-    return replace(ledger, stop=stopped(table[0] - table[1], plan.rule))
+    return replace(ledger, stop=stopped(table[0] - table[1], plan.rule()))
 
 
 class _Job:
@@ -477,7 +481,7 @@ class _Job:
             self.answers.setdefault(answer.run_id, {}).setdefault(answer.query_id, []).append(answer)
         known: Mapping[str, Any] = self.answers if pools is None else pools
         self.systems, self.margin = until.of(list(known))
-        if until.words.strip() == BEST and rubric.file.unit in ("pair", "list"):
+        if until.of_several and rubric.file.unit in ("pair", "list"):
             raise UsageError(f"until=best: {rubric.name} compares answers; expected two systems, as 'A>B'")
         shared = set.intersection(*(set(known[system]) for system in self.systems))
         if len(shared) < 2:
@@ -488,10 +492,9 @@ class _Job:
     def plan(self, judges: Sequence[str | Model]) -> ClaimPlan:
         """Return what is fixed before anybody is asked."""
         until = self.until
-        of_best = until.words.strip() == BEST
         return ClaimPlan(
             systems=self.systems,
-            words=BEST if of_best else "within" if self.margin is not None else ">",
+            words=BEST if until.of_several else "within" if self.margin is not None else ">",
             measure=str(until.measure),
             claim=until.claim,
             looks=until.looks,
@@ -598,7 +601,7 @@ def _near(table: Float, ledger: Ledger) -> str:
     if plan.looks is not None:
         number = look_sizes(plan.questions, plan.looks).index(ledger.judged) + 1
         return f"look {number} of {plan.looks}"
-    most = nearest(table[0] - table[1], plan.rule)
+    most = nearest(table[0] - table[1], plan.rule())
     return f"e {most:.3g} of {2 / plan.alpha:.3g} needed"
 
 

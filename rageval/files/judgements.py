@@ -23,8 +23,8 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import is_report, read_answers
+from rageval.files.foreign_judgements import Match, is_judged, read_judged
 from rageval.files.jsonl import as_line, first_record, read_batches
-from rageval.files.judged import Match, is_judged, read_judged
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of, start_of_stream
 from rageval.records import Answer, Qrel

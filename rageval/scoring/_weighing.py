@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval.errors import InputError
 from rageval.files.banks import SCORED
-from rageval.files.judged import Match
+from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rageval.comparison.gated import GateReport, GateSettings, GateSide
+from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
 from rageval.comparison.gating import gate
 from rageval.files.baselines import BaselineHeader
 from rageval.measures.parsing import parse_measure

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rageval
-from rageval.comparison.gated import GateReport, GateSettings
+from rageval.comparison.gate_results import GateReport, GateSettings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.scoring.scores import Score, Scores
 from sides import side, told
