@@ -11,7 +11,7 @@ from rageval.errors import NothingJudged, UsageError
 from rageval.files.trec import Reading
 from rageval.measures.base import LOWER, Measure
 from rageval.measures.parsing import SETS
-from rageval.scoring.evaluation import EXPECTED, Evaluator, lowest_grade
+from rageval.scoring.evaluation import EXPECTED, Evaluator, bounds_of, lowest_grade
 from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import RunSource
 from rageval.text import visible
@@ -186,6 +186,8 @@ def _said_of(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
             what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
             if evaluator.qrels.spans is not None and evaluator.rules.bounds:
                 what = "whatever the undecided chunks hold"
+            if evaluator.rules.bounds and bounds_of(score.measure).graded:
+                what += f", with no grade above {max(1, evaluator.qrels.highest):,}"
             yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
         elif evaluator.rules.ties == EXPECTED:
             yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"

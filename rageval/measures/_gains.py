@@ -80,9 +80,12 @@ def geometric(beta: float) -> Callable[[int], float]:
 
 def graded_gains(documents: Iterable[tuple[int, int]], dcg: str) -> Gains:
     """Return (rank, gain) of (rank, grade): the grade itself, or 2^grade − 1 with `exp_log2`."""
-    if dcg == "log2":
-        return [(rank, float(max(grade, 0))) for rank, grade in documents]
-    return [(rank, 2.0 ** max(grade, 0) - 1) for rank, grade in documents]
+    return [(rank, graded_gain(grade, dcg)) for rank, grade in documents]
+
+
+def graded_gain(grade: int, dcg: str) -> float:
+    """Return what a grade gains: itself, or 2^grade − 1 with `exp_log2`; nothing below 1."""
+    return float(max(grade, 0)) if dcg == "log2" else 2.0 ** max(grade, 0) - 1
 
 
 class Share(float):

@@ -11,7 +11,7 @@ from rageval.measures.base import Grade, measure
 from rageval.measures.ranking import Ranking
 
 
-@measure(sees="relevant", ties=ties.NDCG, peers={"ir_measures": "nDCG"})
+@measure(sees="relevant", ties=ties.NDCG, bounds=bounds.NDCG, peers={"ir_measures": "nDCG"})
 def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2") -> float:
     """Normalised discounted cumulative gain over graded documents (Järvelin and Kekäläinen, TOIS 2002).
 

@@ -9,6 +9,9 @@ the top k and v below it, c of N nuggets covered, h of R relevant documents foun
     alpha_ndcg  min Σ_n f_n(s_n) / Σ_n U_n(s_n + v), where the s_n deepest unjudged documents of the top k
                 support nugget n, f_n is its gain, and U_n its gain had it the first ranks for itself; and the
                 largest numerator over the smallest ideal, at most 1 (for the greedy ideal, at most its cap)
+    ndcg        grade by grade: of the documents with grade l or better the run's discounts, over those of as
+                many first ranks; m_1 ≥ m_2 ≥ … of the unjudged documents have these grades, no higher ones
+                than the highest of all judgements
 
 All but those of alpha_ndcg are reached by some completion; there numerator and ideal move together, and
 neither of the two obvious completions is an end. Beside another run, unjudged documents that only that run
@@ -19,10 +22,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from rageval.measures._gains import Nuggets, discounted, logarithmic, novelty, ratio
+from rageval.measures._gains import Nuggets, discounted, graded_gain, logarithmic, novelty, ratio
 from rageval.measures.ranking import Ranking, Share, Topic
 
 _Parameters = Mapping[str, Any]
@@ -39,7 +42,7 @@ class Ends(NamedTuple):
 
 
 class _Top(NamedTuple):
-    """A ranking to the cut-off: what each document supports, None where nobody judged it.
+    """A ranking to the cut-off: what each document supports, None where nobody judged it, and its grade.
 
     `others` are unjudged documents that may be relevant, too: below the cut-off, or in another run.
     """
@@ -48,6 +51,7 @@ class _Top(NamedTuple):
     rel: int
     k: int | None
     found: list[Nuggets | None]
+    grades: list[int]  # 0 where nobody judged
     retrieved: int
     others: int = 0
 
@@ -76,11 +80,13 @@ class Bounds(NamedTuple):
     """What a measure declares of unjudged documents.
 
     `ends` are its ends for one ranking; `least` is the least that one ranking can be above another, where
-    more is known of this than the difference of their ends.
+    more is known of this than the difference of their ends. They are `graded` where it matters what the
+    highest grade is that an unjudged document may have.
     """
 
     ends: Callable[[_Top, _Parameters], Ends]
     least: Callable[[Topic, int, int | None, Both, _Parameters], float] | None = None
+    graded: bool = False
 
     def known_for(self, parameters: _Parameters) -> bool:
         """Return whether they hold with these parameters: not where a sum is divided by another."""
@@ -126,6 +132,7 @@ def ranked(
     depth = ranking.depth(k)
     ranks, number = undecided if undecided is not None else ((), 0)
     found: list[Nuggets | None] = [None if undecided is None else ()] * depth
+    grades = [0] * depth
     for rank in ranks:
         if rank <= depth:
             found[rank - 1] = None
@@ -133,13 +140,14 @@ def ranked(
     for hit in ranking.hits(rel=None):
         if hit.rank <= depth:
             found[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
+            grades[hit.rank - 1] = hit.grade
         else:
             judged_below += 1
     if undecided is not None:
-        return _Top(ranking.topic, rel, k, found, ranking.retrieved, number - found.count(None))
+        return _Top(ranking.topic, rel, k, found, grades, ranking.retrieved, number - found.count(None))
     # Unjudged documents below the cut-off are not scored, but may be relevant, which lowers recall.
     others = ranking.retrieved - depth - judged_below
-    return _Top(ranking.topic, rel, k, found, ranking.retrieved, others)
+    return _Top(ranking.topic, rel, k, found, grades, ranking.retrieved, others)
 
 
 def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
@@ -281,6 +289,95 @@ def _first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
     return _nugget_gain(range(documents if k is None else min(documents, k)), alpha)
 
 
+class _Level(NamedTuple):
+    """What grades of one stretch are worth: documents of these or better gain it on top of lower grades.
+
+    `found` is what the judged ones among them get by their ranks, `there` how many are judged.
+    """
+
+    worth: float
+    found: float
+    there: int
+
+
+def _ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
+    """Return the ends of nDCG, which some completion reaches."""
+    by_rank = [(logarithmic(place), grade) for place, grade in enumerate(query.grades, 1)]
+    weights = [logarithmic(place + 1) for place in query.unjudged] + [0.0] * query.others
+    low, high = (
+        _least_of_levels(query.topic, [(sign * d, g) for d, g in by_rank], [sign * w for w in weights],
+                         query.k, parameters["dcg"])
+        for sign in (1.0, -1.0)
+    )  # fmt: skip
+    return Ends(low, -high)
+
+
+def _least_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
+    """Return the least that the first ranking's nDCG can be above the second's, which is reached."""
+    weights: dict[Document, float] = {}
+    for ranking, sign in ((docs.one, 1.0), (docs.other, -1.0)):
+        for rank, doc in enumerate(ranking, 1):
+            weights[doc] = weights.get(doc, 0.0) + sign * logarithmic(rank)
+    by_rank = [(weight, topic.grade(doc)) for doc, weight in weights.items() if isinstance(doc, int)]
+    open_ = [weight for doc, weight in weights.items() if isinstance(doc, str)]
+    return _least_of_levels(topic, by_rank, [*open_, *[0.0] * docs.below], k, parameters["dcg"])
+
+
+def _least_of_levels(
+    topic: Topic, judged: Sequence[tuple[float, int]], open_: Sequence[float], k: int | None, dcg: str
+) -> float:
+    """Return the least Σ weight · gain / ideal, where each of the open documents may have any grade.
+
+    A gain is the sum of what the grades up to it are worth. Of documents with grade l or better numerator and
+    ideal are sums over ranks, so at a fixed ratio each l has its own best number m_l of open documents, the
+    ones that weigh least, and only m_1 ≥ m_2 ≥ … ties them.
+    """
+    levels = _levels(topic, judged, dcg)
+    depth = len(topic) + len(open_) if k is None else k
+    ideal = [0.0, *accumulate(map(logarithmic, range(1, depth + 1)))]
+    # More documents than the ideal has ranks change nothing any more.
+    zeros = open_.count(0.0)
+    weights = sorted([weight for weight in open_ if weight] + [0.0] * min(zeros, depth))
+    # Rounding must not part what is equal: sums of many terms, each exact, are made once.
+    taken = [math.fsum(weights[:m]) for m in range(len(weights) + 1)]
+    reached = math.inf if levels and levels[0].there else 0.0  # without anything relevant it is 0
+    while True:
+        above, below = _cheapest(levels, taken, ideal, min(reached, 1e6))
+        following = ratio(above, below)
+        if not below or following >= reached - _SLACK:
+            return min(following, reached) if below else min(reached, 0.0)
+        reached = following
+
+
+def _levels(topic: Topic, judged: Sequence[tuple[float, int]], dcg: str) -> list[_Level]:
+    """Return the stretches of grades within which all judged documents are alike, from the lowest."""
+    grades = [grade for _, grade in topic.best_grades()]
+    levels, below = [], 0
+    for grade in sorted({*grades, topic.highest}):
+        found = math.fsum(weight for weight, has in judged if has >= grade)
+        there = sum(each >= grade for each in grades)
+        levels.append(_Level(graded_gain(grade, dcg) - graded_gain(below, dcg), found, there))
+        below = grade
+    return levels
+
+
+def _cheapest(
+    levels: Sequence[_Level], taken: Sequence[float], ideal: Sequence[float], price: float
+) -> tuple[float, float]:
+    """Return numerator and ideal where numerator − price · ideal is least."""
+    best = [(0.0, 0.0, 0.0)] * len(taken)  # of the grades above, with at most so many open documents
+    for level in reversed(levels):
+        least, found = (math.inf, 0.0, 0.0), []
+        for m, (more, (_, above, below)) in enumerate(zip(taken, best, strict=True)):
+            above += level.worth * (level.found + more)
+            below += level.worth * ideal[min(level.there + m, len(ideal) - 1)]
+            least = min(least, (above - price * below, above, below))
+            found.append(least)
+        best = found
+    _, above, below = best[-1]
+    return above, below
+
+
 class Both(NamedTuple):
     """Two rankings of one query: judged documents by number, the others by id."""
 
@@ -305,8 +402,9 @@ def _unjudged(ranking: Sequence[Document]) -> set[str]:
 def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> _Top:
     top = ranking[:k]
     found = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
+    grades = [0 if isinstance(doc, str) else topic.grade(doc) for doc in top]
     inside = sum(isinstance(doc, str) for doc in top)
-    return _Top(topic, rel, k, found, len(ranking), len(unjudged) - inside)
+    return _Top(topic, rel, k, found, grades, len(ranking), len(unjudged) - inside)
 
 
 def _least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
@@ -418,5 +516,6 @@ RECALL = Bounds(_recall_ends, _least_recall)
 ALL_GOLD, RR, AP = map(Bounds, (_all_gold_ends, _rr_ends, _ap_ends))
 P = Bounds(_p_ends, _least_p)
 SUCCESS = Bounds(_success_ends, _least_success)
+NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True)
 ALPHA_DCG = Bounds(_alpha_dcg_ends, _least_alpha_dcg)
 ALPHA_NDCG = Bounds(_alpha_ndcg_ends, _least_alpha_ndcg)

@@ -51,7 +51,7 @@ class Judgements(NamedTuple):
     The (nugget, grade) pairs of document i stand from pairs[i] to pairs[i + 1], by nugget; no grade is below
     `floor`. `names` gives the ids of documents, from one number to another, when somebody needs them;
     `order` those of the greedy ideal ranking of a query (its number, k, alpha, rel), where somebody knows a
-    faster way to them than is found here.
+    faster way to them than is found here; `highest` the highest grade there is.
     """
 
     pairs: Sequence[int]
@@ -60,6 +60,7 @@ class Judgements(NamedTuple):
     names: Callable[[int, int], Sequence[str]]
     order: Callable[[int, int | None, float, int], Sequence[int]] | None = None
     floor: int = _ANYTHING
+    highest: Callable[[], int] = lambda: 1
 
 
 class Topic:
@@ -111,7 +112,9 @@ class Topic:
             begin.append(len(pairs))
         names = list(documents)
         columns = begin, [nugget for nugget, _ in pairs], [grade for _, grade in pairs]
-        judgements = Judgements(*columns, lambda first, last: names)
+        judgements = Judgements(
+            *columns, lambda first, last: names, highest=lambda: max(columns[2], default=1)
+        )
         weighed = None if weights is None else of_mean_1([weights[name] for name in nuggets])
         return cls("", len(nuggets), (0, len(names)), judgements, weights=weighed)
 
@@ -133,6 +136,11 @@ class Topic:
     def lowest(self) -> int:
         """The lowest grade there is; 0 without judgements."""
         return min(self._pairs[1], default=0)
+
+    @property
+    def highest(self) -> int:
+        """The highest grade of any query's documents, 1 at least: what nobody judged has no more."""
+        return max(1, self._all.highest())
 
     @cached_property
     def grades(self) -> list[int]:

@@ -230,7 +230,7 @@ class Qrels:
         columns = self._columns
         order = self._ideals.order if self._ideals else None
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
-        judgements = Judgements(pairs, nugget, grade, self._names, order, self.floor)
+        judgements = Judgements(pairs, nugget, grade, self._names, order, self.floor, lambda: self.highest)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
         weights = self._weights or [None] * len(columns.queries)
         return [Topic(*query, judgements, number, weights[number]) for number, query in enumerate(queries)]
@@ -294,7 +294,7 @@ class Qrels:
             nugget_ends=array("q", range(queries + 1)),
         )
         # cached_property keeps its value in __dict__; what was made of the old columns must be made anew.
-        for kept in ("topics", "_grades", "_first_nugget", "_ideals"):
+        for kept in ("topics", "highest", "_grades", "_first_nugget", "_ideals"):
             plain.__dict__.pop(kept, None)
         return plain
 
@@ -325,6 +325,11 @@ class Qrels:
         """Return the lowest and the highest grade of a document; 0 is among them."""
         # The second 0: with one argument, as for no grades at all, min would iterate over it.
         return min(0, *self._grades, 0), max(0, *self._grades, 0)
+
+    @cached_property
+    def highest(self) -> int:
+        """The highest grade of a document; a judge's scale may say that there are higher ones."""
+        return self.extremes()[1]
 
     @cached_property
     def _grades(self) -> list[int]:

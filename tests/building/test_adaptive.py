@@ -51,7 +51,9 @@ def batch_of(measure: Any, runs: dict[str, Any], qrels: Any, number: int) -> Any
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.sampled_from(["p@3", "ap", "recall@4", "rr@5"]), st.integers(6, 20))
+@given(
+    st.integers(0, 10**6), st.sampled_from(["p@3", "ap", "recall@4", "rr@5", "ndcg@4"]), st.integers(6, 20)
+)
 @pytest.mark.slow
 def test_pairs_are_decided_as_all_judgements_would_decide_them(seed: int, name: str, number: int) -> None:
     truth, runs = world(seed)
@@ -119,7 +121,7 @@ def test_the_command_lists_documents_until_pairs_are_decided(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [(("-m", "ndcg@10"), "no bounds are known"), (("-m", "p@2 ap"), "one measure"), ((), "Missing option")],
+    [(("-m", "err_ia@10"), "no bounds are known"), (("-m", "p@2 ap"), "one measure"), ((), "Missing option")],
 )
 def test_what_cannot_be_bounded_is_refused(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
     for name in "ab":

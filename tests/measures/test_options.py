@@ -147,7 +147,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "everything": {"rel": 2, "depth": 2, "judged_only": True, "intersection": True, "zero_rel": "nan"},
 }
 OF_THE_RUN = {"pyndeval", "ndeval", "ndeval-traditional", "trec_eval"}
-BOUNDED = {"alpha_ndcg", "alpha_dcg", "coverage", "strec", "recall", "all_gold", "p", "success", "rr", "ap"}
+BOUNDED = {
+    *("alpha_ndcg", "alpha_dcg", "coverage", "strec", "recall", "all_gold", "p", "success", "rr", "ap"),
+    "ndcg",
+}
 
 
 def run_file() -> io.BytesIO:

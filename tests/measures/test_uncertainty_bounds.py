@@ -20,6 +20,7 @@ from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends
 from rageval.measures.ranking import Topic
 from rageval.scoring.evaluation import bounds_of as declared
+from rageval.scoring.qrels import Qrels
 
 Judged = dict[str, dict[str, int]]
 REACHED = [
@@ -31,6 +32,7 @@ REACHED = [
     "success",
     "rr",
     "ap",
+    "ndcg",
     "alpha_dcg",
     "alpha_dcg(alpha=1)",
 ]
@@ -116,12 +118,12 @@ def test_differences_lie_within_their_bounds_under_every_common_completion(name:
         low, high = difference(m, found, (one, other), as_is)
         assert low - SLACK <= min(gaps), (name, seed)
         assert high + SLACK >= max(gaps), (name, seed)
-        if name in ("coverage", "recall", "p", "success", "alpha_dcg"):
+        if name in ("coverage", "recall", "p", "success", "ndcg", "alpha_dcg"):
             assert (low, high) == pytest.approx((min(gaps), max(gaps)), abs=1e-12), (name, seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["coverage", "recall", "alpha_dcg", "alpha_ndcg", "alpha_ndcg(ideal=exact)"])
+@pytest.mark.parametrize("name", ["coverage", "recall", "ndcg", "alpha_dcg", "alpha_ndcg"])
 def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> None:
     """Two queries, completed independently; both verdicts and undecided ones must turn up."""
     seen = set()
@@ -142,10 +144,53 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
             assert least > 0
         elif said == "lower":
             assert most < 0
-        elif name in ("coverage", "recall", "alpha_dcg"):
+        elif name != "alpha_ndcg":
             assert least <= 1e-9
             assert most >= -1e-9
     assert seen == {"higher", "lower", "undecided"}
+
+
+@pytest.mark.parametrize("name", ["ndcg", "ndcg(dcg=exp_log2)"])
+def test_grades_that_nobody_gave_yet_reach_the_ends_of_ndcg(name: str) -> None:
+    """Of one run and of the difference of two; no grade is above the highest of all judgements."""
+    for seed in range(12):
+        rng = random.Random(seed)
+        m = measure(name, rng.choice([1, 2, 3, 5, None]))
+        grades = {doc: rng.choice([0, 0, 1, 3]) if seed else 0 for doc in "abc"}
+        one, other = (rng.sample([*"abcuvw"], rng.randint(2, 5)) for _ in range(2))
+        elsewhere = {"n": {"x": 3}}  # another query has the highest grade
+
+        def completed(*rankings: list[str], known: dict[str, int] = grades) -> list[Judged]:
+            open_ = sorted({doc for ranking in rankings for doc in ranking} - {*"abc"})
+            return [
+                {"n": {**known, **dict(zip(open_, say, strict=True))}}
+                for say in product(range(4), repeat=len(open_))
+            ]
+
+        truth = values(m, one, completed(one))
+        found = rageval.evaluate(
+            m, {"q": {doc: -float(rank) for rank, doc in enumerate(one)}, "r": {"x": 1.0}},
+            {"q": {"n": grades}, "r": elsewhere}, bounds=True,
+        )[m].bounds  # fmt: skip
+        assert found is not None
+        ends = [2 * end - 1 for end in found]  # the mean with the query whose value is 1
+        assert ends == pytest.approx([min(truth), max(truth)], abs=1e-12), seed
+        both = completed(one, other)
+        gaps = [a - b for a, b in zip(values(m, one, both), values(m, other, both), strict=True)]
+        topics = Qrels.from_dict({"q": {"n": grades}, "r": elsewhere})
+        as_is = values(m, one, [{"n": grades}])[0], values(m, other, [{"n": grades}])[0]
+        assert difference(m, topics.topics[0], (one, other), as_is) == pytest.approx(
+            (min(gaps), max(gaps)), abs=1e-12
+        ), seed
+
+
+def test_ndcg_of_many_unjudged_documents_takes_no_time() -> None:
+    judged = {"n": {f"d{at}": at % 4 for at in range(400)}}
+    docs = [name for at in range(400) for name in (f"d{at}", f"u{at}")]
+    low, high = bounds_of("ndcg@100", " ".join(docs), judged)
+    assert 0 < low < high <= 1
+    # a grade that is huge is one level, not as many as it counts
+    assert bounds_of("ndcg@2", "a u", {"n": {"a": 1, "b": 10**6}})[1] == pytest.approx(0.38685, abs=1e-5)
 
 
 def _open(runs: list[dict[str, list[str]]], query: str) -> set[str]:
