@@ -161,7 +161,7 @@ def argue_f1(
     return Blend("f1", _support(answer), _coverage(answer, importance, attested))
 
 
-@measure(better=NEITHER)
+@measure(better=NEITHER, limits=(0.0, math.inf))
 def sentence_count(answer: Assessment) -> float:
     """How many sentences an answer has.
 
@@ -180,7 +180,7 @@ def sentence_count(answer: Assessment) -> float:
     return math.nan if answer.sentences is None else float(answer.sentences)
 
 
-@measure(better=NEITHER)
+@measure(better=NEITHER, limits=(0.0, math.inf))
 def nugget_count(answer: Assessment) -> float:
     """How many nuggets an answer is judged by.
 

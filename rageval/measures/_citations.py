@@ -16,7 +16,7 @@ from rageval.text import visible
 _GIVE_THE_ANSWERS = "an answer that cites nothing has nothing to judge: give the answers (--answers FILE)"
 
 
-@measure(better=NEITHER)
+@measure(better=NEITHER, limits=(0.0, math.inf))
 def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distinct") -> float:
     """How much an answer cites: the documents, or all citations.
 

@@ -28,6 +28,7 @@ _GREEDY = "greedy is not the best ideal there"
     intents=True,
     ties=ties.LOGARITHMIC_GAINS,
     bounds=bounds.ALPHA_DCG,
+    limits=(0.0, math.inf),
     peers={"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
 )
 def alpha_dcg(

@@ -72,7 +72,7 @@ def nugget_recall(
     return share(sum([w * nugget.grade for w, nugget in nuggets]), sum([w for w, _ in nuggets]))
 
 
-@measure
+@measure(limits=(0.0, math.inf))
 def nugget_density(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc") -> float:
     """Supported nuggets per 100 words of the answer.
 
@@ -134,7 +134,10 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     return (beta**2 + 1) * precision * recall / below if below else 0.0
 
 
-@measure(weighs=lambda parameters, judgement: max(judgement.weight, 0.0))
+@measure(
+    weighs=lambda parameters, judgement: max(judgement.weight, 0.0),
+    limits=lambda parameters: (0.0 if parameters["floor"] == "zero" else -math.inf, 1.0),
+)
 def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> Share:
     """Weight of the criteria an answer meets, of all the weight there is to win (TREC RAG 2026 rubrics).
 

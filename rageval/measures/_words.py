@@ -12,7 +12,7 @@ from rageval.measures.ranking import Share
 from rageval.measures.scales import LEXICAL, TOKEN_F1
 
 
-@measure(better=NEITHER)
+@measure(better=NEITHER, limits=(0.0, math.inf))
 def length(answer: Assessment, *, rule: Literal["nfkc", "split", "nonspace", "characters"] = "nfkc") -> float:
     """Length of the answer, in words or characters, by one of the field's counting rules.
 

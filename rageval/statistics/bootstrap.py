@@ -206,7 +206,9 @@ def _extremes(values: Float) -> tuple[Float, Float]:
 def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
     if limits is not None:
         low, high = (np.full_like(least, limit) for limit in limits)
-        return _Ranges(low, high, np.maximum((high - low) / 2, 1.0))
+        span = np.maximum((high - low) / 2, 1.0)
+        seen = np.fmax(most, 0.0) - np.fmin(least, 0.0)  # of a scale without an end, no more is known
+        return _Ranges(low, high, np.where(np.isfinite(span), span, np.fmax(seen, 1.0)))
     # Values within 0 and 1, or −1 and 1, are taken to be of a scale that ends there.
     known = (least >= -1) & (most <= 1)
     low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)

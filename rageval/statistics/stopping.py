@@ -136,9 +136,7 @@ def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
     >>> stopped([1.0, 0.0, 1.0], Rule(10, "set", None)) is None
     True
     """
-    values = np.asarray(differences, np.float64)[: rule.total]
-    if np.abs(values[~np.isnan(values)]).max(initial=0.0) > rule.span * (1 + 1e-12):
-        raise UsageError(f"a difference is beyond {rule.span:g}, the most that was said to be possible")
+    values = _possible(np.asarray(differences, np.float64)[: rule.total], rule)
     if rule.within is not None:
         return _about_margin(values, rule, rule.within)
     half = rule.alpha / 2
@@ -232,6 +230,13 @@ def _above(values: Float, rule: Rule, alpha: float, word: Word, margin: float = 
     return None
 
 
+def _possible(differences: Float, rule: Rule) -> Float:
+    """Return differences none of which is larger than was said to be possible: no rule holds for others."""
+    if np.abs(differences[~np.isnan(differences)]).max(initial=0.0) > rule.span * (1 + 1e-12):
+        raise UsageError(f"a difference is beyond {rule.span:g}, the most that was said to be possible")
+    return differences
+
+
 def _about_margin(values: Float, rule: Rule, margin: float) -> Stop | None:
     """Return where it is decided that the systems differ by less than the margin, or by more.
 
@@ -283,7 +288,7 @@ def best_of(values: Sequence[Sequence[float]] | Float, rule: Rule) -> Race:
     left, dropped = list(range(len(scores))), list[tuple[int, int]]()
     total = rule.total if rule.claim == "set" else None
     against = np.stack(  # what j has against i after each question
-        [[e_values((other - one) / rule.span, total) for other in scores] for one in scores]
+        [[e_values(_possible(other - one, rule) / rule.span, total) for other in scores] for one in scores]
     )
     until = np.full(len(scores), scores.shape[1])  # how many questions of each count
     questions = np.arange(scores.shape[1])

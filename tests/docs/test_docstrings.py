@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import math
 import re
 from types import FunctionType
 from typing import get_overloads
@@ -34,6 +35,27 @@ def test_a_page_has_formula_and_range_and_names_its_parameters(measure: Measure)
     assert measure.__doc__ == measure.page
     for name in set(measure.declared) - {"rel", "alpha", "beta"}:
         assert name in measure.page
+
+
+_NUMBER = r"(−?\d+)"
+_RANGES = {  # how a page's range begins, and what it declares then
+    rf"{_NUMBER} to {_NUMBER}\b(?! of the set)": lambda found: tuple(
+        float(end.replace("−", "-")) for end in found
+    ),
+    r"0 or 1\b|1/N to 1\b": lambda found: (0.0, 1.0),
+    r"0 upwards|0 to Σ": lambda found: (0.0, math.inf),
+    r"at most 1\b|0 to 1 of the set": lambda found: (-math.inf, 1.0),
+    "`low` to `high`": lambda found: (0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_the_range_on_a_page_is_the_one_it_declares(measure: Measure) -> None:
+    (said,) = re.findall("Range: (.*)", measure.page)
+    (declared,) = (
+        ends(found.groups()) for start, ends in _RANGES.items() if (found := re.match(start, said))
+    )
+    assert (measure.limits or (0.0, 1.0)) == declared
 
 
 def public_functions() -> dict[str, FunctionType]:

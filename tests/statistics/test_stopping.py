@@ -175,5 +175,7 @@ def test_what_would_be_no_rule_is_refused(given):
 def test_what_is_beyond_the_span_is_refused():
     with pytest.raises(UsageError, match="beyond 1"):
         stopped([1.0, 1.5], Rule(10))
+    with pytest.raises(UsageError, match="beyond 1"):
+        best_of([[1.5, 1.0], [0.0, 0.0]], Rule(10, looks=None))
     with pytest.raises(UsageError, match="leave out"):
         best_of([[1.0], [0.0]], Rule(10))

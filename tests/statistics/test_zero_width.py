@@ -20,7 +20,7 @@ from rageval.comparison.intervals import bootstrap
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics.agreement import agreement
-from rageval.statistics.bootstrap import intervals
+from rageval.statistics.bootstrap import intervals, ranges_of
 from rageval.statistics.correction import corrected
 from rageval.statistics.parts import peoples_interval
 from rageval.statistics.samples import Float, Sample
@@ -286,3 +286,14 @@ class TestPeopleAndJudges:
         found = json.loads(done.stdout)
         assert [(row["strength"], row["low"], row["high"]) for row in found] == [(0, None, None)] * 2
         assert "no interval where samples of the queries all give the same strengths" in done.stderr
+
+
+@pytest.mark.parametrize("limits", [(0.0, np.inf), (-np.inf, 1.0)])
+def test_a_scale_without_an_end_gives_an_interval_that_ends(limits: tuple[float, float]) -> None:
+    """Of values most of which are one: as wide as what was seen, never narrower than of a scale of 1."""
+    values = np.array([[0.0] * 18 + [0.5, 1.0]]).T
+    sample = Sample(tuple(map(str, range(20))), values, np.arange(20))
+    low, high = intervals(sample, seed=1, scale=ranges_of(values, limits))
+    assert np.isfinite([low, high]).all()
+    assert low[0] < values.mean() < high[0]
+    assert ranges_of(values, limits).span[0] == 1.0
