@@ -1,20 +1,66 @@
 #!/usr/bin/env bash
-# Installs each package of a folder in an environment of its own, away from the checkout, and scores a run.
-# With RAGEVAL_OFFLINE=1 the packages it needs are those that are here already.
+# Builds the source package and both wheels into a folder, unless something is there, and checks them; installs
+# each in an environment of its own, away from the checkout, and does there what the README begins with.
+#   tests/try_packages.sh [dist]
 set -euo pipefail
-examples="$(cd "$(dirname "$0")/.." && pwd)/examples/data"
-dist="$(cd "$1" && pwd)"
+source="$(cd "$(dirname "$0")/.." && pwd)"
+examples="$source/examples/data"
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-cd "$here"
+dist=${1:-$here/dist}
+mkdir -p "$dist"
+dist="$(cd "$dist" && pwd)"
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+if [ -z "$(ls "$dist")" ]; then
+    python3 -m venv "$here/tools"
+    "$here/tools/bin/python" -m pip install --quiet build 'setuptools>=77' twine
+    build() {
+        "$here/tools/bin/python" -m build --no-isolation --outdir "$dist" "$@" >"$here/log" 2>&1 || {
+            cat "$here/log" >&2
+            exit 1
+        }
+    }
+    build "$source" # the wheel is made of the source package
+    mkdir "$here/source"
+    tar --extract --gzip --file "$dist"/*.tar.gz --directory "$here/source" --strip-components 1
+    CC=/bin/false RAGEVAL_REQUIRE_KERNEL=0 build --wheel "$here/source"
+    ls "$dist"/*-py3-none-any.whl >/dev/null # without a compiler it is plain Python, and its name says so
+    "$here/tools/bin/python" -m twine --no-color check --strict "$dist"/*
+fi
+
+rageval() { # what is expected in the output, and what to ask
+    local found expected=$1
+    shift
+    found=$(venv/bin/rageval "$@" 2>>said) || { cat said >&2 && return 1; }
+    # shellcheck disable=SC2053 # a pattern
+    [[ $found == $expected ]] || { echo "rageval $*: expected $expected, found $found" >&2 && return 1; }
+}
+
+try() ( # a package, and a folder for it
+    cd "$2"
+    python3 -m venv venv
+    venv/bin/python -m pip install --quiet "$1"
+    venv/bin/python -m pip check >/dev/null
+    rageval '*0.5283' "$examples/run.trec" "$examples/qrels.nugget" -m alpha_ndcg@10
+    rageval '' judge crag-auto "$examples/answers/crag.answers.jsonl" \
+        --questions "$examples/answers/crag.jsonl" --judge exact -o judged.jsonl
+    rageval '*-0.4000*-0.6000' judged.jsonl -m crag_score
+    rageval '*0.3804,0.5283,12,*' compare "$examples/run.trec" "$examples/baseline.trec" \
+        "$examples/qrels.nugget" -m alpha_ndcg@10
+    echo "$(basename "$1"): $(venv/bin/rageval --version)"
+)
+
+failed=
+started=()
 for package in "$dist"/*.whl "$dist"/*.tar.gz; do
-    python -m venv "$here/venv" ${RAGEVAL_OFFLINE:+--system-site-packages}
-    "$here/venv/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall \
-        ${RAGEVAL_OFFLINE:+--no-deps} "$package"
-    found=$("$here/venv/bin/rageval" "$examples/run.trec" "$examples/qrels.nugget" -m alpha_ndcg@10 2>/dev/null)
-    case "$found" in
-        *0.5283) echo "$(basename "$package"): $("$here/venv/bin/rageval" --version | head -1)" ;;
-        *) echo "$(basename "$package"): expected 0.5283, found $found" >&2 && exit 1 ;;
-    esac
-    rm -rf "$here/venv"
+    [ -e "$package" ] || continue
+    mkdir "$here/$(basename "$package")"
+    try "$package" "$here/$(basename "$package")" & # side by side: it is the pip of each that takes time
+    started+=($!)
 done
+[ ${#started[@]} -gt 0 ] || { echo "$dist: holds no package" >&2 && exit 1; }
+for each in "${started[@]}"; do
+    wait "$each" || failed=1
+done
+[ -z "$failed" ]

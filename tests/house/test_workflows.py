@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,8 @@ yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-KNOWN = {  # whose steps are used, and in which version
-    *("actions/checkout@v4", "actions/setup-python@v5", "actions/upload-artifact@v4"),
-    *("actions/download-artifact@v4", "actions/upload-pages-artifact@v3", "actions/deploy-pages@v4"),
-    *("pypa/cibuildwheel@v3.2", "pypa/gh-action-pypi-publish@release/v1"),
-}
+PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40}")  # a tag can be moved to other code, a commit cannot
+MAY_SIGN = {("release.yml", "publish"): {"id-token"}, ("site.yml", "deploy"): {"id-token", "pages"}}
 
 
 def steps(path: Path) -> list[dict[str, Any]]:
@@ -33,13 +31,43 @@ def test_there_are_workflows() -> None:
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_may_do_no_more_than_it_needs(path: Path) -> None:
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert found["permissions"]["contents"] == "read"
+    assert found["permissions"] == {"contents": "read"}
     for name, job in found["jobs"].items():
         assert job["timeout-minutes"], name
-        assert set(job.get("permissions", {})) <= {"id-token"}
-    assert {step["uses"] for step in steps(path) if "uses" in step} <= KNOWN
+        may = MAY_SIGN.get((path.name, name), set())
+        assert set(job.get("permissions", {})) == may
+        # what may sign or publish runs nothing of ours, nor of who sent us a change
+        assert not may or not [step for step in job["steps"] if "run" in step or "checkout" in step["uses"]]
     # what somebody wrote (a title, a branch) never gets into a script
     assert not [step for step in steps(path) if "${{" in step.get("run", "")]
+
+
+def test_what_others_wrote_is_named_by_its_commit() -> None:
+    said: dict[str, set[tuple[str, str]]] = {}
+    for path in (*WORKFLOWS, ROOT / "action.yml"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            word, _, version = line.partition("uses:")[2].partition("#")
+            if word.strip() and not word.strip().startswith("./"):
+                assert PINNED.fullmatch(word.strip()), line
+                assert re.fullmatch(r" v\d+\.\d+\.\d+", version), line
+                said.setdefault(word.strip().partition("@")[0], set()).add((word.strip(), version))
+        for step in steps(path) if path in WORKFLOWS else ():
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+    assert {name for name, found in said.items() if len(found) != 1} == set()  # one version everywhere
+
+
+def test_a_release_has_every_kind_of_package() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))["jobs"]
+    systems = jobs["wheels"]["strategy"]["matrix"]["os"]
+    kinds = ("ubuntu-latest", "ubuntu-24.04-arm", "macos-latest", "macos-15-intel", "windows-latest")
+    assert set(systems) == set(kinds)
+    kept = [step["with"]["path"] for step in jobs["source"]["steps"] if "upload" in step.get("uses", "")]
+    assert [path.strip() for path in kept[0].split()] == ["dist/*.tar.gz", "dist/*-py3-none-any.whl"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["cibuildwheel"]["archs"] == "auto64"  # numpy is not built for less
+    assert jobs["publish"]["needs"] == ["source", "wheels"]
+    assert jobs["publish"]["steps"][-1]["with"] == {"attestations": True}
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
