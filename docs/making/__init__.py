@@ -1,7 +1,8 @@
 """What the site makes of the code, as a Sphinx extension; and the examples, which must be true.
 
 A page a measure and a page a command are written into the folders `measures` and `commands` beside the pages
-of people. A page of people says `<!-- made: NAME -->` where something made belongs.
+of people. A page of people says `<!-- made: NAME -->` where something made belongs, and
+fences a formula with `{formula}`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
-from making import checks, commands, measures, papers, programs
+from making import checks, commands, formulas, measures, papers, programs
 
 FOLDERS = {"measures": measures.pages, "commands": commands.pages}
 PARTS = {
@@ -38,6 +39,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", load)
     app.connect("source-read", fill)
     app.connect("autodoc-process-docstring", mark_code)
+    app.add_directive("formula", formulas.Formula)
     return {"parallel_read_safe": True}
 
 

@@ -27,7 +27,6 @@ USUAL = {
     "alpha": "how little a nugget is worth when seen again: 0 the same, 1 nothing",
     "beta": "the patience of the reader, who goes on to the next document with this probability",
 }
-FORMULA = "{code-block} none\n:class: formula\n"
 RUNS = "run.trec qrels.nugget"
 SPANS = "run.trec spans.jsonl --chunks new.jsonl --sources sources.jsonl"
 JUDGED = {
@@ -120,7 +119,9 @@ def formula(text: str) -> str:
     """Indented lines are the formula, others are text."""
     pieces = re.split(r"((?:^    .*\n(?:\n(?=    ))?)+)", text + "\n", flags=re.MULTILINE)
     parts = [(piece.strip("\n"), piece.startswith("    ")) for piece in pieces if piece.strip()]
-    return "\n\n".join(fenced(dedent(part), FORMULA) if indented else plain(part) for part, indented in parts)
+    return "\n\n".join(
+        fenced(dedent(part), "{formula}") if indented else plain(part) for part, indented in parts
+    )
 
 
 def parameters(measure: Measure, text: str) -> str:

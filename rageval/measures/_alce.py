@@ -57,8 +57,9 @@ def alce_precision(answer: Assessment) -> Share:
 
     Formula:
         alce_precision = |precise citations| / |citations of sentences none of which leads nowhere|
-        a citation is precise if its sentence is supported (alce_recall), and it alone supports it, or the
-        others without it do not
+
+        precise: its sentence is supported (`alce_recall`), and it alone supports it, or the others without
+           it do not
 
     Range: 0 to 1; 0 for an answer without such citations. A document that a sentence cites twice is one.
 
@@ -103,8 +104,11 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
 
     Formula:
         trust_score = (grounded_refusal + correctness + citations) / 3
-        correctness = 2 · Σ c / (|answered| + |answerable|), c over what is answered and answerable
-        citations = F1 of the mean alce_recall and the mean alce_precision over what is answered
+        correctness = 2 · Σ c ÷ (|answered| + |answerable|)
+        citations = 2·P·R / (P + R)
+
+        c: the correctness of an answer, over what is answered and answerable
+        P, R: means of `alce_precision` and `alce_recall` over what is answered
 
     Range: 0 to 1; of the whole set (`over=pool`); undefined where one of the three is.
 

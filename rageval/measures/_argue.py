@@ -19,7 +19,7 @@ def citation_relevance(answer: Assessment) -> Share:
     """Share of the citations whose document states an answer to some question of the bank (ARGUE).
 
     Formula:
-        citation_relevance = relevant citations / citations, each document once a sentence
+        citation_relevance = |relevant citations| / |citations|, each document once a sentence
 
     Range: 0 to 1; undefined for a report that cites nothing.
 
@@ -42,8 +42,10 @@ def sentence_support(answer: Assessment) -> Share:
     """Share of the sentences that all of their citations attest, of those that cite or should (ARGUE).
 
     Formula:
-        sentence_support = sentences whose citations all attest them / (sentences that cite
-                           + sentences that cite nothing, need a citation, and are the first to say so)
+        sentence_support = |sentences whose citations all attest them| / (c + n)
+
+        c: sentences that cite
+        n: sentences that cite nothing, need a citation, and are the first to say so
 
     Range: 0 to 1; undefined for a report without such sentences. A citation attests its sentence in full or
     not; of a sentence without citations a judgement (rubric `citation-need`) says whether one is `required`,
@@ -96,7 +98,7 @@ def nugget_coverage(
     """Share of the bank's questions that a report answers (ARGUE).
 
     Formula:
-        nugget_coverage = Σ w over answered questions / Σ w over the questions of the topic
+        nugget_coverage = Σ_{answered} w ÷ Σ w, over the questions of the topic
 
         answered: by one of the answers that documents state (OR), or by all of them (AND)
         w: 1; weighted: the weight in the bank, else 2 for a vital question, 1 for an okay one or one
@@ -142,7 +144,10 @@ def argue_f1(
     """F1 of `sentence_support` and `nugget_coverage` (ARGUE, RAGTIME).
 
     Formula:
-        argue_f1 = 2·P·R / (P + R)      P: sentence_support, R: nugget_coverage; 0 if both are 0
+        argue_f1 = 2·P·R / (P + R), and 0 if both are 0
+
+        P: the answer's `sentence_support`
+        R: its `nugget_coverage`
 
     Range: 0 to 1; undefined where P or R is. Pooled, it is the F1 of the pooled P and the pooled R.
 
@@ -185,7 +190,9 @@ def nugget_count(answer: Assessment) -> float:
     """How many nuggets an answer is judged by.
 
     Formula:
-        nugget_count = |nuggets that the answer was judged by, be it that the judgement failed|
+        nugget_count = |nuggets that the answer was judged by|
+
+        judged: be it that the judgement failed
 
     Range: 0 upwards; undefined for an answer that was judged by none. Many are neither good nor bad.
 

@@ -24,7 +24,7 @@ def answer_accuracy(answer: Assessment) -> Share:
     """Share of the answers that are accurate (BioGen, MedAESQA).
 
     Formula:
-        answer_accuracy = accurate answers / questions
+        answer_accuracy = |accurate answers| / |questions|
 
     Range: 0 to 1; undefined for a question whose answer nobody judged.
 
@@ -47,7 +47,7 @@ def sentence_share(
     """Share of the sentences of this relevance: BioGen's precision, redundancy, harmfulness.
 
     Formula:
-        sentence_share = sentences with the label / sentences
+        sentence_share = |sentences with the label| / |sentences|
 
     Range: 0 to 1; undefined for an answer without sentences. Sentences that assessors left unlabelled have a
     label of their own, and stay in the denominator.
@@ -74,7 +74,7 @@ def citation_coverage(answer: Assessment) -> Share:
     """Share of the sentences that some document they cite supports (BioGen).
 
     Formula:
-        citation_coverage = sentences with at least one supporting citation / sentences
+        citation_coverage = |sentences with at least one supporting citation| / |sentences|
 
     Range: 0 to 1; undefined for an answer without sentences.
 
@@ -102,7 +102,7 @@ def citation_share(
     """Share of the citations whose document says this to its sentence: BioGen's support and contradict rate.
 
     Formula:
-        citation_share = citations with the label / citations, each document once a sentence
+        citation_share = |citations with the label| / |citations|, each document once a sentence
 
     Range: 0 to 1; undefined for an answer that cites nothing.
 
@@ -128,7 +128,9 @@ def document_precision(answer: Assessment) -> Share:
     """Share of the cited documents that have something to say to what is said (BioGen).
 
     Formula:
-        document_precision = cited documents that support, contradict or are neutral / cited documents
+        document_precision = |R(answer)| / |cited documents|
+
+        R: cited documents that support, contradict or are neutral
 
     Range: 0 to 1; undefined for an answer that cites nothing. A document counts once, and is relevant if
     it is to any sentence that cites it.

@@ -21,7 +21,9 @@ def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distin
     """How much an answer cites: the documents, or all citations.
 
     Formula:
-        citations = |documents that any sentence cites|, or Σ over sentences of |its citations|
+        citations = |documents that any sentence cites|
+
+    With `count=all` it is the sum, over the sentences, of what each cites.
 
     Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
 
@@ -52,8 +54,9 @@ def citation_precision(
     """Support of the cited sentences by what they cite (TREC RAG, weighted precision).
 
     Formula:
-        citation_precision = Σ value of the sentence / |sentences that cite|, over cited sentences
-        value: full support 1, partial ½, none 0; a citation that leads nowhere is worth 0
+        citation_precision = Σ v ÷ |sentences that cite|, over cited sentences
+
+        v: of a sentence: full support 1, partial ½, none 0; a citation that leads nowhere is worth 0
 
     Range: 0 to 1; undefined for an answer that cites nothing.
 
@@ -96,7 +99,9 @@ def citation_recall(
     """Support of all sentences by what they cite, those without citations being worth 0 (TREC RAG).
 
     Formula:
-        citation_recall = Σ value of the sentence / |sentences of the answer|
+        citation_recall = Σ v ÷ |sentences of the answer|
+
+        v: of a sentence, as in `citation_precision`
 
     Range: 0 to 1; undefined for an answer without sentences. How many sentences an answer has is read from
     the answers (`--answers FILE`) or from the key `sentences` of its judgements.

@@ -121,7 +121,9 @@ def context_precision(answer: Assessment) -> Share:
     """Share of the passages that entail some claim of the gold answer (RAGChecker).
 
     Formula:
-        context_precision = |relevant passages| / |passages|; relevant: it entails some claim of gold
+        context_precision = |relevant passages| / |passages|
+
+        relevant: it entails some claim of gold
 
     Range: 0 to 1; undefined without claims of gold, or passages.
 

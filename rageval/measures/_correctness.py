@@ -19,7 +19,9 @@ def correctness(answer: Assessment) -> float:
     """Mean correctness: covers the gold answer, and nothing beside the point (LiveRAG; RAGtifier, Fig. 2).
 
     Formula:
-        correctness = mean of  2 correct and relevant, 1 correct with irrelevant parts, 0 abstained, −1 wrong
+        correctness = mean of v over the questions
+
+        v: 2 correct and relevant, 1 correct with irrelevant parts, 0 abstained, −1 wrong
 
     Range: −1 to 2; grades between the levels are allowed, grades outside are refused, never clipped.
 
@@ -39,7 +41,9 @@ def faithfulness(answer: Assessment) -> float:
     """Mean faithfulness: is the answer grounded in the retrieved passages (LiveRAG; RAGtifier, Fig. 2).
 
     Formula:
-        faithfulness = mean of  1 all parts grounded, 0 some, −1 none
+        faithfulness = mean of v over the questions
+
+        v: 1 all parts grounded, 0 some, −1 none
 
     Range: −1 to 1; grades between the levels are allowed, grades outside are refused, never clipped.
 
@@ -108,7 +112,9 @@ def crag_score(answer: Assessment) -> float:
     """CRAG's score, called truthfulness: a made-up answer costs as much as a perfect one earns.
 
     Formula:
-        crag_score = mean over questions of  perfect 1, acceptable ½, missing 0, incorrect −1
+        crag_score = mean of v over the questions
+
+        v: perfect 1, acceptable ½, missing 0, incorrect −1
 
     In the three-way automatic form (accurate 1, missing 0, incorrect −1) it is accuracy − hallucination.
 

@@ -16,10 +16,11 @@ def dragun_support(answer: Assessment) -> Share:
     """Weight of the expected answers that a report supports, of all the weight there is (DRAGUN 2025).
 
     Formula:
-        dragun_support = Σ_q w_q · (Σ_a s_a / n_q) / Σ_q w_q      over the rubric's questions q
+        dragun_support = Σ_q w_q · (Σ_a s_a ÷ n_q)  ÷  Σ_q w_q, over the rubric's questions q
 
         s: 1 for an answer that is supported, ½ in part, 0 for one that is not there or contradicted
-        n: how many short answers the question has; w: 4, 2, 1 by its importance A, B, C
+        n: how many short answers the question has
+        w: 4, 2, 1 by its importance A, B, C
 
     Range: 0 to 1; undefined for a topic without a rubric. The rubric is given with `--nuggets`, or each
     judgement has the `weight` w_q / n_q of its answer.
@@ -42,7 +43,10 @@ def dragun_contradiction(answer: Assessment) -> Share:
     """Weight of the expected answers that a report contradicts, of all the weight there is (DRAGUN 2025).
 
     Formula:
-        as `dragun_support`, with s = 1 for an answer that is contradicted, else 0
+        dragun_contradiction = Σ_q w_q · (Σ_a s_a ÷ n_q)  ÷  Σ_q w_q, over the rubric's questions q
+
+        s: 1 for an answer that is contradicted, else 0
+        n, w: as in `dragun_support`
 
     Range: 0 to 1; undefined for a topic without a rubric. It is never netted with what is supported.
 
@@ -66,9 +70,10 @@ def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"]
     """Weight of the rubric's questions that a run asks, of all the weight there is (DRAGUN 2025, task 1).
 
     Formula:
-        dragun_questions = Σ_q w_q · max_r s(q, r) / Σ_q w_q      over the rubric's q, the run's questions r
+        dragun_questions = Σ_q w_q · max_r s(q, r)  ÷  Σ_q w_q, over the rubric's q and the run's questions r
 
-        s: 1 for questions that are very similar, ½ similar, 0 different or very different; w: 4, 2, 1
+        s: 1 for questions that are very similar, ½ similar, 0 different or very different
+        w: 4, 2, 1 by importance
 
     Range: 0 to 1; undefined for a topic without a rubric, which is given with `--nuggets`.
 

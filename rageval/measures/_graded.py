@@ -45,7 +45,9 @@ def grade(answer: Assessment, *, aspect: str = "score", low: float = 0.0, high: 
     """Mean grade of an aspect, by whatever tool or judge: `grade(aspect=faithfulness)`.
 
     Formula:
-        grade = mean over questions of  mean of the grades of the aspect
+        grade = mean of g over the questions
+
+        g: the mean of a question's grades of the aspect
 
     Range: `low` to `high`, which are 0 and 1 unless you say so; a grade beyond them is an error. Judgements:
     any with this aspect and a grade, such as tools give; labels beside it are not looked at.

@@ -16,8 +16,11 @@ def d_ndcg(ranking: Ranking, *, k: int | None = None) -> float:
     """Discounted gain over all intents, by probability, as a share of the best (Sakai and Song, 2011).
 
     Formula:
-        GG(d) = Σ_i P(i) · grade of d for intent i; a grade below 1 gains nothing
+        GG(d) = Σ_i P(i) · grade of d for intent i
         d_ndcg@k = Σ_{r≤k} GG(d_r) / log2(1+r)  ÷  the same sum over the judged documents by GG descending
+
+        P(i): the probability of intent i
+        grade: one below 1 gains nothing
 
     An intent is a nugget. Its probability is its weight (`--intent-weights`), as a share of those of the
     query; without weights all intents are equally likely.

@@ -42,10 +42,13 @@ def alpha_dcg(
     """Novelty-discounted cumulative gain (Clarke et al., SIGIR 2008).
 
     Formula:
-        g_i = Σ_n J(d_i, n) · (1−α)^c_n(i), c_n(i) = documents above rank i that support nugget n
+        g_i = Σ_n J(d_i, n) · (1−α)^c_n(i)
         alpha_dcg@k = Σ_{i≤k} g_i / log2(1+i)
 
-    Range: 0 to Σ_{i≤k} N/log2(1+i) for N nuggets; not comparable between queries.
+        J(d, n): 1 if document d supports nugget n, else 0
+        c_n(i): how many documents above rank i support nugget n
+
+    Range: 0 to what documents that hold all the nuggets would gain; not comparable between queries.
 
     Parameters:
         alpha: how little a nugget is worth when seen again: 0 the same, 1 nothing
@@ -138,7 +141,10 @@ def err_ia(
     """Intent-aware expected reciprocal rank, normalised without the collection (Chapelle et al., CIKM 2009).
 
     Formula:
-        err_ia@k = Σ_{i≤k} g_i / i  ÷  Σ_{i≤k} S(1−α)^(i−1) / i, g_i as in alpha_dcg, S attainable nuggets
+        err_ia@k = Σ_{i≤k} g_i / i  ÷  Σ_{i≤k} S · (1−α)^(i−1) / i
+
+        g_i: as in `alpha_dcg`
+        S: attainable nuggets
 
     Range: 0 to 1.
 
@@ -189,7 +195,10 @@ def nrbp(
     """Novelty- and rank-biased precision (Clarke et al., ICTIR 2009).
 
     Formula:
-        nrbp = (1 − (1−α)β)/S · Σ_i g_i β^(i−1), g_i as in alpha_dcg, S attainable nuggets
+        nrbp = (1 − (1−α)·β)/S · Σ_i g_i · β^(i−1)
+
+        g_i: as in `alpha_dcg`
+        S: attainable nuggets
 
     Range: 0 to 1.
 
@@ -219,7 +228,7 @@ def nnrbp(
     """Novelty- and rank-biased precision, as a share of the greedy ideal ranking's.
 
     Formula:
-        nnrbp = Σ_i g_i β^(i−1)  ÷  the same sum over the ideal ranking of alpha_ndcg
+        nnrbp = Σ_i g_i · β^(i−1)  ÷  the same sum over the ideal ranking of alpha_ndcg
 
     Range: 0 to 1, and a little above where the greedy ideal is not the best ranking.
 

@@ -41,7 +41,7 @@ def nugget_recall(
     """Share of the nuggets that the answer supports (AutoNuggetizer; TREC RAG).
 
     Formula:
-        nugget_recall = Σ w·s / Σ w  over the nuggets of the query
+        nugget_recall = Σ w·s ÷ Σ w, over the nuggets of the query
 
         s: 1 for support; ½ for partial support if credit=partial, else 0; 0 for none
         w: 1 for the nuggets that importance names, 0 for the others;
@@ -103,9 +103,11 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
 
     Formula:
         recall = |vital nuggets supported| / |vital nuggets|
-        allowance = 100 · |nuggets supported, vital or okay|     (non-space characters)
+        allowance = 100 · |nuggets supported, vital or okay|
         precision = 1 if length ≤ allowance, else 1 − (length − allowance) / length
         nugget_f = (β² + 1) · precision · recall / (β² · precision + recall)
+
+        length: in characters that are no white space
 
     Range: 0 to 1; undefined without vital nuggets, or for an answer of unknown length (give `--answers`).
 
@@ -142,7 +144,10 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
     """Weight of the criteria an answer meets, of all the weight there is to win (TREC RAG 2026 rubrics).
 
     Formula:
-        rubric_score = Σ w·s / Σ_{w>0} w      s: 1 met, ½ partly, 0 not; a negative w is a fault
+        rubric_score = Σ w·s ÷ Σ_{w>0} w
+
+        s: 1 met, ½ partly, 0 not
+        w: the weight of a criterion; a negative one is a fault
 
     Range: at most 1, below 0 where faults outweigh; undefined where no criterion has a positive weight.
 
@@ -173,8 +178,8 @@ def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"
     """HealthBench's score: points won of all there are to win, clipped after the mean (Arora et al., 2025).
 
     Formula:
-        of an example: Σ points of the criteria met / Σ positive points
-        healthbench_score = the mean over examples, then at least 0 and at most 1
+        s = Σ points of the criteria met  ÷  Σ positive points
+        healthbench_score = min(1, max(0, mean of s over the examples))
 
     Range: 0 to 1 of the set; of an example at most 1, below 0 where faults outweigh. Undefined where no
     criterion has positive points. `rubric_score(floor=zero)` clips every example, which makes a bad one look
@@ -221,7 +226,10 @@ def bank_precision(answer: Assessment) -> Share:
     """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
 
     Formula:
-        bank_precision = (N − ΣB) / N      N nuggets, B = 1 for a minor or redundant one
+        bank_precision = (N − Σ B) / N
+
+        N: nuggets
+        B: 1 for a minor or redundant one
 
     Range: 0 to 1. Judgements: one row a nugget (`item_id`), aspect `redundant`, grade 0 or 1.
 
@@ -240,7 +248,10 @@ def bank_recall(answer: Assessment) -> float:
     """Share of the key ideas that the nuggets cover (FreshStack, eq. 3).
 
     Formula:
-        bank_recall = (N − ΣB) / (N − ΣB + C)      C nuggets are lacking
+        bank_recall = (N − Σ B) / (N − Σ B + C)
+
+        N, B: as in `bank_precision`
+        C: nuggets that are lacking
 
     Range: 0 to 1; undefined where nothing is good and nothing lacking. Judgements: as for `bank_precision`,
     and one row a question, aspect `lacking`, its grade the number of nuggets one would have to add.
@@ -263,7 +274,10 @@ def bank_groundedness(answer: Assessment) -> Share:
     """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
 
     Formula:
-        bank_groundedness = (N − ΣA) / N      A = 1 for a nugget with hallucinated content
+        bank_groundedness = (N − Σ A) / N
+
+        N: nuggets
+        A: 1 for one with hallucinated content
 
     Range: 0 to 1. Judgements: one row a nugget (`item_id`), aspect `hallucinated`, grade 0 or 1.
 

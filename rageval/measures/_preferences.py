@@ -16,7 +16,7 @@ def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] =
     """Mean points for the answer's place among N answers ranked together (sentence-ordering paper).
 
     Formula:
-        rank_score = mean over the permutations of the query of  (N + 1 − place) / N
+        rank_score = mean of (N + 1 − place) / N over the permutations of the query
 
     Range: 1/N to 1. The scores of all answers to a query sum to (N + 1) / 2. A permutation is one ranking of
     the answers, presented in one order: judgements that share query, aspect and judge, their grades being
@@ -45,7 +45,9 @@ def win_rate(answer: Assessment) -> Share:
     """Share of the comparisons with other answers that the answer wins, a tie being half a win.
 
     Formula:
-        win_rate = mean over the comparisons of the query of  win 1, tie ½, loss 0
+        win_rate = mean of v over the comparisons of the query
+
+        v: win 1, tie ½, loss 0
 
     Range: 0 to 1. Ask in both orders: a judge who prefers the first answer then cancels out. Strengths with
     intervals, from the same judgements: `rageval arena`.

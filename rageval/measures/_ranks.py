@@ -16,9 +16,10 @@ def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_lo
     """Normalised discounted cumulative gain over graded documents (Järvelin and Kekäläinen, TOIS 2002).
 
     Formula:
-        ndcg@k = Σ_{i≤k} gain_i / log2(1+i)  ÷  the same sum over the judged documents by gain descending
+        ndcg@k = Σ_{i≤k} g_i / log2(1+i)  ÷  the same sum over the judged documents by gain descending
 
-    The gain is the document's grade (its highest over the query's nuggets); grades below 1 gain nothing.
+        g_i: the gain of the document at rank i: its grade, the highest over the query's nuggets;
+           grades below 1 gain nothing
 
     Range: 0 to 1.
 
@@ -40,7 +41,7 @@ def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Average precision: precision at each relevant document found, over all relevant documents.
 
     Formula:
-        ap@k = Σ_{relevant d_i, i≤k} p@i / |relevant documents|
+        ap@k = Σ_{relevant d_i, i≤k} p@i  ÷  |relevant documents|
 
     Range: 0 to 1.
 
@@ -59,7 +60,8 @@ def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     Formula:
         map_ia@k = 1/S · Σ_n 1/R_n · Σ_{d_i supports n, i≤k} (documents to rank i that support n) / i
 
-    with S attainable nuggets and R_n relevant documents of nugget n.
+        S: attainable nuggets
+        R_n: relevant documents of nugget n
 
     Range: 0 to 1.
 

@@ -118,7 +118,9 @@ def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Precision: share of the top k that is relevant.
 
     Formula:
-        p@k = |relevant documents in the top k| / k; without k, divided by the documents retrieved
+        p@k = |relevant documents in the top k| / k
+
+        k: without it, the number of documents retrieved
 
     Range: 0 to 1. A ranking shorter than k is divided by k all the same, as trec_eval does.
 
@@ -150,8 +152,10 @@ def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Intent-aware precision: precision, averaged over the attainable nuggets.
 
     Formula:
-        p_ia@k = Σ_{i≤k} |nuggets that d_i supports| / (k · S), S attainable nuggets;
-        without k, k is the number of documents retrieved
+        p_ia@k = Σ_{i≤k} |nuggets that d_i supports|  ÷  (k · S)
+
+        S: attainable nuggets
+        k: without it, the number of documents retrieved
 
     Range: 0 to 1.
 
@@ -186,7 +190,9 @@ def hole(ranking: Ranking, *, k: int | None = None) -> Share:
     """Share of the top k that nobody judged.
 
     Formula:
-        hole@k = |unjudged documents in the top k| / k; without k, divided by the documents retrieved
+        hole@k = |unjudged documents in the top k| / k
+
+        k: without it, the number of documents retrieved
 
     Range: 0 to 1.
 

@@ -12,9 +12,10 @@ def span_recall(covering: Covering, *, k: int | None = None, rel: Grade = 1) -> 
     """Share of the characters of the gold spans that the top k chunks hold.
 
     Formula:
-        span_recall@k = |characters of spans in the top k| / |characters of spans|;
-        R is the union of the top k chunks, so a character in two of them counts once. Of a span whose text
-        stands in several places the one that R covers most counts
+        span_recall@k = |characters of spans in the top k| / |characters of spans|
+
+    The top k is the union of its chunks, so a character in two of them counts once. Of a span whose text
+    stands in several places the one that the union covers most counts.
 
     Range: 0 to 1; grows with k.
 
@@ -39,8 +40,9 @@ def span_precision(covering: Covering, *, k: int | None = None, rel: Grade = 1) 
     """Share of the retrieved characters that stand in a gold span.
 
     Formula:
-        span_precision@k = |characters of the top k in spans| / |characters of the top k|,
-        a character in two chunks counted once; every place where a span's text stands is gold
+        span_precision@k = |characters of the top k in spans| / |characters of the top k|
+
+    A character in two chunks is counted once; every place where a span's text stands is gold.
 
     Range: 0 to 1. Large chunks hold much that nobody asked for, and score less.
 

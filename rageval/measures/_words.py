@@ -17,10 +17,12 @@ def length(answer: Assessment, *, rule: Literal["nfkc", "split", "nonspace", "ch
     """Length of the answer, in words or characters, by one of the field's counting rules.
 
     Formula:
-        nfkc         words after NFKC normalisation, as TREC RAG 2024 and 2025 count them
-        split        words between white space, as TREC RAG 2026 counts them
-        nonspace     characters that are no white space, as TREC QA 2003 counts them
-        characters   characters
+        length = |words or characters of the answer|
+
+        nfkc: words after NFKC normalisation, as TREC RAG 2024 and 2025 count them
+        split: words between white space, as TREC RAG 2026 counts them
+        nonspace: characters that are no white space, as TREC QA 2003 counts them
+        characters: all characters
 
     Range: 0 upwards; undefined for an answer whose text is not known. Long is neither good nor bad.
 
@@ -41,7 +43,7 @@ def lexical_recall(
     """How much of the wording of the nuggets stands in the answer, by the judge `lexical`.
 
     Formula:
-        lexical_recall = Σ w·g / Σ w  over the nuggets of the query
+        lexical_recall = Σ w·g ÷ Σ w, over the nuggets of the query
 
         g: share of the nugget's words, by weight, in the best two neighbouring sentences of the answer
         w: as in `nugget_recall`
@@ -68,7 +70,10 @@ def token_f1(answer: Assessment) -> float:
     """F1 of the answer's words and those of the nearest gold answer (SQuAD), by the judge `token_f1`.
 
     Formula:
-        token_f1 = 2·s / (a + g)      a, g words in the answer and the gold answer, s of them shared
+        token_f1 = 2·s / (a + g)
+
+        a, g: words in the answer, and in the gold answer
+        s: words that they share
 
     Range: 0 to 1. For short gold answers only: a right answer in a long sentence scores low.
 
