@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from html import escape
 from textwrap import dedent
+from unicodedata import normalize
 from xml.etree.ElementTree import Element, tostring
 
 from docutils import nodes
@@ -217,7 +218,8 @@ class _Reader:
     def name(self, text: str) -> Element:
         """A letter, with what stands below it; or a longer name, such as that of a measure."""
         base, mark, below = text.partition("_")
-        if base in LARGE and self.next != "(":
+        called = self.next == "(" and not self.spaced[self.at]
+        if base in LARGE and not called:
             large = _made("mo", text=LARGE[base], **{"class": "large"})
             return _made("munder", large, _letter(below)) if mark else large
         if text == "log2":
@@ -228,7 +230,8 @@ class _Reader:
             found = _letter(text)
         if self.next == "@" and not self.spaced[self.at]:
             found = _row(found, _made("mo", text=self.take(), lspace="0", rspace="0"), _letter(self.take()))
-        return _row(found, self.atom()) if self.next == "(" and not self.spaced[self.at] else found
+            called = self.next == "(" and not self.spaced[self.at]
+        return _row(found, self.atom()) if called else found
 
     def phrase(self) -> Element:
         """Words and the letters among them; words that end in "of" say what is done with the rest."""
@@ -261,7 +264,7 @@ def _made(tag: str, *inside: Element, text: str | None = None, **attributes: str
 
 def _length(text: str) -> int:
     """How many letters, each with its mark."""
-    return len(re.sub(f"[{MARK}]", "", text))
+    return len(normalize("NFC", re.sub(f"[{MARK}]", "", text)))
 
 
 def _row(*inside: Element) -> Element:
@@ -270,6 +273,9 @@ def _row(*inside: Element) -> Element:
 
 def _letter(text: str) -> Element:
     """A letter is slanted; a longer name, or a number below a letter, is not."""
+    bare, *mark = normalize("NFD", text)
+    if mark == ["\u0304"]:
+        return _made("mover", _letter(bare), _made("mo", text="¯"), accent="true")
     return _made("mn" if text.isdigit() else "mi", text=text)
 
 
