@@ -31,7 +31,7 @@ def formulas() -> dict[str, str]:
         found[name] = dedent(block[0]) if block else ""
     pages = [path for path in sorted(DOCS.glob("*.md")) if path.name != "measures.md"]
     for path in pages:
-        for at, block in enumerate(blocks(r"\{formula\}", path.read_text(encoding="utf-8"))):
+        for at, block in enumerate(blocks("{formula}", path.read_text(encoding="utf-8"))):
             found[f"{path.stem}-{at}"] = block
     return found
 
