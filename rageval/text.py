@@ -55,6 +55,18 @@ def _parted(match: re.Match[str]) -> str:
     return "\u034f".join(run[at : at + _MOST_MARKS] for at in range(0, len(run), _MOST_MARKS))
 
 
+def parted_at_formulas(text: str) -> list[str]:
+    r"""Return text, formula, text, …: formulas stand between dollar signs, and \$ is a dollar.
+
+    >>> parted_at_formulas(r"$\alpha$-nDCG"), parted_at_formulas(r"5 \$, or $5"), parted_at_formulas("$x$$y$")
+    (['', '\\alpha', '-nDCG'], ['5 $, or $5'], ['', 'x', '', 'y', ''])
+    """
+    parts = re.split(r"(?<!\\)\$", text)
+    if len(parts) % 2 == 0:  # a formula that does not end is none
+        parts[-2:] = ["$".join(parts[-2:])]
+    return [part if at % 2 else part.replace(r"\$", "$") for at, part in enumerate(parts)]
+
+
 def visible(text: str | bytes) -> str:
     r"""Return the text with everything a terminal would obey written out.
 

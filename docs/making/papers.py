@@ -1,4 +1,4 @@
-"""What to cite: the software, by CITATION.cff, and the papers of the measures, by papers.bib."""
+"""What to cite: the software, by CITATION.cff, and the papers of the measures, which they declare."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import yaml
 
 from rageval.measures import Measure, builtin
+from rageval.measures.papers import bibliography, key_of
 
 DOCS = Path(__file__).parents[1]
 
@@ -35,31 +36,28 @@ class Paper(NamedTuple):
 @cache
 def papers() -> tuple[Paper, ...]:
     """The entries of papers.bib, in its order."""
-    text = (DOCS / "papers.bib").read_text(encoding="utf-8")
-    return tuple(map(_paper, (entry for entry in text.split("\n\n") if entry.startswith("@"))))
+    return tuple(map(_paper, bibliography().values()))
 
 
 def _paper(entry: str) -> Paper:
     fields = {
         name: _plain(value) for name, value in re.findall(r"^  (\w+) *= \{(.*)\},?$", entry, re.MULTILINE)
     }
-    measures = tuple(fields.pop("measures").split())
-    if unknown := set(measures) - builtin().keys():
-        raise ValueError(f"papers.bib: {', '.join(unknown)}: no such measure")
-    key = entry[entry.index("{") + 1 : entry.index(",")]
-    bibtex = re.sub(r",\n  measures .*", "", entry.strip())
-    return Paper(key, bibtex, fields, measures)
+    key = key_of(entry)
+    measures = tuple(name for name, measure in builtin().items() if key in measure.about.papers)
+    return Paper(key, entry, fields, measures)
 
 
 def _plain(value: str) -> str:
     """A value without what only BibTeX understands."""
-    umlauts = re.sub(r'\{\\"(\w)\}', lambda found: found[1] + "\N{COMBINING DIAERESIS}", value)
-    return re.sub(r"[{}]", "", umlauts).replace("--", "–")
+    marks = {'"': "\N{COMBINING DIAERESIS}", "~": "\N{COMBINING TILDE}"}
+    plain = re.sub(r'\{\\(["~])(\w)\}', lambda found: found[2] + marks[found[1]], value)
+    return re.sub(r"[{}]", "", plain).replace("--", "–")
 
 
 def of_measure(measure: Measure) -> list[Paper]:
     """The papers to cite for a measure."""
-    return [paper for paper in papers() if measure.name in paper.measures]
+    return [paper for paper in papers() if paper.key in measure.about.papers]
 
 
 def software() -> str:

@@ -77,7 +77,7 @@ def false_answer_rate(answer: Assessment) -> Share:
     return _NOTHING if answer.answerable() else share(sum(said), len(said))
 
 
-@measure(over=POOL)
+@measure(over=POOL, typeset="Refusal $F_1$", papers=("song2025measuring",))
 def refusal_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     """Refusal as a decision: F1 of refusing what cannot be answered (Trust-Eval, Song et al., 2025).
 
@@ -105,7 +105,7 @@ def refusal_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     return decided([not each for each in said], not answer.answerable(), part)
 
 
-@measure(over=POOL)
+@measure(over=POOL, typeset="Answerable $F_1$", papers=("song2025measuring",))
 def answerable_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     """Answering as a decision: F1 of answering what can be answered (Trust-Eval, Song et al., 2025).
 
@@ -132,7 +132,7 @@ def answerable_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     return decided(decisions(answer, "answerable"), answer.answerable(), part)
 
 
-@measure(over=POOL)
+@measure(over=POOL, papers=("song2025measuring",))
 def grounded_refusal(answer: Assessment, *, part: Literal["f1", "recall"] = "f1") -> Blend:
     """Refusing and answering where each is right: the mean of both F1 (Trust-Eval, Song et al., 2025).
 

@@ -28,7 +28,7 @@ _NOTHING: Any = math.nan  # which is a float, where a share is expected
 _CORRECT = {"nuggets": nugget_recall, "crag": crag_share, "claims": answer_recall}
 
 
-@measure
+@measure(typeset="ALCE recall", papers=("gao2023enabling",))
 def alce_recall(answer: Assessment) -> Share:
     """Share of the sentences that their citations together support (ALCE's citation_rec; Gao et al., 2023).
 
@@ -51,7 +51,7 @@ def alce_recall(answer: Assessment) -> Share:
     return _recall(answer)
 
 
-@measure
+@measure(typeset="ALCE precision", papers=("gao2023enabling",))
 def alce_precision(answer: Assessment) -> Share:
     """Share of the citations that are not superfluous (ALCE's citation_prec; Gao et al., 2023).
 
@@ -78,7 +78,7 @@ def alce_precision(answer: Assessment) -> Share:
     return _precision(answer)
 
 
-@measure
+@measure(typeset="ALCE $F_1$", papers=("gao2023enabling", "song2025measuring"))
 def alce_f1(answer: Assessment) -> Blend:
     """F1 of ALCE's citation recall and precision (Trust-Eval).
 
@@ -98,7 +98,7 @@ def alce_f1(answer: Assessment) -> Blend:
     return Blend("f1", _recall(answer), _precision(answer))
 
 
-@measure(over=POOL)
+@measure(over=POOL, typeset="Trust-Score", papers=("song2025measuring",))
 def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "claims"] = "nuggets") -> Blend:
     """Trust-Score: right refusals, right answers, right citations (Trust-Align; Song et al., 2025).
 

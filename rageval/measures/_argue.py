@@ -14,7 +14,7 @@ from rageval.measures.scales import ATTESTED, CITATION, CITED_RELEVANCE, NEED, S
 _WEIGHTS = {"vital": 2.0, "okay": 1.0}
 
 
-@measure
+@measure(papers=("mayfield2024evaluation",))
 def citation_relevance(answer: Assessment) -> Share:
     """Share of the citations whose document states an answer to some question of the bank (ARGUE).
 
@@ -37,7 +37,7 @@ def citation_relevance(answer: Assessment) -> Share:
     return share(math.fsum(known), len(known))
 
 
-@measure
+@measure(papers=("mayfield2024evaluation",))
 def sentence_support(answer: Assessment) -> Share:
     """Share of the sentences that all of their citations attest, of those that cite or should (ARGUE).
 
@@ -88,7 +88,7 @@ def _lacking(answer: Assessment, citing: int) -> int:
     return sum(each.label == "required" for each in needs)
 
 
-@measure
+@measure(papers=("mayfield2024evaluation",))
 def nugget_coverage(
     answer: Assessment,
     *,
@@ -134,7 +134,7 @@ def _weight(nugget: Judgement) -> float:
     return _WEIGHTS.get(nugget.importance or "", 1.0)
 
 
-@measure
+@measure(typeset="ARGUE $F_1$", papers=("mayfield2024evaluation",))
 def argue_f1(
     answer: Assessment,
     *,

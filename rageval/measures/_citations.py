@@ -44,7 +44,7 @@ def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distin
     return float(len(found) if count == "all" else len(set(found) - {None}))
 
 
-@measure(lacking=_GIVE_THE_ANSWERS)
+@measure(lacking=_GIVE_THE_ANSWERS, papers=("thakur2025support",))
 def citation_precision(
     answer: Assessment,
     *,
@@ -89,7 +89,7 @@ def citation_precision(
     return share(math.fsum(known), len(known))
 
 
-@measure(lacking=_GIVE_THE_ANSWERS)
+@measure(lacking=_GIVE_THE_ANSWERS, papers=("thakur2025support",))
 def citation_recall(
     answer: Assessment,
     *,

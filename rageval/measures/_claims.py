@@ -32,7 +32,7 @@ class _Entailed(NamedTuple):
     gold_by: _By
 
 
-@measure
+@measure(papers=("ru2024ragchecker",))
 def answer_precision(answer: Assessment) -> Share:
     """Share of the answer's claims that the gold answer entails (RAGChecker's precision; Ru et al., 2024).
 
@@ -53,7 +53,7 @@ def answer_precision(answer: Assessment) -> Share:
     return _share(answer, _entailed(answer).own.values())
 
 
-@measure
+@measure(papers=("ru2024ragchecker",))
 def answer_recall(answer: Assessment) -> Share:
     """Share of the gold answer's claims that the answer entails (RAGChecker's recall; Ru et al., 2024).
 
@@ -73,7 +73,7 @@ def answer_recall(answer: Assessment) -> Share:
     return _share(answer, _entailed(answer).gold.values())
 
 
-@measure
+@measure(typeset="Answer $F_1$", papers=("ru2024ragchecker",))
 def answer_f1(answer: Assessment) -> Blend:
     """F1 of the claims that answer and gold answer share (RAGChecker's f1; Ru et al., 2024).
 
@@ -96,7 +96,7 @@ def answer_f1(answer: Assessment) -> Blend:
     return Blend("f1", _share(answer, found.own.values()), _share(answer, found.gold.values()))
 
 
-@measure
+@measure(papers=("ru2024ragchecker",))
 def claim_recall(answer: Assessment) -> Share:
     """Share of the gold answer's claims that some passage entails: what retrieval made possible (RAGChecker).
 
@@ -116,7 +116,7 @@ def claim_recall(answer: Assessment) -> Share:
     return _share(answer, map(_any, _rows(_entailed(answer).gold_by)))
 
 
-@measure
+@measure(papers=("ru2024ragchecker",))
 def context_precision(answer: Assessment) -> Share:
     """Share of the passages that entail some claim of the gold answer (RAGChecker).
 
@@ -138,7 +138,7 @@ def context_precision(answer: Assessment) -> Share:
     return _share(answer, _relevant(_entailed(answer)).values())
 
 
-@measure
+@measure(papers=("ru2024ragchecker",))
 def context_utilization(answer: Assessment) -> Share:
     """Share of the gold claims that the passages hold that the answer has, too (RAGChecker).
 
@@ -171,7 +171,7 @@ def context_utilization(answer: Assessment) -> Share:
     return share(math.fsum(known), len(known))
 
 
-@measure(better=LOWER)
+@measure(better=LOWER, papers=("ru2024ragchecker",))
 def noise_relevant(answer: Assessment) -> Share:
     """Share of the answer's claims that are wrong and come of relevant passages (RAGChecker).
 
@@ -196,7 +196,7 @@ def noise_relevant(answer: Assessment) -> Share:
     return _share(answer, [relevant for relevant, _ in _noise(answer)], LOWER)
 
 
-@measure(better=LOWER)
+@measure(better=LOWER, papers=("ru2024ragchecker",))
 def noise_irrelevant(answer: Assessment) -> Share:
     """Share of the answer's claims that are wrong and come of irrelevant passages alone (RAGChecker).
 
@@ -221,7 +221,7 @@ def noise_irrelevant(answer: Assessment) -> Share:
     return _share(answer, [irrelevant for _, irrelevant in _noise(answer)], LOWER)
 
 
-@measure(better=LOWER)
+@measure(better=LOWER, papers=("ru2024ragchecker",))
 def claim_hallucination(answer: Assessment) -> Share:
     """Share of the answer's claims that neither a passage nor the gold answer entails (RAGChecker).
 
@@ -242,7 +242,7 @@ def claim_hallucination(answer: Assessment) -> Share:
     return _share(answer, [_both(_not(held), _not(right)) for held, right in _held(answer)], LOWER)
 
 
-@measure(better=NEITHER)
+@measure(better=NEITHER, papers=("ru2024ragchecker",))
 def self_knowledge(answer: Assessment) -> Share:
     """Share of the answer's claims that are right and that no passage holds (RAGChecker).
 
@@ -263,7 +263,12 @@ def self_knowledge(answer: Assessment) -> Share:
     return _share(answer, [_both(_not(held), right) for held, right in _held(answer)])
 
 
-@measure
+@measure(
+    papers=(
+        "ru2024ragchecker",
+        "min2023factscore",
+    )
+)
 def claim_faithfulness(answer: Assessment) -> Share:
     """Share of the answer's claims that some passage entails (RAGChecker's faithfulness; FActScore).
 

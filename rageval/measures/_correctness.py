@@ -14,7 +14,7 @@ _OF_CORRECTNESS = {2: HIGHER, 1: NEITHER, 0: LOWER, -1: LOWER}
 _OF_FAITHFULNESS = {1: HIGHER, 0: NEITHER, -1: LOWER}
 
 
-@measure(limits=(-1.0, 2.0))
+@measure(limits=(-1.0, 2.0), papers=("carmel2025sigir", "cofala2025ragtifier"))
 def correctness(answer: Assessment) -> float:
     """Mean correctness: covers the gold answer, and nothing beside the point (LiveRAG; RAGtifier, Fig. 2).
 
@@ -36,7 +36,7 @@ def correctness(answer: Assessment) -> float:
     return mean(grades(answer.judged(CORRECTNESS)))
 
 
-@measure(limits=(-1.0, 1.0))
+@measure(limits=(-1.0, 1.0), papers=("carmel2025sigir", "cofala2025ragtifier"))
 def faithfulness(answer: Assessment) -> float:
     """Mean faithfulness: is the answer grounded in the retrieved passages (LiveRAG; RAGtifier, Fig. 2).
 
@@ -56,7 +56,7 @@ def faithfulness(answer: Assessment) -> float:
     return mean(grades(answer.judged(FAITHFULNESS)))
 
 
-@measure(better=lambda parameters: _OF_CORRECTNESS[parameters["level"]])
+@measure(better=lambda parameters: _OF_CORRECTNESS[parameters["level"]], papers=("cofala2025ragtifier",))
 def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2)] = 2) -> Share:
     """Share of the answers at one level of correctness (RAGtifier's Table 1).
 
@@ -76,7 +76,7 @@ def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2
     return share(given.count(level), len(given))
 
 
-@measure(better=lambda parameters: _OF_FAITHFULNESS[parameters["level"]])
+@measure(better=lambda parameters: _OF_FAITHFULNESS[parameters["level"]], papers=("cofala2025ragtifier",))
 def faithfulness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 1)] = 1) -> Share:
     """Share of the answers at one level of faithfulness (RAGtifier's Table 1).
 
@@ -107,7 +107,7 @@ _CRAG_BETTER = {
 }
 
 
-@measure(limits=(-1.0, 1.0))
+@measure(limits=(-1.0, 1.0), typeset="CRAG score", papers=("yang2024crag",))
 def crag_score(answer: Assessment) -> float:
     """CRAG's score, called truthfulness: a made-up answer costs as much as a perfect one earns.
 
@@ -139,6 +139,8 @@ def _counted(label: str) -> tuple[str, ...]:
 @measure(
     better=lambda parameters: _CRAG_BETTER[parameters["label"]],
     labels=lambda parameters: _counted(parameters["label"]),
+    typeset="CRAG share",
+    papers=("yang2024crag",),
 )
 def crag_share(
     answer: Assessment,

@@ -11,7 +11,7 @@ from rageval.measures.ranking import Share
 from rageval.measures.scales import COMPOUND, SIMILARITY, STANCE
 
 
-@measure
+@measure(typeset="DRAGUN support")
 def dragun_support(answer: Assessment) -> Share:
     """Weight of the expected answers that a report supports, of all the weight there is (DRAGUN 2025).
 
@@ -38,7 +38,7 @@ def dragun_support(answer: Assessment) -> Share:
     return _stance(answer, 1)
 
 
-@measure(better=LOWER)
+@measure(better=LOWER, typeset="DRAGUN contradiction")
 def dragun_contradiction(answer: Assessment) -> Share:
     """Weight of the expected answers that a report contradicts, of all the weight there is (DRAGUN 2025).
 
@@ -65,7 +65,7 @@ def _stance(answer: Assessment, sign: int) -> Share:
     return share(said, math.fsum([weight for weight, _ in judged]))
 
 
-@measure
+@measure(typeset="DRAGUN questions")
 def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"] = "zero") -> Share:
     """Weight of the rubric's questions that a run asks, of all the weight there is (DRAGUN 2025, task 1).
 

@@ -11,7 +11,7 @@ from rageval.measures.base import Between, Grade, measure
 from rageval.measures.ranking import Ranking, Share
 
 
-@measure(sees="nuggets", intents=True, ties=ties.D_NDCG)
+@measure(sees="nuggets", intents=True, ties=ties.D_NDCG, typeset="D-nDCG", papers=("sakai2011evaluating",))
 def d_ndcg(ranking: Ranking, *, k: int | None = None) -> float:
     """Discounted gain over all intents, by probability, as a share of the best (Sakai and Song, 2011).
 
@@ -40,7 +40,7 @@ def d_ndcg(ranking: Ranking, *, k: int | None = None) -> float:
     return _gained(ranking, k)
 
 
-@measure(sees="nuggets", intents=True, ties=ties.I_REC)
+@measure(sees="nuggets", intents=True, ties=ties.I_REC, typeset="I-rec", papers=("sakai2011evaluating",))
 def i_rec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Intent recall: share of the intents that the top k serves, whatever they weigh (Sakai and Song, 2011).
 
@@ -57,7 +57,13 @@ def i_rec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     return _recalled(ranking, k, rel)
 
 
-@measure(sees="nuggets", intents=True, ties=ties.D_SHARP)
+@measure(
+    sees="nuggets",
+    intents=True,
+    ties=ties.D_SHARP,
+    typeset=r"D$\sharp$-nDCG",
+    papers=("sakai2011evaluating",),
+)
 def d_sharp(
     ranking: Ranking,
     *,

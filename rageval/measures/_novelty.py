@@ -30,6 +30,8 @@ _GREEDY = "greedy is not the best ideal there"
     bounds=bounds.ALPHA_DCG,
     limits=(0.0, math.inf),
     peers={"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
+    typeset=r"$\alpha$-DCG",
+    papers=("clarke2008novelty",),
 )
 def alpha_dcg(
     ranking: Ranking,
@@ -79,6 +81,8 @@ def alpha_dcg(
     peers={"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
     orders={"freshstack": "docid_asc"},
     above_1=_GREEDY,
+    typeset=r"$\alpha$-nDCG",
+    papers=("clarke2008novelty",),
 )
 def alpha_ndcg(
     ranking: Ranking,
@@ -129,6 +133,8 @@ def alpha_ndcg(
     intents=True,
     ties=ties.RECIPROCAL_GAINS,
     peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
+    typeset="ERR-IA",
+    papers=("chapelle2009expected",),
 )
 def err_ia(
     ranking: Ranking,
@@ -167,6 +173,8 @@ def err_ia(
     ties=ties.RECIPROCAL_GAINS,
     peers={"ir_measures": "nERR_IA", "ndeval": "nERR-IA"},
     above_1=_GREEDY,
+    typeset="nERR-IA",
+    papers=("chapelle2009expected",),
 )
 def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: Grade = 1) -> float:
     """Intent-aware expected reciprocal rank, as a share of the greedy ideal ranking's.
@@ -187,7 +195,12 @@ def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: 
 
 
 @measure(
-    sees="nuggets", intents=True, ties=ties.GEOMETRIC_GAINS, peers={"ir_measures": "NRBP", "ndeval": "NRBP"}
+    sees="nuggets",
+    intents=True,
+    ties=ties.GEOMETRIC_GAINS,
+    peers={"ir_measures": "NRBP", "ndeval": "NRBP"},
+    typeset="NRBP",
+    papers=("clarke2009effectiveness",),
 )
 def nrbp(
     ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1
@@ -221,6 +234,8 @@ def nrbp(
     ties=ties.GEOMETRIC_GAINS,
     peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"},
     above_1=_GREEDY,
+    typeset="nNRBP",
+    papers=("clarke2009effectiveness",),
 )
 def nnrbp(
     ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, beta: Alpha = 0.5, rel: Grade = 1

@@ -31,7 +31,7 @@ def by_importance(parameters: Mapping[str, Any], judgement: Judgement) -> float:
     return counts(parameters["importance"], judgement)
 
 
-@measure(weighs=by_importance)
+@measure(weighs=by_importance, papers=("pradeep2025great",))
 def nugget_recall(
     answer: Assessment,
     *,
@@ -97,7 +97,7 @@ def nugget_density(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc
     return 100 * sum(nugget.grade == 1 for nugget in nuggets) / words
 
 
-@measure
+@measure(typeset="Nugget $F$", papers=("voorhees2003overview",))
 def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)] = 5.0) -> float:
     """F of vital nugget recall and a length-based precision (TREC 2003 QA track, definition questions).
 
@@ -173,7 +173,9 @@ def _clipped(values: list[float]) -> float:
     return min(max(math.fsum(values) / len(values), 0.0), 1.0)
 
 
-@measure(aggregate=_clipped, limits=(-math.inf, 1.0))
+@measure(
+    aggregate=_clipped, limits=(-math.inf, 1.0), typeset="HealthBench score", papers=("arora2025healthbench",)
+)
 def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"] = "strict") -> float:
     """HealthBench's score: points won of all there are to win, clipped after the mean (Arora et al., 2025).
 
@@ -221,7 +223,7 @@ def counts(importance: str, judgement: Judgement) -> float:
 _BETTER = {"relevant": HIGHER, "partially_relevant": NEITHER, "non_relevant": LOWER}
 
 
-@measure(peers={"freshstack": "precision"}, weighs=lambda *_: 1.0)
+@measure(peers={"freshstack": "precision"}, weighs=lambda *_: 1.0, papers=("thakur2025freshstack",))
 def bank_precision(answer: Assessment) -> Share:
     """Share of the nuggets that are neither minor nor redundant (FreshStack, eq. 2).
 
@@ -243,7 +245,7 @@ def bank_precision(answer: Assessment) -> Share:
     return share(len(bad) - sum(bad), len(bad))
 
 
-@measure(peers={"freshstack": "recall"})
+@measure(peers={"freshstack": "recall"}, papers=("thakur2025freshstack",))
 def bank_recall(answer: Assessment) -> float:
     """Share of the key ideas that the nuggets cover (FreshStack, eq. 3).
 
@@ -269,7 +271,7 @@ def bank_recall(answer: Assessment) -> float:
     return good / wanted if lacking and wanted else math.nan
 
 
-@measure(peers={"freshstack": "groundedness"}, weighs=lambda *_: 1.0)
+@measure(peers={"freshstack": "groundedness"}, weighs=lambda *_: 1.0, papers=("thakur2025freshstack",))
 def bank_groundedness(answer: Assessment) -> Share:
     """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
 
@@ -291,7 +293,11 @@ def bank_groundedness(answer: Assessment) -> Share:
     return share(len(made_up) - sum(made_up), len(made_up))
 
 
-@measure(better=lambda parameters: _BETTER[parameters["label"]], weighs=lambda *_: 1.0)
+@measure(
+    better=lambda parameters: _BETTER[parameters["label"]],
+    weighs=lambda *_: 1.0,
+    papers=("thakur2025freshstack",),
+)
 def audit_share(
     answer: Assessment, *, label: Literal["relevant", "partially_relevant", "non_relevant"] = "relevant"
 ) -> Share:

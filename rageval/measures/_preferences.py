@@ -11,7 +11,7 @@ from rageval.measures.ranking import Share
 from rageval.measures.scales import OUTCOME
 
 
-@measure
+@measure(papers=("alessio2024improving",))
 def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] = "permutation") -> float:
     """Mean points for the answer's place among N answers ranked together (sentence-ordering paper).
 

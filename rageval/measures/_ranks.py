@@ -11,7 +11,14 @@ from rageval.measures.base import Grade, measure
 from rageval.measures.ranking import Ranking
 
 
-@measure(sees="relevant", ties=ties.NDCG, bounds=bounds.NDCG, peers={"ir_measures": "nDCG"})
+@measure(
+    sees="relevant",
+    ties=ties.NDCG,
+    bounds=bounds.NDCG,
+    peers={"ir_measures": "nDCG"},
+    typeset="nDCG",
+    papers=("jarvelin2002cumulated",),
+)
 def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2") -> float:
     """Normalised discounted cumulative gain over graded documents (Järvelin and Kekäläinen, TOIS 2002).
 
@@ -36,7 +43,7 @@ def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_lo
     return ratio(discounted(gained, logarithmic), discounted(best, logarithmic))
 
 
-@measure(sees="relevant", ties=ties.AP, bounds=bounds.AP, peers={"ir_measures": "AP"})
+@measure(sees="relevant", ties=ties.AP, bounds=bounds.AP, peers={"ir_measures": "AP"}, typeset="AP")
 def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Average precision: precision at each relevant document found, over all relevant documents.
 
@@ -53,7 +60,14 @@ def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     return ratio(math.fsum(precisions), ranking.relevant(rel))
 
 
-@measure(sees="nuggets", intents=True, ties=ties.MAP_IA, peers={"ir_measures": "AP_IA", "ndeval": "MAP-IA"})
+@measure(
+    sees="nuggets",
+    intents=True,
+    ties=ties.MAP_IA,
+    peers={"ir_measures": "AP_IA", "ndeval": "MAP-IA"},
+    typeset="MAP-IA",
+    papers=("agrawal2009diversifying",),
+)
 def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Intent-aware average precision: average precision for each attainable nugget, averaged.
 
@@ -81,7 +95,7 @@ def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     return ratio(math.fsum(precisions), ranking.weight(rel))
 
 
-@measure(sees="relevant", ties=ties.RR, bounds=bounds.RR, peers={"ir_measures": "RR"})
+@measure(sees="relevant", ties=ties.RR, bounds=bounds.RR, peers={"ir_measures": "RR"}, typeset="RR")
 def rr(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """Reciprocal rank of the first relevant document, 0 if none is in the top k.
 

@@ -15,7 +15,12 @@ def nuggets_found(ranking: Ranking, k: int | None, rel: int) -> set[int]:
 
 
 @measure(
-    sees="nuggets", intents=True, ties=ties.COVERAGE, bounds=bounds.COVERAGE, orders={"freshstack": "input"}
+    sees="nuggets",
+    intents=True,
+    ties=ties.COVERAGE,
+    bounds=bounds.COVERAGE,
+    orders={"freshstack": "input"},
+    papers=("thakur2025freshstack",),
 )
 def coverage(
     ranking: Ranking,
@@ -53,6 +58,8 @@ def coverage(
     ties=ties.COVERAGE,
     bounds=bounds.STREC,
     peers={"ir_measures": "StRecall", "ndeval": "strec"},
+    typeset="S-recall",
+    papers=("zhai2003beyond",),
 )
 def strec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Subtopic recall: share of the attainable nuggets that the top k supports (Zhai et al., SIGIR 2003).
@@ -95,7 +102,7 @@ def recall(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     return Share(len(ranking.hits(k, rel)), ranking.relevant(rel))
 
 
-@measure(sees="relevant", ties=ties.ALL_GOLD, bounds=bounds.ALL_GOLD)
+@measure(sees="relevant", ties=ties.ALL_GOLD, bounds=bounds.ALL_GOLD, papers=("cofala2025ragtifier",))
 def all_gold(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     """1 if every relevant document is in the top k (the multi-hop hit of RAGtifier), else 0.
 
@@ -113,7 +120,7 @@ def all_gold(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float
     return float(0 < ranking.relevant(rel) == len(ranking.hits(k, rel)))
 
 
-@measure(sees="relevant", ties=ties.P, bounds=bounds.P, peers={"ir_measures": "P"})
+@measure(sees="relevant", ties=ties.P, bounds=bounds.P, peers={"ir_measures": "P"}, typeset="P")
 def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Precision: share of the top k that is relevant.
 
@@ -147,7 +154,14 @@ def success(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     return float(len(ranking.hits(k, rel)) > 0)
 
 
-@measure(sees="nuggets", intents=True, ties=ties.P_IA, peers={"ir_measures": "P_IA", "ndeval": "P-IA"})
+@measure(
+    sees="nuggets",
+    intents=True,
+    ties=ties.P_IA,
+    peers={"ir_measures": "P_IA", "ndeval": "P-IA"},
+    typeset="P-IA",
+    papers=("agrawal2009diversifying",),
+)
 def p_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Intent-aware precision: precision, averaged over the attainable nuggets.
 

@@ -58,7 +58,7 @@ def span_precision(covering: Covering, *, k: int | None = None, rel: Grade = 1) 
     return Share(reach.right, reach.retrieved)
 
 
-@measure
+@measure(typeset="Span IoU")
 def span_iou(covering: Covering, *, k: int | None = None, rel: Grade = 1) -> Share:
     """Intersection over union of retrieved and gold characters.
 

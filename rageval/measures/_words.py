@@ -65,7 +65,7 @@ def lexical_recall(
     return share(found, sum([w for w, _ in nuggets]))
 
 
-@measure
+@measure(typeset="Token $F_1$", papers=("rajpurkar2016squad",))
 def token_f1(answer: Assessment) -> float:
     """F1 of the answer's words and those of the nearest gold answer (SQuAD), by the judge `token_f1`.
 

@@ -21,6 +21,7 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from importlib import import_module
+from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -30,6 +31,7 @@ from rageval.measures.ranking import Blend, Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
 from rageval.plugins import above
+from rageval.text import parted_at_formulas
 
 if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment, Judgement
@@ -79,6 +81,8 @@ class Facts(TypedDict, total=False):
     weighs: Weighs | None  # what each judgement counts, of Σ weight · value / Σ weight over judgements
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None  # which labels count, of a share of labels
     ends: tuple[str, ...]  # labels that a missing judgement is taken for, too, to find the value's bounds
+    typeset: str  # what a paper calls it: text, with formulas between dollar signs, as in `$F_1$`
+    papers: tuple[str, ...]  # what to cite: keys of papers.bib, or whole entries of BibTeX
 
 
 class About(NamedTuple):
@@ -99,6 +103,8 @@ class About(NamedTuple):
     weighs: Weighs | None = None
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None = None
     ends: tuple[str, ...] = ()
+    typeset: str = ""
+    papers: tuple[str, ...] = ()
 
 
 class Parameter(NamedTuple):
@@ -184,6 +190,10 @@ class Measure:
             raise MeasureError(
                 f"{self.name}: aggregate={self.about.aggregate!r:.80}, expected {MEAN!r}, {SUM!r}, or a"
                 " function of the list of values that returns one"
+            )
+        if "$" in "".join(parted_at_formulas(self.about.typeset)[::2]):
+            raise MeasureError(
+                f"{self.name}: typeset={self.about.typeset!r:.80}, expected formulas between two dollar signs"
             )
         self._given = {name: self._read(name, value) for name, value in (parameters or {}).items()}
 
@@ -415,6 +425,21 @@ class Measure:
                     return _bound(known.__dict__[name], self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @property
+    def typeset(self) -> str:
+        r"""What a paper calls it, with formulas between dollar signs; its name, where nothing is declared.
+
+        >>> from rageval.measures import alpha_ndcg, ndcg, nugget_recall
+        >>> print(alpha_ndcg(alpha=0.7) @ 10, (alpha_ndcg(alpha=0.7) @ 10).typeset, sep=" is ")
+        alpha_ndcg(alpha=0.7)@10 is $\alpha$-nDCG@10 ($\alpha=0.7$)
+        >>> (ndcg @ 10).typeset, nugget_recall(credit="partial").typeset
+        ('nDCG@10', 'Nugget recall (credit=partial)')
+        """
+        words = self.name.replace("_", " ")
+        cut = "" if self.k is None else f"@{self.k}"
+        inner = ", ".join(starmap(_typeset_parameter, self.changed.items()))
+        return (self.about.typeset or words[:1].upper() + words[1:]) + cut + (f" ({inner})" if inner else "")
+
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line.
 
@@ -444,6 +469,15 @@ class Measure:
 
     def __hash__(self) -> int:
         return hash(self._identity())
+
+
+_GREEK = ("alpha", "beta")  # parameters that papers write as letters
+
+
+def _typeset_parameter(name: str, value: object) -> str:
+    """Return `name=value` as papers write it; nothing in it may begin a formula that is none."""
+    shown = str(value).replace("$", r"\$")
+    return f"$\\{name}={shown}$" if name in _GREEK and isinstance(value, int | float) else f"{name}={shown}"
 
 
 def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
@@ -500,7 +534,7 @@ def measure(
         which values are good: `higher` (the default), `lower`, `neither`, or a function of the parameters
         that says which. `aggregate` says how the values of queries become one: `mean` (the default), `sum`,
         or a function of the list of values. `limits` are the least and the greatest value, if these are not 0
-        and 1.
+        and 1. `typeset` is what a paper calls it, `papers` is what to cite for it.
 
     Returns
     -------

@@ -63,6 +63,11 @@ class ForeignMeasure:
         return str(self) if peer == "ir_measures" else None
 
     @property
+    def typeset(self) -> str:
+        """What a paper calls it: what ir_measures does."""
+        return str(self).replace("$", r"\$")
+
+    @property
     def wants_nuggets(self) -> bool:
         """Whether it scores nuggets rather than documents."""
         return self.name in _OF_NUGGETS
