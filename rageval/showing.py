@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import MissingPackage
-from rageval.text import visible
+from rageval.errors import MissingPackage, UsageError
+from rageval.text import parted_at_formulas, visible
 
 if TYPE_CHECKING:
     import pandas
@@ -82,8 +82,14 @@ def _fitting(widths: Sequence[int], labels: int, width: int) -> Iterator[list[in
     yield columns
 
 
+class Latex(str):
+    """Text that is LaTeX already, and stands in a table as it is."""
+
+    __slots__ = ()
+
+
 def latex_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """Yield a LaTeX tabular for booktabs."""
+    """Yield a LaTeX tabular for booktabs; cells that are `Latex` stand in it as they are."""
     head, *body = grid
     yield f"\\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}"
     yield "\\toprule"
@@ -105,11 +111,45 @@ _LATEX = {
     **{character: "\\" + character for character in "&%$#_{}"},
 }
 _LIGATURE = r"(?<=-)-|(?<=')'|(?<=`)`|(?<=[!?])`|(?<=,),"  # two characters that print as one
+_LATIN = 0x17F  # the last character of Latin Extended-A, which pdfLaTeX prints
 _AFTER_ROW = r"\s*[\[*]"  # at the end of the row before, it would be an option of that
+
+
+def latex_table(tabular: Iterable[str], caption: str, label: str, notes: Iterable[str] = ()) -> Iterator[str]:
+    """Yield a table with its caption, label and notes; an empty caption leaves the tabular alone.
+
+    Caption and notes are text, with formulas between dollar signs.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_:./+-]+", label):
+        raise UsageError(
+            f"label {visible(label)!r}: expected letters, digits and any of : . _ / + -, as in tab:runs"
+        )
+    tabular = list(tabular)
+    if any(ord(character) > _LATIN for character in "".join([*tabular, caption])):
+        yield "% holds characters that pdfLaTeX may lack; LuaLaTeX and XeLaTeX print them"
+    if caption:
+        yield from ("\\begin{table}", "\\centering", f"\\caption{{{latex_typeset(caption)}}}")
+        yield f"\\label{{{label}}}"
+    yield from tabular
+    yield from (f"\\par{{\\footnotesize {latex_typeset(each)}}}" for each in notes)
+    if caption:
+        yield "\\end{table}"
+
+
+def latex_typeset(text: str) -> Latex:
+    r"""Return text with formulas between dollar signs as LaTeX prints it.
+
+    >>> print(latex_typeset(r"$\alpha$-nDCG of a_b, 5 \$"))
+    $\alpha$-nDCG of a\_b, 5 \$
+    """
+    parts = parted_at_formulas(text)
+    return Latex("".join(f"${part}$" if at % 2 else latex_text(part) for at, part in enumerate(parts)))
 
 
 def latex_text(cell: str) -> str:
     """Text as LaTeX prints it."""
+    if isinstance(cell, Latex):
+        return cell
     parted = re.sub(_LIGATURE, "{}\\g<0>", "".join(map(_latex, visible(cell))))
     return "{}" + parted if re.match(_AFTER_ROW, parted) else parted
 
@@ -158,9 +198,34 @@ class Displayed:
         inner = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><caption>{_html(self._title())}</caption>{inner}</table>"
 
-    def to_latex(self) -> str:
-        """Return the table as a LaTeX tabular for booktabs."""
-        return "\n".join(latex_lines(self._grid(), self._labels))
+    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        """Return the table in LaTeX, for booktabs.
+
+        Parameters
+        ----------
+        caption
+            What stands above it: text, with formulas between dollar signs. Without one it is what the object
+            is; an empty one leaves out all but the tabular.
+        label
+            By what a text refers to it.
+
+        Returns
+        -------
+        str
+            The table, each name in it as text that LaTeX prints and does not obey.
+        """
+        tabular = latex_lines(self._latex_grid(), self._labels)
+        return "\n".join(
+            latex_table(
+                tabular,
+                self._title().replace("$", r"\$") if caption is None else caption,
+                label or f"tab:{type(self).__name__.lower()}",
+            )
+        )
+
+    def _latex_grid(self) -> Grid:
+        """Return what is shown in LaTeX, where that is not what is shown elsewhere."""
+        return self._grid()
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, at full precision."""

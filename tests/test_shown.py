@@ -58,8 +58,13 @@ def test_every_form_of_what_is_shown(make: Any) -> None:
     assert "\x1b" not in html
     assert html.count("<tr>") == html.count("</tr>") > 1
     latex = found.to_latex()
-    assert latex.startswith("\\begin{tabular}")
-    assert latex.endswith("\\end{tabular}")
+    assert latex.endswith("\\bottomrule\n\\end{tabular}\n\\end{table}")
+    alone = found.to_latex(caption="")
+    assert alone.endswith("\\end{tabular}")
+    assert "\\caption" not in alone
+    mine = found.to_latex(caption=r"By $\alpha$, 5 % of a_b", label="tab:mine")
+    assert r"\caption{By $\alpha$, 5 \% of a\_b}" in mine
+    assert r"\label{tab:mine}" in mine
     assert len(found.to_pandas()) >= 1
 
 

@@ -87,6 +87,18 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             " their files).",
         },
     ),
+    "--caption": (
+        ("--caption",),
+        {
+            "metavar": "TEXT",
+            "help": "Of --format latex: the table's caption, with formulas as in $\\alpha$ (default: what it"
+            " rests on; '': the tabular alone).",
+        },
+    ),
+    "--label": (
+        ("--label",),
+        {"metavar": "NAME", "help": "Of --format latex: by what a text refers to the table, as in tab:runs."},
+    ),
     "--depth": (
         ("-M", "--depth"),
         {"type": click.IntRange(1), "help": "Only the first N documents of each ranking."},
@@ -416,6 +428,9 @@ _SECTIONS = {
             "title",
             "details",
             "style",
+            "show",
+            "caption",
+            "label",
             "places",
             "output",
             "disagreements",
@@ -577,6 +592,13 @@ def _say_quiet(ctx: click.Context, param: click.Parameter, said: bool) -> bool:
     if said:
         click.echo("rageval: -q is short for --by-query (rageval score); say --quiet", err=True)
     return said
+
+
+def refuse_without_latex(style: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that are about tables in LaTeX where there is none."""
+    for name in ("show", "caption", "label"):
+        if options.get(name) is not None and style != "latex":
+            raise UsageError(f"--{name} is about tables in LaTeX; expected --format latex, too")
 
 
 def reading_of(comments: str, limits: tuple[str, ...]) -> Reading:

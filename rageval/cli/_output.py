@@ -13,9 +13,10 @@ import click
 
 from rageval.errors import OutputError, UsageError
 from rageval.scoring.scores import BY_PEOPLE
-from rageval.showing import Grid, latex_lines, latex_text
+from rageval.showing import Grid, latex_lines, latex_table, latex_text, latex_typeset
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
+from rageval.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,11 +180,13 @@ def md_line(text: str) -> str:
 
 
 class Layout(NamedTuple):
-    """How to print: decimal places, a row a query or not, the means or not."""
+    """How to print: decimal places, a row a query or not, the means or not; in LaTeX, beneath what words."""
 
     places: int = 4
     by_query: bool = False
     summary: bool = True
+    caption: str | None = None
+    label: str | None = None
 
     def number(self, value: float) -> str:
         return f"{value:.{self.places}f}"
@@ -279,9 +282,26 @@ def md(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 
 def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write a LaTeX tabular for booktabs, a column a measure."""
+    """Write a LaTeX table for booktabs, a column a measure."""
 
-    yield from latex_lines(_grid_of_means(results, layout, _rests_on), _label_columns(layout))
+    (head, *rows) = _grid_of_means(results, layout, _rests_on)
+    labels = _label_columns(layout)
+    names = [latex_typeset(score.measure.typeset) for score in results[0].scores]
+    what = "Values of each query" if layout.by_query else "Values"
+    yield from _captioned([[*head[:labels], *names], *rows], labels, results, layout, what)
+
+
+def _captioned(
+    grid: Grid, labels: int, results: Sequence[Scores], layout: Layout, what: str, notes: Sequence[str] = ()
+) -> Iterator[str]:
+    """Write a table with its caption: what it says, or else over how many queries these values are."""
+    scores = [score for each in results for score in each.scores]
+    least, most = (end(score.queries for score in scores) for end in (min, max))
+    usual = f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries (rageval {__version__})."
+    caption = usual if layout.caption is None else layout.caption
+    yield r"% needs \usepackage{booktabs}"
+    yield from (f"% {visible(signature)}" for signature in dict.fromkeys(each.signature for each in scores))
+    yield from latex_table(latex_lines(grid, labels), caption, layout.label or "tab:scores", notes)
 
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:
@@ -398,7 +418,7 @@ def said_of_bases(results: Sequence[Scores]) -> list[str]:
     bases = {str(score.measure): score.basis for scores in results for score in scores.scores if score.basis}
     if not bases:
         return []
-    from rageval.comparison.results import said_of_judges
+    from rageval.comparison.marks import said_of_judges
 
     return [said_of_judges(bases)]
 
@@ -490,7 +510,11 @@ def slice_lines(
     if style == "md":
         yield from md_lines(grid, _SLICE_LABELS)
     elif style == "latex":
-        yield from latex_lines(grid, _SLICE_LABELS)
+        names = {str(each.measure): latex_typeset(each.measure.typeset) for each in results[0].scores}
+        grid = [grid[0], *([row[0], names[row[1]], *row[2:]] for row in grid[1:])]
+        notes = [each.replace("$", r"\$") for each in whose]
+        yield from _captioned(grid, _SLICE_LABELS, results, layout, "Values with intervals by slice,", notes)
+        return
     elif style == "table":
         marked = [
             [
@@ -527,7 +551,7 @@ def beneath(said: Sequence[str], style: str) -> Iterator[str]:
 
 def _said_of_slices(grid: Grid, bases: Sequence[str]) -> list[str]:
     """Say what the values rest on: a judge alone, or people's labels."""
-    from rageval.comparison.results import said_of_judges
+    from rageval.comparison.marks import said_of_judges
 
     of_measure = {row[1]: basis for row, basis in zip(grid[1:], bases[1:], strict=True)}
     names = ", ".join(measure for measure, basis in of_measure.items() if basis == BY_PEOPLE)

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, completing, output_option, reading_of, shared
+from rageval.cli._options import (
+    Command,
+    completing,
+    output_option,
+    reading_of,
+    refuse_without_latex,
+    shared,
+)
 from rageval.cli._output import (
-    beneath,
     csv_line,
     md_code,
     md_line,
@@ -26,8 +32,6 @@ from rageval.cli._output import (
 )
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
-from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE
-from rageval.showing import latex_text
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -45,7 +49,7 @@ _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "interse
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
 _SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
 _SHARED |= {"gold", "gold_chosen", "population", "intent_weights"}
-_SHARED |= {"chunks", "sources", "overlap", "stale"}
+_SHARED |= {"chunks", "sources", "overlap", "stale", "caption", "label"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -104,6 +108,11 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 @shared("--resamples")
 @shared("--seed", default=20130)
 @click.option(
+    "--show",
+    type=click.Choice(("interval", "p")),
+    help="Of --format latex: what stands beside the means, their intervals or p against the baseline.",
+)
+@click.option(
     "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else csv."
 )
 def compare(words: tuple[str, ...], **options: Any) -> None:
@@ -120,6 +129,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, refuse, said_of_sets
+    from rageval.comparison.paper import latex_of
     from rageval.comparison.plots import checked_path, figure_of_comparison, save
     from rageval.measures.parsing import parse_measures
 
@@ -130,6 +140,8 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
         raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
     options |= _UNSAID
     compared = _answers_compared if inputs.answers else _runs_compared
+    style = options["style"] or ("table" if on_terminal() else "csv")
+    refuse_without_latex(style, options)
     # Before anything is scored: a name that no figure can have should not be found out after an hour.
     plot = checked_path(options["plot"]) if options["plot"] else None
     found, results, remarks, refused = compared(inputs, measures, options, reading)
@@ -143,8 +155,10 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     if plot is not None:
         save(figure_of_comparison(found, results), plot)
     places = options["places"] if options["places"] is not None else 4
-    style = options["style"] or ("table" if on_terminal() else "csv")
-    print_lines(_DRAWN[style](found, places))
+    if style == "latex":
+        print_lines(latex_of(found, options["caption"], options["label"], options["show"] or "", places))
+    else:
+        print_lines(_DRAWN[style](found, places))
     refuse(refused)
 
 
@@ -231,10 +245,6 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
     return Settings(clusters=clusters, clustered_by=Path(options["cluster"] or "").name, **chosen)
 
 
-_TESTS = {"randomisation": "sign-flip randomisation", "t": "paired t-test", "wilcoxon": "Wilcoxon's test"}
-_ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "tukey": "Tukey HSD", "none": "not adjusted"}
-
-
 def _table(found: Comparison, places: int) -> Iterator[str]:
     """Two tables for reading: the values, and the differences."""
     yield from _two_tables(found, places, table_lines)
@@ -243,26 +253,6 @@ def _table(found: Comparison, places: int) -> Iterator[str]:
 def _md(found: Comparison, places: int) -> Iterator[str]:
     """Yield the same two tables in Markdown."""
     yield from _two_tables(found, places, md_lines)
-
-
-def _latex(found: Comparison, places: int) -> Iterator[str]:
-    """Yield a LaTeX tabular for booktabs: best in bold, superscripts for runs significantly worse."""
-    # As a comment: it is for whoever edits the paper, and far too long for its table.
-    yield f"% {visible(found.signature)}"
-    yield from (f"% {visible(line)}" for line in _legend(found))
-    yield f"\\begin{{tabular}}{{ll{'r' * len(found.measures)}}}"
-    yield "\\toprule"
-    yield " & ".join(["", "run", *map(latex_text, found.measures)]) + r" \\"
-    yield "\\midrule"
-    for run, letter in _letters(found).items():
-        cells = [found.cell(run, measure) for measure in found.measures]
-        yield " & ".join([letter, latex_text(run), *(_latex_cell(c, found, places) for c in cells)]) + r" \\"
-    yield "\\bottomrule"
-    yield "\\end{tabular}"
-    from rageval.comparison.results import said_of_judges
-
-    said = [*_gold_legend(found)] if found.gold else []
-    yield from beneath([*said, *filter(None, [said_of_judges(found.bases)])], "latex")
 
 
 def _csv(found: Comparison, places: int) -> Iterator[str]:
@@ -294,7 +284,6 @@ def _json(found: Comparison, places: int) -> Iterator[str]:
 _DRAWN: dict[str, Callable[[Comparison, int], Iterator[str]]] = {
     "table": _table,
     "md": _md,
-    "latex": _latex,
     "csv": _csv,
     "json": _json,
 }
@@ -305,7 +294,9 @@ def _two_tables(
     places: int,
     draw: Callable[[Sequence[Sequence[str]], int], Iterator[str]],
 ) -> Iterator[str]:
-    letters = _letters(found)
+    from rageval.comparison.marks import legend, letters_of
+
+    letters = letters_of(found)
     values = [["", "run", *found.measures]]
     for run, letter in letters.items():
         cells = [found.cell(run, measure) for measure in found.measures]
@@ -321,7 +312,7 @@ def _two_tables(
     yield from draw(_by_letters(pairs, letters) if is_narrow else pairs, 2 if is_narrow else 3)
     yield ""
     said = [f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}" for pair in found.pairs if pair.why]
-    said += _legend(found)
+    said += legend(found)
     if draw is md_lines:
         yield from map(md_line, said)
         yield md_code(found.signature)
@@ -336,55 +327,16 @@ def _by_letters(pairs: list[list[str]], letters: dict[str, str]) -> list[list[st
     return [[pairs[0][0], "runs", *pairs[0][3:]], *rows]
 
 
-def _letters(found: Comparison) -> dict[str, str]:
-    """Return a, b, …, z, aa, … for the runs."""
-    letters = {}
-    for at, run in enumerate(found.runs):
-        letter = ""
-        while at >= 0:
-            # As spreadsheets count columns: there is no zero, so one is taken off at each place.
-            at, rest = divmod(at, 26)
-            letter, at = chr(ord("a") + rest) + letter, at - 1
-        letters[run] = letter
-    return letters
-
-
-def _beaten(cell: Cell, found: Comparison) -> list[str]:
-    """Return the letters of the runs that are significantly worse by this measure."""
-    letters = _letters(found)
-    beaten = []
-    for pair in found.of(cell.measure):
-        if pair.better_run == cell.run:
-            beaten.append(letters[pair.other if cell.run == pair.run else pair.run])
-    # By length first: aa comes after z.
-    return sorted(beaten, key=lambda letter: (len(letter), letter))
-
-
 def _shown(cell: Cell, found: Comparison, places: int) -> str:
-    beaten = _beaten(cell, found)
+    from rageval.comparison.marks import beaten_by, rests_on
+
+    beaten = beaten_by(cell, found)
     if cell.judged is not None and math.isnan(cell.value):
         return f"- (judge {cell.judged:.{places}f}, {cell.labels:,} labels)"
     value, low, high = (f"{number:.{places}f}" for number in (cell.value, cell.low, cell.high))
     beside = f" (judge {cell.judged:.{places}f}, {cell.labels:,} labels)" if cell.judged is not None else ""
     better = f" > {','.join(beaten)}" if beaten else ""
-    return f"{value} [{low}, {high}]{beside or _rests_on(cell, found)}{better}"
-
-
-def _rests_on(cell: Cell, found: Comparison) -> str:
-    """On how many queries a mean rests, where that is not all of them, or not what the others rest on."""
-    beside = {pair.queries for pair in found.of(cell.measure)}
-    # Said only where it differs: the usual n stands once beneath the table.
-    beside |= {each.queries for each in found.cells if each.measure == cell.measure}
-    return f" (n={cell.queries:,})" if cell.undefined or beside - {cell.queries} else ""
-
-
-def _latex_cell(cell: Cell, found: Comparison, places: int) -> str:
-    if cell.judged is not None and math.isnan(cell.value):
-        return "--"  # people labelled too few
-    value = f"{cell.value:.{places}f}"
-    beaten = _beaten(cell, found)
-    marks = f"$^{{\\mathrm{{{','.join(beaten)}}}}}$" if beaten else ""
-    return (f"\\textbf{{{value}}}" if cell.is_best else value) + marks + _rests_on(cell, found)
+    return f"{value} [{low}, {high}]{beside or rests_on(cell, found)}{better}"
 
 
 def _head(found: Comparison) -> list[str]:
@@ -397,8 +349,10 @@ def _head(found: Comparison) -> list[str]:
 
 
 def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
+    from rageval.comparison.marks import shown_p
+
     numbers = [f"{value:+.{places}f}" for value in (pair.difference, pair.low, pair.high)]
-    row = [pair.measure, pair.run, pair.other, *numbers, _p(pair.p), _p(pair.adjusted)]
+    row = [pair.measure, pair.run, pair.other, *numbers, shown_p(pair.p), shown_p(pair.adjusted)]
     shown = f"{pair.detectable:.{places}f}"
     if math.isnan(pair.detectable):
         # NaN with a p: so few queries differ that no difference could be found.
@@ -415,60 +369,16 @@ def _gold_head(found: Comparison) -> list[str]:
 
 def _gold_row(pair: Pair, places: int) -> list[str]:
     """Return the judge's difference and the corrected one, with what the latter rests on."""
+    from rageval.comparison.marks import shown_p
+
     if pair.labels is None:
         judged, rest = "-", ["-", "-"]
     else:
         judged, rest = f"{pair.judged:+.{places}f}", [f"{pair.labels:,}", f"{pair.gain:.0f}"]
     numbers = [f"{value:+.{places}f}" for value in (pair.difference, pair.low, pair.high)]
-    numbers += [_p(pair.p), _p(pair.adjusted), *rest]
+    numbers += [shown_p(pair.p), shown_p(pair.adjusted), *rest]
     shown = ["-" if "nan" in number else number for number in [judged, *numbers]]
     return [pair.measure, pair.run, pair.other, *shown, pair.verdict]
-
-
-def _p(value: float) -> str:
-    return f"{value:.1e}" if value < 0.001 and not math.isnan(value) else f"{value:.4f}"
-
-
-def _legend(found: Comparison) -> Iterator[str]:
-    from rageval.comparison.results import said_of_judges
-
-    settings, by_judges = found.settings, said_of_judges(found.bases)
-    if found.gold:
-        yield from _gold_legend(found)
-    if found.gold and set(found.bases.values()) == {BY_PEOPLE}:
-        yield from _said_of_directions(found)
-        return
-    whose = f" {BY_THIS_JUDGE}" if all(found.bases.values()) else ""
-    yield (
-        f"'> a' means significantly better than a{whose} ({_TESTS[settings.test]},"
-        f" {_ADJUSTMENTS[settings.adjust]}, {1 - settings.level:.3g}); intervals {settings.level:.4g};"
-        f" detectable and needed at power {settings.power:g}"
-    )
-    if by_judges:
-        yield by_judges
-    yield from _said_of_directions(found)
-
-
-def _gold_legend(found: Comparison) -> Iterator[str]:
-    """Say what corrected numbers are."""
-    settings = found.settings
-    names = ", ".join(measure for measure, basis in found.bases.items() if basis == BY_PEOPLE)
-    what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
-    yield (
-        f"{names}: corrected by people's labels, for {what}: 'judge' is the judge's difference, 'gain' how"
-        " many labels would tell as much without a judge; '> a' means significantly better than a (Student's"
-        f" t, {_ADJUSTMENTS[settings.adjust]}, {1 - settings.level:.3g}); intervals {settings.level:.4g}"
-    )
-
-
-def _said_of_directions(found: Comparison) -> Iterator[str]:
-    """Say of which measures low values are good, or none."""
-    from rageval.measures.base import LOWER, NEITHER
-
-    for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
-        names = [measure for measure, better in found.better.items() if better == way]
-        if names:
-            yield f"{said}: {', '.join(names)}"
 
 
 def _without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[RunSource]) -> Iterator[str]:

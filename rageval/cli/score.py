@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.cli import _output
-from rageval.cli._options import Command, completing, output_option, reading_of, shared
+from rageval.cli._options import (
+    Command,
+    completing,
+    output_option,
+    reading_of,
+    refuse_without_latex,
+    shared,
+)
 from rageval.errors import FAULTS, NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
@@ -43,6 +50,8 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 )
 @shared("--sort")
 @shared("--names")
+@shared("--caption")
+@shared("--label")
 @shared("--places")
 @click.option("-l", "--rel", type=int, help="The lowest grade that counts as relevant (default 1).")
 @shared("--depth")
@@ -160,7 +169,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, said_of_sets
 
+    style = options["style"] or ("table" if _output.on_terminal() else "trec")
     _check_places(options)
+    refuse_without_latex(style, options)
     if options["gold"] and not options["by"]:
         raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
     wanted = _gates(options["require"], options["fail_under"])
@@ -176,10 +187,10 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     for remark in [*said_of_sets([*options["measures"], *inputs.measures]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
     _write(results, options)
-    style = options["style"] or ("table" if _output.on_terminal() else "trec")
     passed = not wanted or _passed(results, wanted, len(queries))
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
-    layout = _output.Layout(places, options["by_query"], not options["no_summary"])
+    shown = options["by_query"], not options["no_summary"]
+    layout = _output.Layout(places, *shown, options["caption"], options["label"])
     lines = _output.FORMATS[style](results, layout)
     if options["by"]:
         lines = _sliced(results, layout, style, queries, options, [*inputs.answers, *inputs.datasets])

@@ -141,9 +141,10 @@ def _compared(
     remarks: list[str],
     gold: str,
 ) -> Comparison:
-    better = {str(score.measure): score.measure.better for score in results[0].scores}
+    measures = {str(score.measure): score.measure for score in results[0].scores}
+    better = {name: measure.better for name, measure in measures.items()}
     runs = [scores.run for scores in results]
-    return Comparison(runs, list(better), cells, pairs, remarks, settings, better, gold)
+    return Comparison(runs, list(better), cells, pairs, remarks, settings, better, gold, measures)
 
 
 def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:

@@ -22,6 +22,8 @@ from rageval.version import __version__
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from rageval.measures.parsing import AnyMeasure
+
 _TESTS = ("randomisation", "t", "wilcoxon")
 _ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
 BEST = "best"
@@ -234,8 +236,9 @@ class Pair:
 class Comparison(Displayed):
     """All runs by all measures, and the pairs that were compared.
 
-    `better` says of each measure which values are good: `higher`, `lower` or `neither`. Printed (and in a
-    notebook) it is a table of the pairs, and a DataFrame by `to_pandas`.
+    `better` says of each measure which values are good: `higher`, `lower` or `neither`; `definitions` are the
+    measures by their names. Printed (and in a notebook) it is a table of the pairs, and a DataFrame by
+    `to_pandas`; in LaTeX a table of the runs.
     """
 
     _labels = 3
@@ -248,6 +251,7 @@ class Comparison(Displayed):
     settings: Settings
     better: Mapping[str, str] = field(default_factory=dict, hash=False)
     gold: str = ""
+    definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
 
     def cell(self, run: str, measure: str) -> Cell:
         """Return the value of a run by a measure."""
@@ -274,6 +278,37 @@ class Comparison(Displayed):
     def signature(self) -> str:
         """How it was compared, in one line."""
         return self.settings.signed(self.gold)
+
+    def typeset(self, measure: str) -> str:
+        """Return what a paper calls a measure, with formulas between dollar signs."""
+        known = self.definitions.get(measure)
+        return measure.replace("$", r"\$") if known is None else known.typeset
+
+    def to_latex(
+        self, *, caption: str | None = None, label: str | None = None, show: str = "", places: int = 4
+    ) -> str:
+        """Return a table of the runs in LaTeX, for booktabs, as `rageval compare --format latex` prints it.
+
+        Parameters
+        ----------
+        caption
+            What stands above it: text, with formulas between dollar signs. Without one it says over how many
+            queries the means are, and what the marks mean; an empty one leaves out all but the tabular.
+        label
+            By what a text refers to it.
+        show
+            What stands beside the means: `interval`, or `p`, adjusted, against the baseline.
+        places
+            Decimal places.
+
+        Returns
+        -------
+        str
+            The table.
+        """
+        from rageval.comparison.paper import latex_of
+
+        return "\n".join(latex_of(self, caption, label, show, places))
 
     def plot(self) -> Figure:
         """Return a figure of matplotlib's: the means with their intervals, a panel a measure."""
@@ -348,15 +383,3 @@ def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
     if better == NEITHER:
         return None
     return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(_unqualified(verdict))
-
-
-def said_of_judges(bases: Mapping[str, str]) -> str:
-    """Say which measures are a judge's word alone, from {measure: basis}; empty if none is.
-
-    >>> said_of_judges({"crag_score": "by this judge", "length": ""})
-    "by this judge: crag_score (the judge's error is not in it; --gold, people's labels, puts it in)"
-    """
-    names = [measure for measure, basis in bases.items() if basis == BY_THIS_JUDGE]
-    if not names:
-        return ""
-    return f"{BY_THIS_JUDGE}: {', '.join(names)} ({NOT_IN_IT}; --gold, people's labels, puts it in)"

@@ -13,7 +13,7 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from rageval.comparison.results import said_of_judges
+from rageval.comparison.marks import said_of_judges
 from rageval.errors import InputError, MissingPackage
 from rageval.measures.base import LOWER, NEITHER
 from rageval.pages._parts import CLOSING, FORMAT, OPENING, as_block, asset, policy, unpacked, with_columns

@@ -13,7 +13,7 @@ from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
 from rageval.plugins import above
-from rageval.showing import Displayed, Grid, frame
+from rageval.showing import Displayed, Grid, frame, latex_typeset
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -261,6 +261,11 @@ class Scores(Displayed, Mapping[Any, Score]):
             for score in self.scores
         ]
         return [head, *rows]
+
+    def _latex_grid(self) -> Grid:
+        head, *rows = self._grid()
+        names = [latex_typeset(score.measure.typeset) for score in self.scores]
+        return [head, *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
 
     def _records(self) -> Iterator[dict[str, Any]]:
         return (

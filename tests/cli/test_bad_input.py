@@ -523,7 +523,7 @@ class TestHostileText:
         )
         shown = r"a\textbackslash{}b\&c\%d\$e\#f\_g\{h\}i\textasciitilde{}j\textasciicircum{}k"
         assert f"run & {shown} & 1.0000 \\\\\n" in outcome.out
-        assert r"alpha\_ndcg@10" in outcome.out
+        assert r"$\alpha$-nDCG@10" in outcome.out
 
     def test_markdown_keeps_its_columns(self, score: Scorer) -> None:
         outcome = score(

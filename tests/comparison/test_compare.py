@@ -247,7 +247,7 @@ def test_formats_hold_the_same_numbers() -> None:
         assert found["signature"] in text
     latex = command(*words, "--format", "latex").stdout
     assert r"\textbf{0.4281}$^{\mathrm{b}}$" in latex
-    assert r"alpha\_ndcg@10" in latex
+    assert r"$\alpha$-nDCG@10" in latex
 
 
 def test_hostile_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:

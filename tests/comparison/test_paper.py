@@ -1,0 +1,159 @@
+"""What goes into a paper: the table in LaTeX, its caption, its label, what stands beside the means."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.errors import MeasureError
+from rageval.measures import builtin
+from rageval.measures.papers import entries
+from rageval.showing import latex_typeset
+
+DATA = Path(__file__).parents[2] / "examples/data"
+FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
+HOSTILE = r"\input{/etc/passwd}", "a_b% $x^2$ #&~", "[0.1]", r"\end{tabular}"
+BODY = re.compile(r"\\midrule\n(.*)\\bottomrule", re.DOTALL)
+
+
+def command(*words: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, list(words), prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+def latex(*words: str) -> str:
+    return command(
+        "compare", *FILES, "-m", "alpha_ndcg@10,recall@10,hole@5", "--format", "latex", *words
+    ).stdout
+
+
+def is_balanced(source: str) -> bool:
+    """Whether every brace, formula and environment that begins ends, comments and escapes left out."""
+    bare = re.sub(r"\\[\\{}$%&#_]", "", re.sub(r"(?m)^%.*$", "", source))
+    depth = 0
+    for character in bare:
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            return False
+    begun, ended = (re.findall(rf"\\{word}{{(\w+)}}", bare) for word in ("begin", "end"))
+    return depth == 0 and bare.count("$") % 2 == 0 and begun == ended[::-1] and "%" not in bare
+
+
+def test_measures_have_the_names_that_papers_use() -> None:
+    known = {
+        "alpha_ndcg@10": r"$\alpha$-nDCG@10",
+        "alpha_ndcg(alpha=0.7)@10": r"$\alpha$-nDCG@10 ($\alpha=0.7$)",
+        "ndcg(dcg=exp_log2)@10": "nDCG@10 (dcg=exp_log2)",
+        "recall@50": "Recall@50",
+        "err_ia@20": "ERR-IA@20",
+        "token_f1": "Token $F_1$",
+        "nugget_f(beta=3)": r"Nugget $F$ ($\beta=3.0$)",
+        "citation_precision(citations=micro)": "Citation precision (citations=micro)",
+        "Rprec": "Rprec",
+        "grade(aspect=a$b)": r"Grade (aspect=a\$b)",
+    }
+    assert {name: rageval.parse_measure(name).typeset for name in known} == known
+    assert latex_typeset(known["grade(aspect=a$b)"]) == r"Grade (aspect=a\$b)"
+    for measure in builtin().values():
+        assert is_balanced(latex_typeset(measure.typeset)), measure
+        assert set(entries(measure.about.papers)) == set(measure.about.papers)
+
+
+def test_a_measure_of_ones_own_says_its_name_and_its_paper() -> None:
+    entry = "@misc{me2026, title = {Mine}}"
+
+    @rageval.measure(typeset=r"$\rho$-hits", papers=(entry,))
+    def rho_hits(ranking: rageval.Ranking, *, k: int | None = None) -> float:
+        return float(len(ranking.hits(k, 1)))
+
+    assert (rho_hits @ 3).typeset == r"$\rho$-hits@3"
+    assert entries(rho_hits.about.papers) == {"me2026": entry}
+    with pytest.raises(MeasureError, match="expected formulas between two dollar signs"):
+        rageval.measure(typeset="$x")(rho_hits.function)
+    with pytest.raises(MeasureError, match="'clark2008' is no key"):
+        entries(["clark2008"])
+
+
+def test_the_table_says_what_it_rests_on() -> None:
+    text = latex()
+    assert is_balanced(text)
+    assert r"& run & $\alpha$-nDCG@10 & Recall@10 & Hole@5 $\downarrow$ \\" in text
+    assert r"\textbf{0.4281}$^{\mathrm{b}}$" in text
+    assert (
+        r"\caption{Means over 12 queries, the best in bold. Superscripts name the runs that are significantly"
+        r" worse (sign-flip randomisation, Holm, $p<0.05$). $\downarrow$: low values are good.}"
+    ) in text
+    assert r"\label{tab:comparison}" in text
+    none = latex("--draws", "100", "--level", "0.99999", "--test", "t", "--adjust", "none")
+    assert "No difference is significant (paired t-test, not adjusted, $p<1e-05$)." in none
+
+
+def test_the_words_of_the_author_are_printed_and_the_marks_still_explained() -> None:
+    text = latex("--caption", r"50% of a_b by $\alpha$ & co", "--label", "tab:mine", "--names", "tag")
+    assert is_balanced(text)
+    assert r"\caption{50\% of a\_b by $\alpha$ \& co}" in text
+    assert r"\label{tab:mine}" in text
+    assert "\na & run & " in text  # by its tag
+    assert r"\par{\footnotesize Superscripts name the runs" in text
+    alone = latex("--caption", "")
+    assert not re.search(r"\\(caption|label|begin{table}|par)", alone)
+    assert is_balanced(alone)
+
+
+def test_intervals_and_p_stand_beside_the_means_on_request() -> None:
+    text = latex("--show", "interval")
+    assert r"0.3804 {\footnotesize [0.2630, 0.5412]}" in text
+    assert "In brackets: 95% intervals." in text.replace("\\", "")
+    text = latex("--show", "p", "--baseline", "baseline.trec")
+    first, second = BODY.findall(text)[0].strip().split("\n")
+    assert r"{\footnotesize ($p=0.062$)}" in first
+    assert "p=" not in second  # which the others are compared with
+    assert "adjusted $p$ against baseline.trec." in text
+    many = {str(query): {"a": 1} for query in range(40)}
+    good, bad = ({query: {"a": 1.0, "b": score} for query in many} for score in (0.0, 2.0))
+    found = rageval.compare("rr", {"good": good, "bad": bad}, many)
+    assert "($p<0.001$)" in found.to_latex(show="p")
+
+
+def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
+    names = [word for name in HOSTILE[:2] for word in ("--names", f"{name}=FILE")]
+    named = [word.replace("=FILE", f"={file}") for word, file in zip(names[1::2], FILES, strict=False)]
+    words = [word for name in named for word in ("--names", name)]
+    for text in (latex(*words), command(*FILES, "-m", "recall@10", "--format", "latex", *words).stdout):
+        assert is_balanced(text)
+        assert r"\textbackslash{}input\{/etc/passwd\}" in text
+        assert r"a\_b\% \$x\textasciicircum{}2\$ \#\&\textasciitilde{}" in text
+    run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
+    found = rageval.compare("rr", {HOSTILE[2]: run, HOSTILE[3]: run}, {"q1": {"a": 1}, "q2": {"b": 1}})
+    assert is_balanced(found.to_latex(show="interval"))
+    assert "\na & {}[0.1] & " in found.to_latex()
+    assert "pdfLaTeX may lack" in rageval.compare("rr", {"模型": run, "b": run}, {"q1": {"a": 1}}).to_latex()
+
+
+def test_slices_and_queries_have_captions_too() -> None:
+    text = command(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
+    assert r"\caption{Values of each query over 12 queries (rageval" in text
+    assert "% alpha_ndcg@10|alpha:0.5|" in text
+    assert is_balanced(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--caption", "x"], "--caption is about tables in LaTeX; expected --format latex"),
+        (["--label", "x", "--format", "csv"], "--label is about tables in LaTeX"),
+        (["--format", "latex", "--label", "a}b"], "expected letters, digits and any of"),
+    ],
+)
+def test_mistakes_are_explained(words: list[str], message: str) -> None:
+    for start in (["compare", *FILES], FILES):
+        assert message in command(*start, "-m", "rr", *words, code=2).stderr
+    assert "about tables in LaTeX" in command("compare", *FILES, "-m", "rr", "--show", "p", code=2).stderr
+    shown = ["--format", "latex", "--show", "p", "--all-pairs"]
+    assert "leave out all_pairs" in command("compare", *FILES, "-m", "rr", *shown, code=2).stderr
