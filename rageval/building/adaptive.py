@@ -58,7 +58,13 @@ class NextBatch:
                 f" over {self.queries:,} queries{'' if pair.is_decided else ', undecided'}"
             )
         chosen = sum(map(len, self.pool.values()))
-        yield f"{self.left:,} unjudged documents can change an undecided pair; {chosen:,} of them come next"
+        if not self.undecided:
+            yield "nothing that is left can change that: no more has to be judged"
+        elif not chosen:
+            yield "no unjudged document of these runs can decide the others: judging more does not help"
+        else:
+            can = f"{self.left:,} unjudged documents can change an undecided pair"
+            yield f"{can}; {chosen:,} of them come next"
 
 
 def next_batch(

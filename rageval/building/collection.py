@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval.building import _manifest, _pools, _searching, _support
 from rageval.building._pools import Pool, fused, pool_lines, pooled, read_pool, run_lines, unjudged
@@ -544,8 +544,16 @@ def _named(words: Iterable[str]) -> dict[str, Run]:
     return runs
 
 
-def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> tuple[list[Qrel], int]:
-    """Return judgements of documents as qrels, and how many failed and so are in none.
+class GradedDocuments(NamedTuple):
+    """Judgements as qrels, how many failed and so are in none, and the claims for which judging stopped."""
+
+    qrels: list[Qrel]
+    failed: int
+    stopped: tuple[str, ...]
+
+
+def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDocuments:
+    """Return judgements of documents as qrels.
 
     Grades stand by nugget (`nuggets`); or a document has its `best` grade over the nuggets (or questions), or
     a `count` of those for which it is graded `rel` or better.
@@ -577,7 +585,8 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> tuple[lis
         found.append(Qrel(str(line.query_id), str(line.item_id), int(line.grade), str(line.aspect)))
     if not found:
         raise InputError(f"{visible(table.name)}: none of its {failed:,} judgements has a grade")
-    return (found if form == "nuggets" else _of_documents(found, form, rel)), failed
+    qrels = found if form == "nuggets" else _of_documents(found, form, rel)
+    return GradedDocuments(qrels, failed, table.stopped)
 
 
 def _of_documents(qrels: Iterable[Qrel], form: str, rel: int) -> list[Qrel]:

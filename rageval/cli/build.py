@@ -203,10 +203,19 @@ def _qrels(judgements: str, form: str, rel: int, output: Path | None) -> None:
     from rageval.building.collection import graded
     from rageval.files.trec import qrel_lines
 
-    qrels, failed = graded(judgements, form, rel)
-    if failed:
-        click.echo(f"rageval: {failed:,} judgements failed and are in no qrels", err=True)
-    _deliver(qrel_lines(qrels), output)
+    found = graded(judgements, form, rel)
+    if found.failed:
+        click.echo(f"rageval: {found.failed:,} judgements failed and are in no qrels", err=True)
+    if found.stopped and output is None:
+        raise UsageError(
+            f"{judgements}: judging stopped at a claim, which is noted beside the qrels; expected -o FILE"
+        )
+    _deliver(qrel_lines(found.qrels), output)
+    if found.stopped and output is not None:
+        from rageval.files.adaptive import note_asked
+
+        asked = {(row.query_id, row.doc_id): dict[str, int]() for row in found.qrels}
+        note_asked(output, asked, "; ".join(found.stopped))
 
 
 @click.command("audit", cls=Command)

@@ -210,7 +210,7 @@ def _runs_compared(
     compared = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
     if options["sensitivity"]:
         said += _without_nuggets(evaluator, results, sources)
-    if options["bounds"]:
+    if evaluator.rules.bounds:
         from rageval.comparison.sensitivity import under_every_completion
 
         compared = under_every_completion(compared, evaluator, results, sources)

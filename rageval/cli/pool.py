@@ -56,22 +56,33 @@ def _next(
     """Show which unjudged documents can still change which RUN is better, the weightiest first.
 
     Between what bounds two runs differ, whatever the unjudged documents are, is printed for each pair; where
-    these leave out 0 it is decided, and asks for nothing more. Judge what is listed, add it to the
-    judgements, and ask again, until every pair is decided or nothing that is left matters. A mean over what
-    was chosen so is no estimate: what holds are the bounds (rageval compare --bounds).
+    these leave out 0 it is decided, and asks for nothing more. Judge what is listed, add it to the file of
+    the judgements, and ask again, until every pair is decided or nothing that is left matters.
+
+    What is listed is noted beside the judgements, in FILE.adaptive.jsonl. A mean over documents that were
+    chosen so is no estimate: rageval then prints bounds with every number, says pool:adaptive in its
+    signature, and decides between runs by bounds alone. Who copies the judgements copies the note with them.
+
+    \b
+    rageval pool next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
+    rageval build support more.jsonl --questions … --nuggets … --corpus … --judge openai:MODEL -o judged.jsonl
+    rageval build qrels judged.jsonl >> qrels.txt
     """
     from rageval.building.adaptive import next_batch
+    from rageval.files.adaptive import note_asked
     from rageval.files.writing import write_lines
     from rageval.measures.base import Measure
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.evaluation import Evaluator
-    from rageval.scoring.sources import run_source
+    from rageval.scoring.sources import run_name, run_source
 
     found = parse_measures(measures)
     if len(found) != 1 or not isinstance(found[0], Measure):
         raise UsageError(f"-m {measures}: expected one measure of rageval's, such as ap")
     evaluator = Evaluator(found, judged, nothing_judged="zero", bounds=True)
     batch = next_batch(found[0], list(map(run_source, runs)), evaluator, number, depth)
+    asked = {(query, doc): ranks for query, docs in batch.pool.items() for doc, ranks in docs.items()}
+    note_asked(judged, asked, f"{found[0]} of {', '.join(map(run_name, runs))}")
     if output is not None:
         write_lines(output, batch.pool_lines())
         print_lines(batch.lines())

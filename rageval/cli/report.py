@@ -172,7 +172,7 @@ def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
     settings = _settings(options, queries, inputs.datasets)
 
     def refined(comparison: Comparison) -> Comparison:
-        if not options["bounds"]:
+        if not evaluator.rules.bounds:
             return comparison
         return under_every_completion(comparison, evaluator, results, sources)
 

@@ -22,7 +22,7 @@ from rageval.comparison.results import (
 from rageval.files.judgements import STOPPED
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores
 from rageval.statistics.samples import Float
 from rageval.text import visible
 
@@ -54,6 +54,8 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
         hopeless = scores.notes is not None and scores.notes.nothing_relevant
         if scores.stopped:
             found[scores.run] = f"{STOPPED}: {'; '.join(map(visible, scores.stopped))}"
+        elif scores.adaptive:
+            found[scores.run] = f"{ADAPTIVELY}: {'; '.join(map(visible, scores.adaptive))}"
         elif all(map(_is_undefined, values)):
             found[scores.run] = (
                 f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"

@@ -39,6 +39,7 @@ from rageval.comparison.results import (
     Pair,
     Settings,
 )
+from rageval.comparison.sensitivity import under_every_completion
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
 from rageval.names import suggestion
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 _FEW = 10
 _MANY = 200  # units; with more, skewness matters little
 _SKEWED = 2.0
-_UNTESTED: dict[str, Any] = {  # where judging stopped at a claim
+_UNTESTED: dict[str, Any] = {  # where judging stopped at a claim, or documents were chosen by judgements
     **dict.fromkeys(("low", "high", "p", "adjusted", "effect", "detectable"), math.nan),
     **dict.fromkeys(("needed_least", "needed_most")),
 }
@@ -122,7 +123,7 @@ def compare(
         found[at] = table = best_of(table, corrected, able)
         cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
         pairs += corrected_pairs(table, runs, settings, known)
-    if any(scores.stopped for scores in results):
+    if any(scores.stopped or scores.adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
         return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")
@@ -380,6 +381,8 @@ def compare_runs(
         results, said = beside_runs(results, sources, evaluator, people)
     lacking = absent(sources, evaluator.qrels.query_ids)
     found = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
+    if evaluator.qrels.adaptive:
+        found = under_every_completion(found, evaluator, results, sources)
     return replace(found, remarks=[*said, *found.remarks])
 
 

@@ -24,7 +24,7 @@ from rageval.scoring.gold import (
     gold_of_documents,
 )
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores
 from rageval.scoring.sources import RunSource, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
@@ -86,6 +86,12 @@ def side_of_run(
     evaluator: Evaluator, source: RunSource, scores: Scores, facts: Facts | None = None, known: str = ""
 ) -> GateSide:
     """Return a run as one side; `known` is the hash of the file of the questions."""
+    if scores.adaptive:
+        what = "; ".join(map(visible, scores.adaptive))
+        raise UsageError(
+            f"{ADAPTIVELY}; nothing is gated either: {what}; judge a pool that was fixed before, or see what"
+            " bounds say (rageval compare)"
+        )
     ranked = evaluator.rankings(source)
     queries = evaluator.qrels.query_ids
     same = {query: _sha(ranked.get(query, ()))[:_SHORT] for query in queries}

@@ -249,6 +249,7 @@ def diagnose(
         raise InputError(f"{table.name}: no judgement of any nugget is left to say where it was lost")
     counts = _counts(of_query, on_missing)
     made = judged.spans.signature if judged.spans is not None else {}
+    made |= {"pool": "adaptive"} if judged.adaptive else {}
     said = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **made, "v": __version__}
     return Diagnosis(
         answered.run,

@@ -168,7 +168,7 @@ def under_every_completion(
     topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
-        if pair.verdict == REFUSED:
+        if pair.verdict == REFUSED and not evaluator.qrels.adaptive:
             pairs.append(replace(pair, every_completion=UNDECIDED))
             continue
         measure: Any = scored[pair.run][pair.measure].measure

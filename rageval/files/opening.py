@@ -23,6 +23,7 @@ STDIN = "-"
 _SCHEMES = ("s3", "gs", "hf", "http", "https")  # only a name with one of these ever reaches a network
 Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
 BOM = b"\xef\xbb\xbf"
+ADAPTIVE = ".adaptive.jsonl"  # of the file beside judgements that says what was asked for by what was judged
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
@@ -218,6 +219,12 @@ class FileChanged(InputError):
 def is_remote(source: object) -> bool:
     """Return whether this names a file on another machine."""
     return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
+
+
+def is_local_file(source: object) -> bool:
+    """Return whether this names an ordinary file of this machine."""
+    named = isinstance(source, str | os.PathLike) and source != STDIN and not is_remote(source)
+    return named and os.path.isfile(cast("str", source))
 
 
 class RowRange(NamedTuple):

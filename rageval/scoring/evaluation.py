@@ -28,7 +28,7 @@ from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
-from rageval.scoring.scores import Score, Scores, require_groups
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
 from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
@@ -212,7 +212,7 @@ class Evaluator:
         if self.rules.bounds:
             for measure in self.measures:
                 bounds_of(measure)
-        self.qrels: Qrels = self._with_nuggets(as_qrels(qrels, self._floor()))
+        self.qrels: Qrels = self._with_nuggets(self._bounded(as_qrels(qrels, self._floor())))
         self._said_of_weights: list[str] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
@@ -232,6 +232,18 @@ class Evaluator:
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
+    def _bounded(self, qrels: Qrels) -> Qrels:
+        """Return the judgements; give bounds, asked for or not, if they were chosen by one another."""
+        if not qrels.adaptive or self.rules.bounds:
+            return qrels
+        try:
+            self.rules = replace(self.rules, bounds=True)
+            for measure in self.measures:
+                bounds_of(measure)
+        except (MeasureError, UsageError) as error:
+            raise UsageError(f"{_said_of_choice(qrels)}: {error}") from None
+        return whole_qrels(qrels)
+
     def _weigh_intents(self) -> None:
         from rageval.scoring._intents import refuse_without_intents, weighed
 
@@ -243,7 +255,8 @@ class Evaluator:
     @property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
-        return [*self._said_of_weights, *self._said_of_nuggets()]
+        chosen = [_said_of_choice(self.qrels)] if self.qrels.adaptive else []
+        return [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
 
     def _said_of_nuggets(self) -> list[str]:
         if self.qrels.spans is not None:
@@ -327,11 +340,13 @@ class Evaluator:
         # Below 0 stands for a query that the run does not hold, which is something else than one of which
         # nothing is judged.
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
-        return Scores(source.name, tuple(scores), notes, judged)
+        return Scores(source.name, tuple(scores), notes, judged, adaptive=self.qrels.adaptive)
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
         known = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
+        if self.qrels.adaptive:
+            known["pool"] = "adaptive"
         if self._weights_digest:
             known["intent_weights"] = self._weights_digest
         known |= self.qrels.spans.signature if self.qrels.spans is not None else {}
@@ -765,6 +780,10 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
 
 
 _USUAL = Rules()
+
+
+def _said_of_choice(qrels: Qrels) -> str:
+    return f"{visible(qrels.name)}: {ADAPTIVELY} ({'; '.join(map(visible, qrels.adaptive))})"
 
 
 def _of_spans(measure: object) -> bool:

@@ -28,7 +28,7 @@ from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.scores import Score, Scores, is_person
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores, is_person
 from rageval.scoring.sources import RunSource, as_qrels, read_qrels, whole_qrels
 from rageval.text import visible
 
@@ -412,6 +412,11 @@ def beside_runs(
     results: Sequence[Scores], sources: Sequence[RunSource], evaluator: Evaluator, gold: Gold
 ) -> tuple[list[Scores], list[str]]:
     """Return the scores with people's values beside those by the judge's judgements of documents."""
+    if evaluator.qrels.adaptive:
+        raise UsageError(
+            f"{visible(evaluator.qrels.name)}: {ADAPTIVELY}; people's labels correct"
+            " means over a pool that was fixed before; leave out the gold"
+        )
     _refuse_same(evaluator.qrels.judges, list(gold.documents), gold.draw.name)
     origin = evaluator.qrels.origin
     if origin is not None and any(each.origin == origin for each in gold.documents.values()):

@@ -36,7 +36,7 @@ NOT_KEPT, NOT_JUDGED = -1, -2
 _APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
-_SENT = ("name", "floor", "declared", "judges", "spans", "_below", "_number", "_weights")
+_SENT = ("name", "floor", "declared", "judges", "adaptive", "spans", "_below", "_number", "_weights")
 SEED = urandom(16)  # so that nobody can craft ids that share a place
 
 
@@ -87,6 +87,7 @@ class Qrels:
         self.floor = floor
         self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
         self.judges: tuple[str, ...] = ()  # who judged, where something says it
+        self.adaptive: tuple[str, ...] = ()  # for what documents were chosen by what was judged before
         self.spans: Projected | None = None  # what they were made of, where they were made of spans
         self.origin: Any = None  # from where, and how, it can be read again
         self._columns = columns

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 BY_THIS_JUDGE = "by this judge"
 BY_PEOPLE = "people's labels"  # what a corrected claim rests on
+ADAPTIVELY = "documents were chosen by what was judged before: nothing is tested, and bounds alone hold"
 NOT_IN_IT = "the judge's error is not in it"
 _PEOPLE = ("person", "people", "human")  # what names of people begin with: person:ann
 
@@ -198,7 +199,8 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
-    are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested.
+    are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested, nor
+    where documents were chosen by what was judged before; `adaptive` says what for (`rageval pool next`).
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -215,6 +217,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     notes: Notes | None = field(default=None, repr=False, compare=False)
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
     stopped: tuple[str, ...] = field(default=(), repr=False)
+    adaptive: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def judged(self) -> int:

@@ -12,10 +12,12 @@ from typing import Any, TypeVar, cast
 from rageval.errors import InputError, UsageError
 from rageval.files.limits import Limits
 from rageval.files.opening import (
+    ADAPTIVE,
     Source,
     can_read_again,
     first_bytes,
     is_columnar,
+    is_local_file,
     is_packed,
     is_remote,
     kept,
@@ -41,7 +43,7 @@ from rageval.files.trec import (
 from rageval.kernel import kernel
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
-from rageval.scoring.qrels import SEED, Columns, Qrels, _fed, _regrouped
+from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Qrels, _fed, _regrouped
 from rageval.scoring.runs import Run
 
 _Result = TypeVar("_Result")
@@ -240,7 +242,7 @@ def read_qrels(
             {"query_id": query, "doc_id": doc, "relevance": number}
             for _, query, doc, number in retrieved.numbers(source, reading.limits)
         ]
-        return Qrels.from_records(records, name_of(source))
+        return _with_asked(source, Qrels.from_records(records, name_of(source)))
     if _is_gold(source, reading):
         raise InputError(
             f"{name_of(source)}: holds spans of sources; which chunks hold them is told by --chunks FILE and"
@@ -250,7 +252,7 @@ def read_qrels(
     qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
     qrels.judges = _judges_of(source)
-    return qrels
+    return _with_asked(source, qrels)
 
 
 _MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building._manifest
@@ -276,6 +278,23 @@ def _judges_of(source: Source) -> tuple[str, ...]:
         return tuple(map(str, models)) if is_theirs else ()
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         return ()  # the manifest of something else
+
+
+def _with_asked(source: Source, qrels: Qrels) -> Qrels:
+    """Note for what documents were asked for by what was judged before, if any of these is judged now."""
+    beside = f"{os.fspath(source)}{ADAPTIVE}" if isinstance(source, str | os.PathLike) else ""
+    if not is_local_file(beside):
+        return qrels
+    from rageval.files.adaptive import read_asked
+
+    chosen: dict[str, None] = {}
+    for (query, doc), asked in read_asked(beside).items():
+        number = qrels.find(query.encode("utf-8", "surrogatepass"))
+        known = number >= 0 and qrels.numbers(number, [doc.encode("utf-8", "surrogatepass")])[0] != NOT_JUDGED
+        if known:
+            chosen[asked.what] = None
+    qrels.adaptive = tuple(chosen)
+    return qrels
 
 
 def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
@@ -328,6 +347,7 @@ def portable(qrels: Qrels) -> Qrels:
     source, reading = qrels.origin
     plain = _plain_qrels(source, reading, qrels.floor)
     plain.declared, plain.origin, plain.judges = qrels.declared, qrels.origin, qrels.judges
+    plain.adaptive = qrels.adaptive
     return plain
 
 

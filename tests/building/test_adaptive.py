@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval import evaluate
+from rageval import compare, evaluate
 from rageval.building.adaptive import next_batch
 from rageval.cli import main
 from rageval.measures.parsing import parse_measure
@@ -133,6 +134,127 @@ def test_what_cannot_be_bounded_is_refused(tmp_path: Path, more: tuple[str, ...]
             "pool", "next", tmp_path / "a", tmp_path / "b", "--judged", tmp_path / "j", *more, code=2
         ).output
     )
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> Path:
+    """Two runs, and judgements of which two were asked for: `a` of them, and `c`, which is none of ours."""
+    for query in "pqr":
+        for name, docs in (("a", "a b"), ("b", "b c")):
+            with (tmp_path / f"{name}.trec").open("a") as file:
+                file.writelines(f"{query} Q0 {doc} 1 {-at} x\n" for at, doc in enumerate(docs.split()))
+    qrels = tmp_path / "j.qrels"
+    qrels.write_text("".join(f"{query} 0 z 1\n" for query in "pqr"))
+    words = ("pool", "next", tmp_path / "a.trec", tmp_path / "b.trec", "--judged", qrels, "-m", "p@2")
+    before = qrels.read_bytes()
+    asked = [json.loads(line) for line in run(*words, "-n", 4).stdout.splitlines()]
+    assert qrels.read_bytes() == before  # every tool reads it as before
+    with qrels.open("a") as file:
+        file.writelines(f"{row['query_id']} 0 {row['doc_id']} {int(row['doc_id'] == 'a')}\n" for row in asked)
+    return tmp_path
+
+
+def signature_of(folder: Path, qrels: str = "j.qrels", **rules: Any) -> str:
+    score = evaluate("p@2", folder / "a.trec", folder / qrels, nothing_judged="zero", **rules).scores[0]
+    assert (score.bounds is not None) == ("pool:adaptive" in score.signature)
+    return score.signature
+
+
+def test_judgements_that_were_chosen_by_others_say_so_and_come_with_bounds(chosen: Path) -> None:
+    with pytest.warns(UserWarning, match=r"j.qrels: documents were chosen .* \(p@2 of a.trec, b.trec\)"):
+        assert "|pool:adaptive|" in signature_of(chosen)
+    done = run(chosen / "a.trec", chosen / "j.qrels", "-m", "p@2", "--format", "json")
+    (found,) = json.loads(done.stdout)["results"]
+    assert "pool:adaptive" in found["signature"]
+    assert found["bounds"][0] == found["value"] < found["bounds"][1]
+    assert "documents were chosen by what was judged before" in done.stderr
+    # judgements of other documents, and those without the note, are as ever
+    other = chosen / "other.qrels"
+    other.write_text("p 0 z 1\np 0 b 1\n")
+    for path in (other, chosen / "copy"):
+        shutil.copy(chosen / "j.qrels.adaptive.jsonl", f"{other}.adaptive.jsonl")
+        shutil.copy(other if path == other else chosen / "j.qrels", path) if path != other else None
+        assert "pool" not in signature_of(chosen, path.name)
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_low_grades_that_were_asked_for_count_as_judged(
+    chosen: Path, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only documents that are not relevant were asked for: a reader that needs no such grades sees them."""
+    monkeypatch.setattr("rageval.scoring.sources.kernel", None) if kernel == "0" else None
+    rows = (chosen / "j.qrels").read_text().splitlines()
+    (chosen / "j.qrels").write_text("\n".join(row for row in rows if not row.endswith("a 1")) + "\n")
+    with pytest.warns(UserWarning, match="were chosen"):
+        assert "|pool:adaptive|" in signature_of(chosen)
+
+
+def test_nothing_is_tested_on_them_and_bounds_alone_decide(chosen: Path) -> None:
+    words = ("compare", chosen / "a.trec", chosen / "b.trec", chosen / "j.qrels", "-m", "p@2")
+    rows = (chosen / "j.qrels").read_text().splitlines()
+    kept = [row for row in rows if row == "p 0 a 1" or not row.endswith("a 1")]
+    (chosen / "j.qrels").write_text("\n".join(kept) + "\n")
+    (pair,) = json.loads(run(*words, "--format", "json").stdout)["pairs"]
+    assert (pair["verdict"], pair["every_completion"]) == ("refused", "undecided")
+    assert pair["p"] is pair["low"] is pair["detectable"] is None
+    asked = run("pool", "next", *words[1:3], "--judged", words[3], "-m", "p@2").stdout
+    with (chosen / "j.qrels").open("a") as file:
+        for row in map(json.loads, asked.splitlines()):
+            file.write(f"{row['query_id']} 0 {row['doc_id']} {int(row['doc_id'] == 'a')}\n")
+    (pair,) = json.loads(run(*words, "--format", "json").stdout)["pairs"]
+    assert (pair["verdict"], pair["every_completion"]) == ("refused", "lower")  # b.trec, of the two
+    (found,) = compare("p@2", [chosen / "a.trec", chosen / "b.trec"], chosen / "j.qrels").pairs
+    assert (found.verdict, found.every_completion) == ("refused", "lower")
+    done = run("pool", "next", *words[1:3], "--judged", words[3], "-m", "p@2")
+    assert "1 of 1 pairs are decided" in done.stderr
+    assert "no more has to be judged" in done.stderr
+    assert done.stdout == ""
+    assert "bounds alone hold" in run("report", *words[1:], "-o", chosen / "r.html").stderr
+    assert "&#34;refused&#34;" in (page := (chosen / "r.html").read_text()) or '"refused"' in page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("{0}/a.trec {0}/j.qrels -m err_ia", "no bounds are known"),
+        ("{0}/a.trec {0}/j.qrels -m p@2 --ties expected", "leave out ties"),
+        ("{0}/a.trec {0}/j.qrels -m p@2 --judged-only", "leave out ties='expected', judged_only"),
+        ("{0}/a.trec {0}/j.qrels -m p@2 --compat trec_eval", "bounds alone hold"),
+        ("gate {0}/a.trec {0}/j.qrels -m p@2 --save-baseline {0}/base", "nothing is gated"),
+        ("compare {0}/a.trec {0}/b.trec {0}/j.qrels -m p@2 --gold {0}/gold", "leave out the gold"),
+    ],
+)
+def test_what_knows_no_bounds_is_refused_on_them(chosen: Path, words: str, said: str) -> None:
+    (chosen / "gold").write_text("p 0 a 1\n")
+    done = run(*words.format(chosen).split(), code=2)
+    assert said in done.output
+    assert "documents were chosen by what was judged before" in done.output
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"query_id": "p"}', '{"query_id": "p", "doc_id": "a\\n"}'])
+def test_a_note_that_cannot_be_read_is_an_error(chosen: Path, line: str) -> None:
+    (chosen / "j.qrels.adaptive.jsonl").write_text(f"{line}\n")
+    assert (
+        "j.qrels.adaptive.jsonl:1: " in run(chosen / "a.trec", chosen / "j.qrels", "-m", "p@2", code=2).output
+    )
+
+
+def test_beside_what_is_no_file_nothing_can_be_noted(chosen: Path) -> None:
+    words = ["pool", "next", str(chosen / "a.trec"), str(chosen / "b.trec"), "--judged", "-", "-m", "p@2"]
+    done = CliRunner().invoke(main, words, input="p 0 z 1\n", prog_name="rageval")
+    assert (done.exit_code, "in a file of this machine" in done.output) == (2, True)
+
+
+def test_qrels_of_a_job_that_stopped_are_such_too(tmp_path: Path) -> None:
+    row = {"query_id": "p", "run_id": "documents", "item_id": "a", "grade": 1, "claim": "k", "judge": "m"}
+    ledger = {"ledger": {"said": "ndcg@5: good > bad"}}
+    (tmp_path / "judged").write_text(f"{json.dumps({**row, **ledger})}\n")
+    (tmp_path / "run").write_text("p Q0 a 1 1 x\n")
+    assert "expected -o FILE" in run("build", "qrels", tmp_path / "judged", code=2).output
+    run("build", "qrels", tmp_path / "judged", "-o", tmp_path / "q")
+    done = run(tmp_path / "run", tmp_path / "q", "-m", "ndcg@5", "--format", "json")
+    assert "ndcg@5: good > bad" in done.stderr
+    assert "pool:adaptive" in json.loads(done.stdout)["results"][0]["signature"]
 
 
 def test_one_run_is_no_pair(tmp_path: Path) -> None:

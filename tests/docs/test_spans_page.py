@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,9 @@ def test_step_by_step(name: str) -> None:
             continue
         for line in text.splitlines():
             program, *words = shlex.split(line)
+            if program == "cp":
+                shutil.copy(*words)
+                continue
             if program == "cat":
                 printed = Path(words[0]).read_text("utf-8")
                 continue
