@@ -61,10 +61,11 @@ def _shorten_labels(shown: list[list[str]], labels: int, width: int, together: b
         least = max(names) - 1 if together else 0  # one by one, so that all names give as much
         names[widest] = max(shortest, least, names[widest] - excess)
     for row in shown:
-        row[:labels] = map(_shortened, row, names)
+        row[:labels] = map(shortened, row, names)
 
 
-def _shortened(name: str, room: int) -> str:
+def shortened(name: str, room: int) -> str:
+    """Return a name with its middle left out, where there is no room for all of it."""
     if len(name) <= room:
         return name
     return f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"

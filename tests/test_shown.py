@@ -129,8 +129,8 @@ def test_values_in_frames_are_whole() -> None:
 def test_figures() -> None:
     pytest.importorskip("matplotlib")
     titles = [axis.get_title() for axis in compared().plot().axes]
-    assert titles == ["rr", "ndcg@5"]
-    assert [axis.get_title() for axis in scored("a", 2.0).plot().axes] == ["rr", "ndcg@5"]
+    assert titles == ["RR", "nDCG@5"]
+    assert [axis.get_title() for axis in scored("a", 2.0).plot("column").axes] == ["RR", "nDCG@5"]
     coefficients, confusion = trusted().plot().axes
     assert [label.get_text() for label in coefficients.get_yticklabels()] == [
         each.name for each in trusted().coefficients
@@ -157,7 +157,9 @@ def test_a_notebook_gets_from_a_run_to_a_figure_in_six_cells(monkeypatch: pytest
         else:
             exec(compile(ast.Module([last], []), "cell", "exec"), names)
     assert re.findall(r"<th>(\w+)</th>", shown[0]._repr_html_())[:2] == ["measure", "value"]
-    assert type(shown[-1]).__name__ == "Figure"
+    from matplotlib.figure import Figure
+
+    assert isinstance(shown[-1], Figure)
 
 
 def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:

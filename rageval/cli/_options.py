@@ -87,6 +87,14 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             " their files).",
         },
     ),
+    "--size": (
+        ("--size",),
+        {
+            "metavar": "WxH",
+            "help": "Of --plot: column (3.3 inches wide), page (7), or width and height in inches, as in 5x3"
+            " (default: as wide as its panels need, at most a page).",
+        },
+    ),
     "--caption": (
         ("--caption",),
         {
@@ -435,7 +443,7 @@ _SECTIONS = {
             "output",
             "disagreements",
         ),
-        *("plot", "md", "junit", "json", "quiet"),
+        *("plot", "size", "md", "junit", "json", "quiet"),
     ),
     "How it is done": ("jobs", "dask", "concurrency", "timeout", "patience", "poll_every", "seed"),
 }
@@ -592,6 +600,18 @@ def _say_quiet(ctx: click.Context, param: click.Parameter, said: bool) -> bool:
     if said:
         click.echo("rageval: -q is short for --by-query (rageval score); say --quiet", err=True)
     return said
+
+
+def checked_plot(options: Mapping[str, Any]) -> Path | None:
+    """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
+    if options["plot"] is None:
+        if options["size"] is not None:
+            raise UsageError("--size is about figures; expected --plot FILE, too")
+        return None
+    from rageval.comparison.plots import checked_path, checked_size
+
+    checked_size(options["size"])
+    return checked_path(options["plot"])
 
 
 def refuse_without_latex(style: str, options: Mapping[str, Any]) -> None:

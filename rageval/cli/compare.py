@@ -12,6 +12,7 @@ import click
 
 from rageval.cli._options import (
     Command,
+    checked_plot,
     completing,
     output_option,
     reading_of,
@@ -49,7 +50,7 @@ _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "interse
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
 _SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
 _SHARED |= {"gold", "gold_chosen", "population", "intent_weights"}
-_SHARED |= {"chunks", "sources", "overlap", "stale", "caption", "label"}
+_SHARED |= {"chunks", "sources", "overlap", "stale", "caption", "label", "size"}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
@@ -130,7 +131,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, refuse, said_of_sets
     from rageval.comparison.paper import latex_of
-    from rageval.comparison.plots import checked_path, figure_of_comparison, save
+    from rageval.comparison.plots import figure_of_comparison, save
     from rageval.measures.parsing import parse_measures
 
     reading = reading_of(options["comments"], options["limits"])
@@ -142,8 +143,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     compared = _answers_compared if inputs.answers else _runs_compared
     style = options["style"] or ("table" if on_terminal() else "csv")
     refuse_without_latex(style, options)
-    # Before anything is scored: a name that no figure can have should not be found out after an hour.
-    plot = checked_path(options["plot"]) if options["plot"] else None
+    plot = checked_plot(options)
     found, results, remarks, refused = compared(inputs, measures, options, reading)
     if options["sort"]:
         results = best_first(results, options["sort"])
@@ -153,7 +153,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     for remark in dict.fromkeys([*typed, *remarks, *found.remarks]):
         click.echo(f"rageval: {remark}", err=True)
     if plot is not None:
-        save(figure_of_comparison(found, results), plot)
+        save(figure_of_comparison(found, results, options["size"]), plot)
     places = options["places"] if options["places"] is not None else 4
     if style == "latex":
         print_lines(latex_of(found, options["caption"], options["label"], options["show"] or "", places))

@@ -13,6 +13,7 @@ import click
 from rageval.cli import _output
 from rageval.cli._options import (
     Command,
+    checked_plot,
     completing,
     output_option,
     reading_of,
@@ -141,6 +142,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 )
 @output_option("-o", "--output", metavar="FILE", help="Also write the value of every query, as .parquet.")
 @output_option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
+@shared("--size")
 @click.option(
     "-j",
     "--jobs",
@@ -202,10 +204,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
 
 def _check_places(options: dict[str, Any]) -> None:
     """Refuse, before anything is read, files whose names say no format that can be written."""
-    if options["plot"]:
-        from rageval.comparison.plots import checked_path
-
-        checked_path(options["plot"])
+    checked_plot(options)
     if options["output"]:
         _output.checked_output(options["output"])
 
@@ -215,7 +214,7 @@ def _write(results: list[Scores], options: dict[str, Any]) -> None:
     if options["plot"]:
         from rageval.comparison.plots import figure_of_scores, save
 
-        save(figure_of_scores(results), options["plot"])
+        save(figure_of_scores(results, options["size"]), options["plot"])
     if options["output"]:
         _output.write_scores(results, options["output"])
 

@@ -1,30 +1,113 @@
-"""Figures for papers: intervals, per-query differences, curves over the cut-off. Needs matplotlib."""
+"""Figures for papers: intervals, per-query differences, curves over the cut-off. Needs matplotlib.
+
+A panel a measure, side by side, in the width of a column or of a page; the runs stand in one order in all of
+them, and are named once a row. Colours can be told apart by people who are colour-blind, and in grey.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import numpy as np
 
 from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import whole_file
-from rageval.text import visible
+from rageval.showing import shortened
+from rageval.text import parted_at_formulas, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rageval.checking.findings import Findings
     from rageval.comparison.passport import Passport
-    from rageval.comparison.results import Comparison
+    from rageval.comparison.results import Comparison, Pair
     from rageval.scoring.scores import Score, Scores
 
+    SizeLike = str | tuple[float, float] | None
+
+_Given = ParamSpec("_Given")
 _SUFFIXES = (".png", ".svg", ".pdf")
 _CURVE = 3  # cut-offs of one measure that make a curve
-_MOST_PAIRS = 4  # panels of differences
-_WIDTH, _HEIGHT = 6.4, 2.4  # inches
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+_MOST_PAIRS = 3  # by a measure, whose differences are drawn
+# What is drawn depends on nobody's settings. Text is never given to TeX: names of runs could be commands. The
+# fonts of a PDF are embedded as TrueType, which publishers ask for; an SVG holds the outlines of its letters.
+_DRAWN: dict[Any, Any] = {
+    "text.usetex": False,
+    "font.family": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "axes.linewidth": 0.6,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "rageval",
+}
+# Inches.
+_WIDTHS = {"column": 3.3, "page": 7.0}  # of most journals and proceedings
+_PANEL = 2.3  # where nobody says how wide
+_NARROWEST = 0.7  # of a panel
+_NUMBERS = 0.3  # what the numbers of an axis take
+_NAMED = 0.28  # of the width, at most, for the names of runs; what is longer is cut in the middle
+_ROW, _AROUND, _LOWEST, _CURVES = 0.16, 0.55, 0.7, 1.9  # heights: of a run, around a panel, of a panel
+_LEAST, _MOST = 1.0, 40.0  # of a figure
+# Points.
+_FONT, _SMALLEST = 7.0, 4.0
+_LETTER = 0.58 / 72  # inches that a letter is wide, a point of its font
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#999999")
+_GRID = "#BBBBBB"
+_LINES, _MARKERS = ("-", "--", ":", "-."), "os^vDP*X"
+
+
+def _by_our_rules(draw: Callable[_Given, Figure]) -> Callable[_Given, Figure]:
+    """Make a function that draws independent of what somebody set in matplotlib."""
+
+    @wraps(draw)
+    def drawn(*args: _Given.args, **options: _Given.kwargs) -> Figure:
+        try:
+            from matplotlib import rc_context
+            from matplotlib.figure import Figure  # noqa: F401
+        except ImportError:
+            raise MissingPackage("matplotlib", "--plot", extra="plots") from None
+        # What text is, is decided where it is made; fonts, where it is saved.
+        with rc_context(_DRAWN):
+            return draw(*args, **options)
+
+    return drawn
+
+
+class Size(NamedTuple):
+    """How wide and high a figure is, in inches; None where it is as its panels need."""
+
+    width: float | None = None
+    height: float | None = None
+
+
+def checked_size(size: SizeLike) -> Size:
+    """Return the size of a figure: `column`, `page`, `5x3` or (5, 3), in inches.
+
+    >>> checked_size("column"), checked_size("5x3.5")
+    (Size(width=3.3, height=None), Size(width=5.0, height=3.5))
+    """
+    if size is None:
+        return Size()
+    if isinstance(size, str):
+        if size in _WIDTHS:
+            return Size(_WIDTHS[size])
+        found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)x(\d{1,3}(?:\.\d+)?)", size)
+        width, height = map(float, found.groups()) if found else (math.nan, math.nan)
+    else:
+        width, height = size if len(size) == 2 else (math.nan, math.nan)
+    if not all(_LEAST <= side <= _MOST for side in (width, height)):
+        raise UsageError(
+            f"size {visible(str(size))!r:.80}: expected {', '.join(_WIDTHS)}, or width and height in inches"
+            f" from {_LEAST:g} to {_MOST:g}, as in 5x3"
+        )
+    return Size(width, height)
 
 
 def checked_path(path: str | Path) -> Path:
@@ -35,49 +118,167 @@ def checked_path(path: str | Path) -> Path:
     return found
 
 
-def figure_of_scores(results: Sequence[Scores]) -> Figure:
+class _Block(NamedTuple):
+    """Panels that stand in rows of their own: how many there are, and how high each wants to be."""
+
+    panels: int
+    height: float
+    is_shared: bool = True  # what stands to the left of a panel is that of the one beside it
+
+
+class _Sheet:
+    """A figure with blocks of panels, one below the other, and what room is in them."""
+
+    def __init__(self, blocks: Sequence[_Block], size: SizeLike, labels: Sequence[str] = ()) -> None:
+        wanted = checked_size(size)
+        most = max(block.panels for block in blocks)
+        widest = max((len(visible(label)) for label in labels), default=0) * _LETTER * _FONT
+        self.width = wanted.width or min(_WIDTHS["page"], widest + _PANEL * most + 0.2)
+        self.letters = max(12, int(_NAMED * self.width / (_LETTER * _FONT)))
+        beside = min(widest, self.letters * _LETTER * _FONT) + 0.2
+        # Panels with an axis of their own need room for its numbers.
+        narrowest = _NARROWEST if all(block.is_shared for block in blocks) else _NARROWEST + _NUMBERS
+        columns = max(1, min(most, int((self.width - beside) / narrowest)))
+        self.columns = math.ceil(most / math.ceil(most / columns))  # rows as full as one another
+        self.panel = (self.width - beside) / self.columns
+        rows = [math.ceil(block.panels / self.columns) for block in blocks]
+        heights = [block.height for block, count in zip(blocks, rows, strict=True) for _ in range(count)]
+        usual = sum(heights) + _AROUND * len(heights)
+        self.height = wanted.height or min(usual, _MOST)
+        # What is left for the panels; the runs' names shrink with it.
+        self.scale = (self.height - _AROUND * len(heights)) / sum(heights)
+        self.font = min(_FONT, 72 * _ROW * self.scale / 1.15)
+        if self.font < _SMALLEST:
+            least = sum(heights) * _SMALLEST * 1.15 / (72 * _ROW) + _AROUND * len(heights)
+            raise UsageError(
+                f"size {self.width:g}x{self.height:g}: so many runs and panels need {least:.1f} inches of"
+                " height at least; expected a higher figure, or only a width (column, page)"
+            )
+        self.figure = _figure(self.width, self.height)
+        self._grid = self.figure.add_gridspec(len(heights), self.columns, height_ratios=heights)
+        self._rows, self._blocks = rows, blocks
+
+    def panels(self, block: int) -> list[Any]:
+        """Return the panels of a block."""
+        panels, _, shared = self._blocks[block]
+        first = sum(self._rows[:block])
+        axes: list[Any] = []
+        for at in range(panels):
+            row, column = divmod(at, self.columns)
+            axis = self.figure.add_subplot(
+                self._grid[first + row, column], sharey=axes[-1] if shared and column else None
+            )
+            axis.tick_params(labelsize=_FONT - 0.5, labelleft=not shared or column == 0, length=2)
+            axis.locator_params(axis="x", nbins=max(1, int((self.panel - 0.2) / 0.4)))
+            axes.append(axis)
+        return axes
+
+    def title(self, axis: Any, lines: Sequence[str]) -> None:
+        """Write lines above a panel, cut where it is too narrow for them."""
+        room = self.room
+        cut = [part for line in lines for part in textwrap.wrap(line, room, break_long_words=False)]
+        axis.set_title("\n".join(cut), fontsize=_FONT)
+
+    @property
+    def room(self) -> int:
+        """How many letters stand in a line above a panel."""
+        return max(8, int(self.panel / (_LETTER * _FONT)))
+
+    def name(self, text: str) -> str:
+        """Return the name of a run, with as many letters as there is room for."""
+        return _text(shortened(visible(text), self.letters))
+
+
+@_by_our_rules
+def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
+    from rageval.comparison.intervals import bootstrap
+
+    means, curves = _means_and_curves(results[0])
+    runs = [scores.run for scores in results]
+    legend = 0.14 * math.ceil(len(runs) / 3)  # beneath the curves
+    blocks = [_Block(len(means), max(_LOWEST, _ROW * len(runs)))] * bool(means)
+    blocks += [_Block(len(curves), _CURVES + legend, False)] * bool(curves)
+    sheet = _Sheet(blocks, size, runs if means else ())
+    for axis, at in zip(sheet.panels(0) if means else (), means, strict=True):
+        scores = [each.scores[at] for each in results]
+        values = [(score.value, *bootstrap(score.measure, score.numbers)) for score in scores]
+        _intervals(axis, [sheet.name(run) for run in runs], values, sheet.font)
+        measure = scores[0].measure
+        sheet.title(axis, _titled(measure.typeset, measure.better, scores[0].basis))
+    axes = sheet.panels(len(blocks) - 1) if curves else []
+    for axis, columns in zip(axes, curves.values(), strict=True):
+        measure = results[0].scores[columns[0]].measure
+        name = measure.typeset.replace(f"@{measure.k}", "@$k$", 1)
+        sheet.title(axis, _titled(name, measure.better, results[0].scores[columns[0]].basis))
+        _curves(axis, results, columns, sheet)
+    if curves:
+        handles, labels = axes[0].get_legend_handles_labels()
+        room = max(1, int(sheet.width / (_LETTER * _FONT * (max(map(len, labels)) + 8))))
+        sheet.figure.legend(
+            handles, labels, loc="outside lower center", ncols=room, fontsize=sheet.font, frameon=False
+        )
+    return sheet.figure
+
+
+def _means_and_curves(scores: Scores) -> tuple[list[int], dict[str, list[int]]]:
+    """Return at which places measures stand of which means are drawn, and those of each curve."""
     families: dict[str, list[int]] = {}
-    for at, score in enumerate(results[0].scores):
+    for at, score in enumerate(scores.scores):
         families.setdefault(_family(score), []).append(at)
-    figure, axes = _figure(len(families))
-    for axis, (name, columns) in zip(axes, families.items(), strict=True):
-        first = results[0].scores[columns[0]].measure
-        basis = results[0].scores[columns[0]].basis
-        axis.set_title(_titled(name if len(columns) > 1 else str(first), first.better, basis), fontsize=9)
-        if len(columns) >= _CURVE:
-            _curves(axis, results, columns)
-        else:
-            _means(axis, results, columns)
-    return figure
+    curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
+    drawn = {at for columns in curves.values() for at in columns}
+    return [at for at in range(len(scores.scores)) if at not in drawn], curves
 
 
-def figure_of_comparison(found: Comparison, results: Sequence[Scores] = ()) -> Figure:
-    """Draw means with intervals, a panel a measure; then, of scores, the differences of the first pairs."""
-    pairs = found.pairs[:_MOST_PAIRS] if results else []
-    figure, axes = _figure(len(found.measures) + len(pairs))
-    for axis, measure in zip(axes, found.measures, strict=False):
+@_by_our_rules
+def figure_of_comparison(found: Comparison, results: Sequence[Scores] = (), size: SizeLike = None) -> Figure:
+    """Draw means with intervals, a panel a measure; beneath, of scores, the differences of few pairs."""
+    pairs = {measure: found.of(measure) for measure in found.measures}
+    most = max(map(len, pairs.values()), default=0)
+    is_drawn = 0 < most <= _MOST_PAIRS and bool(results)
+    blocks = [_Block(len(found.measures), max(_LOWEST, _ROW * len(found.runs)))]
+    blocks += [_Block(len(found.measures), _LOWEST, False)] * (most * is_drawn)
+    sheet = _Sheet(blocks, size, found.runs)
+    for axis, measure in zip(sheet.panels(0), found.measures, strict=True):
         cells = [found.cell(run, measure) for run in found.runs]
-        _intervals(axis, list(found.runs), [(cell.value, cell.low, cell.high) for cell in cells])
-        axis.set_title(_titled(measure, found.better[measure], found.bases[measure]), fontsize=9)
+        names = [sheet.name(run) for run in found.runs]
+        _intervals(axis, names, [(cell.value, cell.low, cell.high) for cell in cells], sheet.font)
+        title = _titled(found.typeset(measure), found.better[measure], found.bases[measure])
+        sheet.title(axis, title)
     scored = {scores.run: scores for scores in results}
-    for axis, pair in zip(axes[len(found.measures) :], pairs, strict=True):
-        one, other = (scored[run][pair.measure].by_query for run in (pair.run, pair.other))
-        gaps = np.array([one[query] - other[query] for query in one if query in other])
-        gaps = np.sort(gaps[~np.isnan(gaps)])[::-1]
-        colours = [_colour_of(gap, found.better[pair.measure]) for gap in gaps.tolist()]
-        axis.bar(np.arange(len(gaps)), gaps, width=1.0, color=colours)
-        axis.axhline(0, color="black", linewidth=0.6)
-        axis.set_xticks([])
-        axis.set_xlabel(f"{len(gaps):,} queries", fontsize=8)
-        beside = f" ({pair.basis})" if pair.basis else ""
-        axis.set_title(_text(f"{pair.measure}: {pair.run} − {pair.other}{beside}"), fontsize=9)
-    return figure
+    for at in range(1, len(blocks)):
+        axes = sheet.panels(at)
+        for axis, measure in zip(axes, found.measures, strict=True):
+            if at <= len(pairs[measure]):
+                # Where panels take several rows, none stands beneath that of its measure.
+                named = _typeset(found.typeset(measure)) * (sheet.columns < len(axes))
+                _differences(axis, pairs[measure][at - 1], scored, found.better[measure], sheet, named)
+            else:
+                axis.set_axis_off()
+    return sheet.figure
 
 
-def figure_of_passport(found: Passport) -> Any:
+def _differences(
+    axis: Any, pair: Pair, scored: Mapping[str, Scores], better: str, sheet: _Sheet, named: str
+) -> None:
+    """Draw a bar a query, the largest difference first."""
+    one, other = (scored[run][pair.measure].by_query for run in (pair.run, pair.other))
+    gaps = np.array([one[query] - other[query] for query in one if query in other])
+    gaps = np.sort(gaps[~np.isnan(gaps)])[::-1]
+    axis.bar(np.arange(len(gaps)), gaps, width=1.0, color=[_colour_of(gap, better) for gap in gaps.tolist()])
+    axis.axhline(0, color="black", linewidth=0.6)
+    axis.set_xticks([])
+    axis.set_xlabel(f"{len(gaps):,} queries", fontsize=_FONT)
+    run, beside = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
+    said = [named, f"{run} − {beside}", pair.basis]
+    sheet.title(axis, list(filter(None, said)))
+
+
+@_by_our_rules
+def figure_of_passport(found: Passport) -> Figure:
     """Draw the coefficients with their intervals, and what the judge said against what people said."""
-    figure, (above, below) = _figure(2)
+    figure, (above, below) = _stacked(2)
     _intervals(
         above,
         [each.name for each in found.coefficients],
@@ -97,10 +298,11 @@ def figure_of_passport(found: Passport) -> Any:
     return figure
 
 
-def _figure_of_findings(found: Findings) -> Any:
+@_by_our_rules
+def _figure_of_findings(found: Findings) -> Figure:
     """Draw a dot a finding at its line, a row a file and level."""
     rows = list(dict.fromkeys((each.source, each.level) for each in found))
-    figure, (axis,) = _figure(1)
+    figure, (axis,) = _stacked(1)
     for at, row in enumerate(rows[::-1]):
         lines = [each.line for each in found if (each.source, each.level) == row]
         colour = _COLOURS[1] if row[1] == "error" else _COLOURS[0]
@@ -112,10 +314,23 @@ def _figure_of_findings(found: Findings) -> Any:
     return figure
 
 
-def _titled(measure: str, better: str, basis: str) -> str:
-    """Return the measure, that low is good where it is, and whose word it is."""
+def _titled(measure: str, better: str, basis: str) -> list[str]:
+    """Return the measure as it is typeset, that low is good where it is, and whose word it is."""
     said = ["low is good"] * (better == "lower") + [basis] * bool(basis)
-    return _text(measure) + (f" ({', '.join(said)})" if said else "")
+    return [_typeset(measure), *([f"({', '.join(said)})"] if said else [])]
+
+
+def _typeset(text: str) -> str:
+    """Return text with formulas as matplotlib draws it; as it stands, where it knows no such formula."""
+    from matplotlib.mathtext import MathTextParser
+
+    parts = parted_at_formulas(text)
+    drawn = "".join(f"${part}$" if at % 2 else _text(part) for at, part in enumerate(parts))
+    try:
+        MathTextParser("path").parse(drawn)
+    except ValueError:
+        return _text(text)
+    return drawn
 
 
 def _colour_of(gap: float, better: str) -> str:
@@ -129,56 +344,61 @@ def _family(score: Score) -> str:
     return str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
 
 
-def _means(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None:
-    from rageval.comparison.intervals import bootstrap
-
-    labels, values = [], []
-    for scores in results:
-        for column in columns:
-            score = scores.scores[column]
-            labels.append(scores.run + (f" @{score.measure.k}" if len(columns) > 1 else ""))
-            values.append((score.value, *bootstrap(score.measure, score.numbers)))
-    _intervals(axis, labels, values)
-
-
-def _intervals(axis: Any, labels: Sequence[str], values: Sequence[tuple[float, float, float]]) -> None:
+def _intervals(
+    axis: Any, labels: Sequence[str], values: Sequence[tuple[float, float, float]], font: float = _FONT
+) -> None:
     """Draw a dot and a bar a row, the first on top."""
     value, low, high = (np.array(column) for column in zip(*values, strict=True))
     rows = np.arange(len(labels))[::-1]
     reach = np.nan_to_num(np.array([value - low, high - value])).clip(min=0)
-    axis.errorbar(value, rows, xerr=reach, fmt="o", color=_COLOURS[0], markersize=4, capsize=2)
-    axis.set_yticks(rows, [_text(label) for label in labels], fontsize=8)
+    axis.errorbar(
+        value, rows, xerr=reach, fmt="o", color=_COLOURS[0], markersize=3, capsize=1.5, linewidth=0.9
+    )
+    axis.set_yticks(rows, labels, fontsize=font)
     axis.set_ylim(-0.7, len(labels) - 0.3)
-    axis.grid(axis="x", linewidth=0.3)
+    axis.grid(axis="x", linewidth=0.3, color=_GRID)
+    axis.set_axisbelow(True)
 
 
-def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int]) -> None:
-    """Draw a line a run over the cut-offs."""
+def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int], sheet: _Sheet) -> None:
+    """Draw a line a run over the cut-offs; colour, marker and dashes tell it from the others."""
     for number, scores in enumerate(results):
         points = sorted((scores.scores[at].measure.k or 0, scores.scores[at].value) for at in columns)
         cutoffs, values = zip(*points, strict=True)
-        style = "-" if number < len(_COLOURS) else "--"
-        colour = _COLOURS[number % len(_COLOURS)]
-        axis.plot(cutoffs, values, style, marker=".", color=colour, label=_text(scores.run))
+        axis.plot(
+            cutoffs,
+            values,
+            _LINES[number // len(_COLOURS) % len(_LINES)],
+            marker=_MARKERS[number % len(_MARKERS)],
+            color=_COLOURS[number % len(_COLOURS)],
+            label=sheet.name(scores.run),
+            markersize=3,
+            linewidth=0.9,
+        )
     axis.set_xscale("log")
-    axis.set_xticks(cutoffs, [str(cutoff) for cutoff in cutoffs], fontsize=8)
+    axis.set_xticks(cutoffs, [str(cutoff) for cutoff in cutoffs])
     axis.minorticks_off()
-    axis.set_xlabel("k", fontsize=8)
-    axis.grid(linewidth=0.3)
-    axis.legend(fontsize=7)
+    axis.set_xlabel("$k$", fontsize=_FONT)
+    axis.grid(linewidth=0.3, color=_GRID)
 
 
-def _figure(panels: int) -> tuple[Figure, list[Any]]:
-    """Return a figure without a window, and its panels, one below the other."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackage("matplotlib", "--plot", extra="plots") from None
-    figure = Figure(figsize=(_WIDTH, _HEIGHT * panels), layout="constrained")
-    axes = list(figure.subplots(panels, 1, squeeze=False)[:, 0])
-    for axis in axes:
-        axis.tick_params(labelsize=8)
-    return figure, axes
+def _figure(width: float, height: float) -> Figure:
+    """Return a figure without a window, which is saved with our fonts, also by whoever calls `savefig`."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    class Drawn(Figure):
+        def savefig(self, *args: Any, **options: Any) -> None:
+            with rc_context(_DRAWN):
+                super().savefig(*args, **options)
+
+    return Drawn(figsize=(width, height), layout="constrained")
+
+
+def _stacked(panels: int) -> tuple[Figure, list[Any]]:
+    """Return a figure and its panels, one below the other."""
+    figure = _figure(6.4, 2.4 * panels)
+    return figure, list(figure.subplots(panels, 1, squeeze=False)[:, 0])
 
 
 def _text(text: str) -> str:
@@ -186,11 +406,9 @@ def _text(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Write the file; the same numbers give the same bytes."""
-    import matplotlib
-
     kind = path.suffix.lower()
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[kind]
-    with whole_file(path) as stream, matplotlib.rc_context({"svg.hashsalt": "rageval"}):
+    with whole_file(path) as stream:
         figure.savefig(stream, dpi=200, metadata=undated, format=kind[1:])

@@ -310,11 +310,14 @@ class Comparison(Displayed):
 
         return "\n".join(latex_of(self, caption, label, show, places))
 
-    def plot(self) -> Figure:
-        """Return a figure of matplotlib's: the means with their intervals, a panel a measure."""
+    def plot(self, size: str | tuple[float, float] | None = None) -> Figure:
+        """Return a figure of matplotlib's: the means with their intervals, a panel a measure, side by side.
+
+        Its `size` is `column`, `page`, or width and height in inches.
+        """
         from rageval.comparison.plots import figure_of_comparison
 
-        return figure_of_comparison(self)
+        return figure_of_comparison(self, size=size)
 
     def _title(self) -> str:
         level = f"{self.settings.level:.3g}"

@@ -249,9 +249,12 @@ class Scores(Displayed, Mapping[Any, Score]):
     def __len__(self) -> int:
         return len(self.scores)
 
-    def plot(self) -> Figure:
-        """Return a figure of matplotlib's: means with 95 % intervals, or curves over the cut-offs."""
-        figure: Figure = above("figure")([self])
+    def plot(self, size: str | tuple[float, float] | None = None) -> Figure:
+        """Return a figure of matplotlib's: means with 95 % intervals, or curves over the cut-offs.
+
+        Its `size` is `column`, `page`, or width and height in inches.
+        """
+        figure: Figure = above("figure")([self], size)
         return figure
 
     def _title(self) -> str:

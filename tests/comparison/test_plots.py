@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import rageval
+import rageval.comparison
 from rageval.cli import main
+from rageval.comparison.plots import _colour_of
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
@@ -39,10 +43,10 @@ def test_the_drawing_names_runs_measures_and_queries(tmp_path: Path) -> None:
     path = tmp_path / "curves.svg"
     command(*FILES, "-m", "recall@5,10,20", "-m", "rr", "--plot", str(path))
     text = path.read_text()
-    for name in ("recall", "rr", "run.trec", "baseline.trec", "20", "k"):
+    for name in ("Recall@$k$", "RR", "run.trec", "baseline.trec", "20", "$k$"):
         assert f"<!-- {name} -->" in text
     command("compare", *FILES, "-m", "rr", "--plot", str(path))
-    assert "<!-- rr: baseline.trec − run.trec -->" in path.read_text()
+    assert "<!-- baseline.trec − run.trec -->" in path.read_text()
 
 
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
@@ -55,11 +59,79 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+def many(number: int = 20) -> rageval.comparison.Comparison:
+    names = ["a-name-that-goes-on-" * 5, *(f"run_{at:02d}" for at in range(1, number))]
+    qrels = {str(query): {"a": 1, "b": 1} for query in range(6)}
+    runs = {
+        name: {query: {"a": 1.0, "b": float((at + int(query)) % 3)} for query in qrels}
+        for at, name in enumerate(names)
+    }
+    return rageval.compare("rr, alpha_ndcg@10, hole@5", runs, qrels, draws=100, resamples=100)
+
+
+@pytest.mark.parametrize("size", ["column", "page", "7x3.2"])
+def test_twenty_runs_stand_in_one_order_beside_each_measure_and_no_label_on_another(size: str) -> None:
+    pytest.importorskip("matplotlib")
+    figure = many().plot(size)
+    width, height = figure.get_size_inches()
+    assert width == {"column": 3.3}.get(size, 7.0)
+    assert size != "7x3.2" or height == 3.2
+    figure.draw_without_rendering()
+    assert [axis.get_title().split("\n")[0] for axis in figure.axes] == ["RR", r"$\alpha$-nDCG@10", "Hole@5"]
+    assert len({axis.get_position().y0 for axis in figure.axes}) == 1  # side by side
+    assert [axis.yaxis.get_tick_params()["labelleft"] for axis in figure.axes] == [True, False, False]
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+    assert len(boxes) == 20
+    tops = sorted((box.y0, box.y1) for box in boxes)
+    assert all(below[1] <= above[0] + 0.5 for below, above in pairwise(tops))
+    assert min(box.x0 for box in boxes) >= 0
+    for axis in figure.axes:  # neither the numbers beneath a panel
+        spans = sorted(
+            (label.get_window_extent().x0, label.get_window_extent().x1)
+            for label in axis.get_xticklabels()
+            if label.get_text()
+        )
+        assert all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+def test_fonts_are_embedded_and_nobodys_settings_count(tmp_path: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    found = many(3)
+    with matplotlib.rc_context({"text.usetex": True, "pdf.fonttype": 3, "svg.fonttype": "none"}):
+        found.plot("column").savefig(tmp_path / "a.pdf")
+        found.plot().savefig(tmp_path / "a.svg")
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+    assert "<text" not in (tmp_path / "a.svg").read_text()
+
+
+def test_colours_can_be_told_apart_in_grey() -> None:
+    def grey(colour: str) -> float:
+        red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+        return 0.299 * red + 0.587 * green + 0.114 * blue
+
+    good, bad, neither = (_colour_of(*case) for case in ((1.0, "higher"), (-1.0, "higher"), (1.0, "neither")))
+    greys = sorted(map(grey, (good, bad)))
+    assert greys[1] - greys[0] > 60
+    assert neither not in (good, bad)
+
+
+@pytest.mark.parametrize("size", ["5", "5x", "5x3x2", "0x3", "99x3", "nanx3", "5x1e9", "-5x3", "⁵x3", "col"])
+def test_sizes_are_checked(size: str, tmp_path: Path) -> None:
+    words = ("compare", *FILES, "-m", "rr", "--plot", str(tmp_path / "a.pdf"))
+    assert "expected column, page, or width and height" in command(*words, "--size", size, code=2).stderr
+    assert not (tmp_path / "a.pdf").exists()
+
+
 def test_mistakes_are_explained(tmp_path: Path) -> None:
     words = ("compare", *FILES, "-m", "rr", "--plot")
+    assert "--size is about figures" in command(*FILES, "-m", "rr", "--size", "page", code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*words, str(tmp_path / "a.gif"), code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*FILES, "-m", "rr", "--plot", "a", code=2).stderr
     pytest.importorskip("matplotlib")
+    with pytest.raises(rageval.RagevalError, match="so many runs and panels need"):
+        many().plot((7, 1.2))
     assert "cannot be written" in command(*words, str(tmp_path / "no" / "a.png"), code=2).stderr
 
 

@@ -717,8 +717,9 @@ def test_in_a_figure() -> None:
     assert (_colour_of(-0.1, "lower"), _colour_of(0.1, "lower")) == (good, bad)
     assert _colour_of(-0.1, "neither") == _colour_of(0.1, "neither")
     assert _colour_of(0.1, "neither") not in (good, bad)
-    assert [_titled("m", way, "") for way in ("higher", "lower", "neither")] == ["m", "m (low is good)", "m"]
-    assert _titled("m", "lower", "by this judge") == "m (low is good, by this judge)"
+    titles = [_titled("m", way, "") for way in ("higher", "lower", "neither")]
+    assert titles == [["m"], ["m", "(low is good)"], ["m"]]
+    assert _titled("m", "lower", "by this judge") == ["m", "(low is good, by this judge)"]
 
 
 @pytest.mark.slow
